@@ -1,0 +1,347 @@
+"""The environment contract: :class:`Env`, :class:`Wrapper`, and what ``info`` may hold.
+
+The shape of an episode::
+
+    observation, info = env.reset(seed=7)
+    while True:
+        action = policy.act(observation, info)
+        observation, reward, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            break
+
+**Observation**: a str, or a list of OpenAI-style content parts (``{"type": "text", "text": …}``,
+``{"type": "image_url", "image_url": {"url": …}}``) where pictures matter. It carries everything that the
+agent must see; a loop that ignores ``info`` can win.
+
+**Action**: a str, or an assistant message (a dict with ``content`` and ``tool_calls``) where a model calls
+tools natively.
+
+**terminated** means that the task is decided and nothing is to be bootstrapped. Running out of the turns
+that the instructions announced decides the task too; ``truncated`` is then true as well. A limit that the
+agent was not told of (a wrapper's budget, a time limit, a fault) is ``truncated`` alone.
+
+**info** is JSON-serialisable and belongs to the caller: it is never changed after it was returned. Every
+key is optional. Those with a fixed meaning:
+
+==========================  ==========================================================================
+``turn``                    int, turns taken in this episode (0 after ``reset``)
+``action_status``           ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
+``success``                 bool, on the last step of an episode: was the task achieved
+``correct``                 bool, on the last step of a question: was the answer right
+``parsed_action``           str, the part of the action that was acted on; history shows it instead
+``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
+``error``                   str, the environment failed; the episode is truncated and counts for nothing
+``use_tool``                bool, this step was answered by a tool (:class:`gem.tools.ToolEnvWrapper`)
+``tool_name``               str, which tool answered
+``tool_error``              bool, the tool call failed
+``tool_use_counter``        int, tool calls in this episode
+``tool_success_counter``    int, tool calls in this episode that succeeded
+``step_counter``            int, steps of this episode (:class:`gem.wrappers.EpisodeTracking`)
+``cumulative_rewards``      float, rewards of this episode so far (same)
+``prev_ep_…``               on ``reset``: the counters of the episode before
+``final_observation``       with same-step autoreset: the finished episode's last observation
+``final_info``              with same-step autoreset: the finished episode's last info
+==========================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from gem.arguments import check_names, seed_value
+from gem.errors import ArgumentTypeError, NotSupportedError, StateError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from gem.env_spec import EnvSpec
+
+__all__ = ["ActT", "Action", "Env", "Info", "ObsT", "Observation", "Wrapper"]
+
+ObsT = TypeVar("ObsT")
+ActT = TypeVar("ActT")
+
+Info = dict[str, Any]
+Observation = str | list[dict[str, Any]]
+Action = str | dict[str, Any]
+
+_VARIADIC_POSITIONAL, _VARIADIC_KEYWORD = 0x04, 0x08  # code flags, documented in the inspect module
+
+
+class Env(Generic[ObsT, ActT]):
+    """One task, or an endless supply of tasks, that an agent acts in turn by turn.
+
+    A subclass gives ``reset`` and ``step``; a good one also ``sample_random_action``, ``get_state`` and
+    ``set_state``. Instances are not thread-safe, but share nothing: any number may run side by side.
+    """
+
+    spec: EnvSpec | None = None
+    """How this environment was made; None when it was constructed by hand."""
+
+    _rng: random.Random | None = None
+    _action_rng: random.Random | None = None
+    _action_seed: int | None = None
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse unknown arguments with the nearest name, and remember the known ones for ``spawn``."""
+        _check_signature(cls, args, kwargs)
+        self = super().__new__(cls)
+        self._arguments = (args, kwargs)
+        return self
+
+    @property
+    def rng(self) -> random.Random:
+        """This environment's own generator, the only source of chance in its episodes.
+
+        Seeded by ``reset(seed=…)``; from the operating system's entropy if no seed was ever given.
+        """
+        if self._rng is None:
+            self._rng = random.Random()
+        return self._rng
+
+    @property
+    def action_rng(self) -> random.Random:
+        """The generator of ``sample_random_action``.
+
+        Separate from ``rng``, so that recorded actions replay to the same episodes whether they were
+        sampled from the environment or not.
+        """
+        if self._action_rng is None:
+            seed = self._action_seed
+            # A str seeds differently from any int, so this stream never coincides with that of ``rng``.
+            self._action_rng = random.Random() if seed is None else random.Random(f"actions of {seed}")
+        return self._action_rng
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ObsT, Info]:
+        """Begin a new episode and return its first observation and info.
+
+        Calling it in mid-episode abandons that episode. A subclass calls ``super().reset(seed=seed)``
+        first, which seeds ``self.rng`` and nothing else in the process, and ignores what that returns.
+
+        Args:
+            seed: any non-negative int. The same seed and the same actions give the same episode, in any
+                thread or process. Without a seed the generator goes on from its state, so that a whole
+                run is a function of its first seed.
+            options: what this environment lets a caller choose for one episode.
+
+        Raises:
+            ArgumentTypeError, ArgumentError: for anything else as a seed.
+        """
+        if seed is not None:
+            self._rng = random.Random(seed_value(seed))
+            self._action_rng, self._action_seed = None, seed
+        return None  # type: ignore[return-value]  # only subclasses have an observation to return
+
+    def step(self, action: ActT) -> tuple[ObsT, float, bool, bool, Info]:
+        """Play one turn; return observation, reward, terminated, truncated and info.
+
+        No action raises: whatever a model emits is at worst a malformed action with its documented
+        reward.
+
+        Raises:
+            ResetNeededError: before the first ``reset``.
+            EpisodeFinishedError: after ``terminated`` or ``truncated`` was returned.
+        """
+        raise NotSupportedError(f"{type(self).__name__} does not implement step")
+
+    def sample_random_action(self) -> ActT:
+        """Return a random well-formed action, drawn from ``self.action_rng``."""
+        raise NotSupportedError(f"{type(self).__name__} does not implement sample_random_action")
+
+    def get_state(self) -> dict[str, Any]:
+        """Return everything that the rest of the run depends on, as a JSON-serialisable dict.
+
+        ``set_state`` with it (also after a trip through JSON) on another instance made with the same
+        arguments continues identically, this episode and all that follow.
+        """
+        raise NotSupportedError(f"{type(self).__name__} does not implement get_state")
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that ``get_state`` returned.
+
+        Raises:
+            StateError: if it is no such state; this environment is then unchanged.
+        """
+        raise NotSupportedError(f"{type(self).__name__} does not implement set_state")
+
+    def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
+        """Return a new environment made with the same arguments.
+
+        Args:
+            same_state: also copy the state. Otherwise the new one is as fresh as a constructed one, with
+                a generator of its own.
+            **kwargs: constructor arguments that override the old ones.
+        """
+        args, own_kwargs = self._arguments
+        twin = type(self)(*args, **{**own_kwargs, **kwargs})
+        if self.spec is not None:
+            twin.spec = self.spec.with_kwargs(kwargs)
+        if same_state:
+            twin.set_state(self.get_state())
+        return twin
+
+    def close(self) -> None:
+        """Release what the environment holds. Calling it again does nothing."""
+
+    @property
+    def unwrapped(self) -> Env[Any, Any]:
+        """The environment inside all wrappers."""
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        made_as = f"<{self.spec.id}>" if self.spec is not None else "()"
+        return f"{type(self).__name__}{made_as}"
+
+    def _generator_state(self) -> Info:
+        """Both generators' states, for ``get_state``."""
+        return {"rng": _pack(self.rng), "action_rng": _pack(self.action_rng)}
+
+    def _set_generator_state(self, state: Mapping[str, Any]) -> None:
+        """Undo :meth:`_generator_state`; StateError leaves both generators as they were."""
+        rng, action_rng = _unpack(state.get("rng")), _unpack(state.get("action_rng"))
+        self._rng, self._action_rng = rng, action_rng
+
+
+class Wrapper(Env[ObsT, ActT]):
+    """An environment around an environment; by itself it changes nothing.
+
+    Attributes are forwarded live: reading ``wrapper.name`` reads ``wrapper.env.name`` at that moment.
+    A wrapper with a state of its own overrides ``_own_state`` and ``_set_own_state``.
+    """
+
+    env: Env[Any, Any]
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        if not isinstance(env, Env):
+            raise ArgumentTypeError(f"a wrapper needs a gem.Env, got an object of type {type(env).__name__}")
+        self.env = env
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for what neither the wrapper nor Env has. Without the guard, unpickling would look
+        # for ``env`` in itself for ever.
+        if name.startswith("_") or name == "env":
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.env, name)
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]  # live, with this wrapper added
+        if self.env.spec is None:
+            return None
+        args, kwargs = self._arguments
+        return self.env.spec.with_wrapper(type(self), args[1:], kwargs)
+
+    @property
+    def rng(self) -> random.Random:
+        return self.env.rng
+
+    @property
+    def action_rng(self) -> random.Random:
+        return self.env.action_rng
+
+    @property
+    def unwrapped(self) -> Env[Any, Any]:
+        return self.env.unwrapped
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ObsT, Info]:
+        # ``options`` is passed on only when given: published environments have reset(self, seed=None).
+        if options is None:
+            return self.env.reset(seed=seed)
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: ActT) -> tuple[ObsT, float, bool, bool, Info]:
+        return self.env.step(action)
+
+    def sample_random_action(self) -> ActT:
+        action: ActT = self.env.sample_random_action()
+        return action
+
+    def get_state(self) -> dict[str, Any]:
+        return {"env": self.env.get_state(), "wrapper": self._own_state()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        if not isinstance(state, Mapping) or state.keys() != {"env", "wrapper"}:
+            raise StateError(f"{type(self).__name__}: not a state of a wrapped environment")
+        before = self.env.get_state()
+        self.env.set_state(state["env"])
+        try:
+            self._set_own_state(state["wrapper"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self.env.set_state(before)
+            raise StateError(f"{type(self).__name__}: not a state of this wrapper: {error!r}") from error
+
+    def _own_state(self) -> Info:
+        return {}
+
+    def _set_own_state(self, state: Info) -> None:
+        """Take over ``state``, assigning only once all of it has been read."""
+
+    def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
+        args, own_kwargs = self._arguments
+        own_kwargs = {name: value for name, value in own_kwargs.items() if name != "env"}
+        twin = type(self)(self.env.spawn(**kwargs), *args[1:], **own_kwargs)
+        if same_state:
+            twin.set_state(self.get_state())
+        return twin
+
+    def close(self) -> None:
+        self.env.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
+
+def _check_signature(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    code = getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009  # mypy distrusts cls.__init__
+    if code is None:  # object.__init__, or one that a decorator replaced: Python itself checks
+        return
+    positional = code.co_varnames[1 : code.co_argcount]
+    if len(args) > len(positional) and not code.co_flags & _VARIADIC_POSITIONAL:
+        takes = f"takes {', '.join(positional)}" if positional else "takes none"
+        raise ArgumentTypeError(
+            f"{cls.__name__} got {len(args)} positional arguments; it {takes}. Use keyword arguments"
+        )
+    if not code.co_flags & _VARIADIC_KEYWORD:
+        check_names(cls.__name__, kwargs, code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+
+
+def _pack(rng: random.Random) -> Info:
+    version, words, gauss = rng.getstate()
+    packed = b64encode(_little_endian(array("I", words)).tobytes()).decode()
+    return {"version": version, "words": packed, "gauss": gauss}
+
+
+def _unpack(state: Any) -> random.Random:
+    rng = random.Random(0)
+    try:
+        words = array("I", b64decode(state["words"], validate=True))
+        rng.setstate((state["version"], tuple(_little_endian(words)), state["gauss"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateError(f"not the state of a random generator: {error!r}") from error
+    return rng
+
+
+def _little_endian(words: array[int]) -> array[int]:
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words
+
+
+def __getattr__(name: str) -> Any:
+    from gem.migration import moved_attribute
+
+    return moved_attribute(__name__, name)

@@ -1,0 +1,173 @@
+"""Finding installed environment packages without importing them.
+
+A package announces each namespace that it fills with one entry point in the group ``gem.envs``, whose value
+is its import name. Its manifest is found beside its ``__init__.py``. Whatever is wrong with one package is
+recorded as a :class:`Problem` that names it, and never touches the others.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gem.entry_points import package_folder
+from gem.env_spec import EnvSpec
+from gem.errors import ManifestError
+from gem.manifest import FILE_NAME, read_specs
+
+__all__ = ["ENVIRONMENT_GROUP", "PLUGIN_GROUP", "Installed", "Problem", "clear_caches", "entry_points", "installed"]
+
+ENVIRONMENT_GROUP = "gem.envs"
+PLUGIN_GROUP = "gem.plugins"
+
+SWITCH = "GEM_DISABLE_PLUGINS"
+"""Environment variable: ``1`` switches every plugin off; a comma-separated list, those distributions."""
+
+
+class Announcement(NamedTuple):
+    """One entry point of one distribution."""
+
+    group: str
+    name: str
+    value: str
+    distribution: str
+    version: str
+
+
+class Problem(NamedTuple):
+    """What is wrong with one installed distribution."""
+
+    distribution: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The environments of one namespace: specs by id, several where distributions clash."""
+
+    specs: dict[str, tuple[EnvSpec, ...]]
+    problems: tuple[Problem, ...]
+
+
+def entry_points(group: str) -> tuple[Announcement, ...]:
+    """Return the entry points of a group from all distributions, without loading any."""
+    return tuple(found for found in _scan()[0] if found.group == group)
+
+
+def scan_problems() -> tuple[Problem, ...]:
+    """Return the distributions whose entry points could not be read."""
+    return _scan()[1]
+
+
+def namespaces() -> list[str]:
+    """Return the namespaces that installed packages claim, sorted."""
+    return sorted({found.name for found in entry_points(ENVIRONMENT_GROUP)})
+
+
+@cache
+def installed(namespace: str) -> Installed:
+    """Return what installed packages offer in one namespace; reads only the manifests that claim it."""
+    specs: dict[str, tuple[EnvSpec, ...]] = {}
+    problems: list[Problem] = []
+    for claim in entry_points(ENVIRONMENT_GROUP):
+        if claim.name != namespace:
+            continue
+        try:
+            offered = _offered(claim)
+        except ManifestError as error:
+            problems.append(Problem(claim.distribution, str(error)))
+            continue
+        for spec in offered:
+            if spec.namespace == namespace:
+                specs[spec.id] = (*specs.get(spec.id, ()), spec)
+    return Installed(specs, tuple(problems))
+
+
+def unclaimed_problems() -> tuple[Problem, ...]:
+    """Return the ids that manifests list outside the namespaces that their packages claim."""
+    claims: dict[tuple[str, str], set[str]] = {}
+    for claim in entry_points(ENVIRONMENT_GROUP):
+        claims.setdefault((claim.distribution, claim.value), set()).add(claim.name)
+    problems: list[Problem] = []
+    for claim in {(c.distribution, c.value): c for c in entry_points(ENVIRONMENT_GROUP)}.values():
+        try:
+            offered = {spec.namespace for spec in _offered(claim)}
+        except ManifestError:
+            continue  # reported by installed()
+        problems.extend(
+            Problem(
+                claim.distribution,
+                f"lists ids in {namespace!r} without the entry point that claims it; add "
+                f'{namespace} = "{claim.value}" to [project.entry-points."{ENVIRONMENT_GROUP}"]',
+            )
+            for namespace in sorted(offered - claims[claim.distribution, claim.value])
+        )
+    return tuple(problems)
+
+
+def clear_caches() -> None:
+    """Forget what was found, for a process in which packages are installed while it runs."""
+    _scan.cache_clear()
+    _offered.cache_clear()
+    installed.cache_clear()
+
+
+@cache
+def _offered(claim: Announcement) -> tuple[EnvSpec, ...]:
+    folder = package_folder(claim.value)
+    if folder is None:
+        raise ManifestError(f"announces {claim.name!r} in package {claim.value!r}, which cannot be found")
+    return tuple(read_specs(folder / FILE_NAME, claim.distribution, claim.version))
+
+
+@cache
+def _scan() -> tuple[tuple[Announcement, ...], tuple[Problem, ...]]:
+    disabled = os.environ.get(SWITCH, "")
+    if disabled.lower() in ("1", "true", "all"):
+        return (), ()
+    off = {name.strip().lower() for name in disabled.split(",")}
+    found: list[Announcement] = []
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for distribution in _metadata().distributions():
+        try:
+            announced = list(_announced(distribution))
+            if announced and announced[0].distribution not in seen and announced[0].distribution.lower() not in off:
+                # A distribution that stands twice on sys.path is used, as Python does, from the first.
+                seen.add(announced[0].distribution)
+                found.extend(announced)
+        except Exception as error:  # whatever is wrong with one distribution must not hide the others
+            problems.append(Problem(_folder_of(distribution), f"its entry points cannot be read: {error!r}"))
+    return tuple(found), tuple(problems)
+
+
+def _announced(distribution: Any) -> Iterator[Announcement]:
+    text = distribution.read_text("entry_points.txt")
+    # Parsing costs far more than reading, and nearly no distribution has anything for us.
+    if not text or "gem." not in text:
+        return
+    for entry in distribution.entry_points:
+        if entry.group in (ENVIRONMENT_GROUP, PLUGIN_GROUP):
+            yield Announcement(
+                entry.group, entry.name, entry.value, distribution.metadata["Name"], distribution.version
+            )
+
+
+def _folder_of(distribution: Any) -> str:
+    return Path(str(getattr(distribution, "_path", "an unnamed distribution"))).name
+
+
+def _metadata() -> Any:
+    if sys.version_info >= (3, 12):
+        import importlib.metadata as metadata
+    else:
+        import importlib_metadata as metadata
+    return metadata

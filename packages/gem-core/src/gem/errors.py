@@ -1,0 +1,126 @@
+"""Every error that GEM raises, and the built-in that each one refines.
+
+::
+
+    GemError
+    ├── ArgumentError (ValueError)              an argument has an impossible value
+    ├── ArgumentTypeError (TypeError)           an argument has the wrong type
+    │   └── UnknownArgumentError                no argument has this name
+    ├── InvalidIdError (ValueError)             not of the form [owner/]namespace:Name[-vN][-variant]
+    ├── UnknownEnvironmentError (LookupError, ValueError)
+    ├── EnvironmentConflictError (ValueError)   two distributions claim one id
+    ├── DuplicateRegistrationError (ValueError)
+    ├── EntryPointError (ImportError)           "module:attribute" cannot be loaded
+    ├── ManifestError (ValueError)              an environments.toml breaks its schema
+    ├── MissingPluginError (LookupError)        the package that brings a name is not installed
+    ├── ResetNeededError (RuntimeError)         step before the first reset
+    │   └── EpisodeFinishedError                step after the end of an episode
+    ├── StateError (ValueError)                 set_state was given something get_state never returned
+    ├── NotSupportedError (NotImplementedError) this environment does not offer the operation
+    ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
+    ├── ToolError (ValueError)                  a tool is declared or configured wrongly
+    └── VectorError (RuntimeError)              a vector environment was called out of order
+
+A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
+wrong, with which value, and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "DuplicateRegistrationError",
+    "EntryPointError",
+    "EnvironmentConflictError",
+    "EpisodeFinishedError",
+    "GemError",
+    "InvalidIdError",
+    "ManifestError",
+    "MissingPluginError",
+    "NotSupportedError",
+    "PluginWarning",
+    "ResetNeededError",
+    "StateError",
+    "ToolError",
+    "TrajectoryError",
+    "UnknownArgumentError",
+    "UnknownEnvironmentError",
+    "VectorError",
+]
+
+
+class GemError(Exception):
+    """Base class of every error that GEM raises on purpose."""
+
+
+class ArgumentError(GemError, ValueError):
+    """An argument has the right type and an impossible value."""
+
+
+class ArgumentTypeError(GemError, TypeError):
+    """An argument has the wrong type."""
+
+
+class UnknownArgumentError(ArgumentTypeError):
+    """A keyword argument that the constructor does not have."""
+
+
+class InvalidIdError(GemError, ValueError):
+    """An environment id that does not follow the grammar of :mod:`gem.ids`."""
+
+
+class UnknownEnvironmentError(GemError, LookupError, ValueError):
+    """No installed package and no registration provides this environment id."""
+
+
+class EnvironmentConflictError(GemError, ValueError):
+    """Two installed distributions provide the same environment id."""
+
+
+class DuplicateRegistrationError(GemError, ValueError):
+    """An id is registered a second time without ``replace=True``."""
+
+
+class EntryPointError(GemError, ImportError):
+    """A ``"module:attribute"`` string that cannot be imported or is not callable."""
+
+
+class ManifestError(GemError, ValueError):
+    """An ``environments.toml`` that cannot be read or breaks its schema."""
+
+
+class MissingPluginError(GemError, LookupError):
+    """A name that an installable package would bring, but that package is not here."""
+
+
+class ResetNeededError(GemError, RuntimeError):
+    """``step`` was called where only ``reset`` makes sense."""
+
+
+class EpisodeFinishedError(ResetNeededError):
+    """``step`` was called on an episode that has ended."""
+
+
+class StateError(GemError, ValueError):
+    """A state that this environment cannot be put into."""
+
+
+class NotSupportedError(GemError, NotImplementedError):
+    """The environment does not implement this optional part of the interface."""
+
+
+class TrajectoryError(GemError, ValueError):
+    """A recorded trajectory that cannot be read."""
+
+
+class ToolError(GemError, ValueError):
+    """A tool that is declared or configured wrongly (never: a call that failed)."""
+
+
+class VectorError(GemError, RuntimeError):
+    """A vector environment was used out of order, for example closed or without a reset."""
+
+
+class PluginWarning(UserWarning):
+    """An installed plugin is broken; the message names it. All other plugins go on working."""

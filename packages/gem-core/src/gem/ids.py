@@ -1,0 +1,67 @@
+"""The grammar of environment ids: ``[owner/]namespace:Name[-vN][-variant]``.
+
+Examples: ``game:Sudoku-v0-easy``, ``rg:arc_1d``, ``math:GSM8K``, ``my-envs/game:Sudoku-v0``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from gem.errors import InvalidIdError
+
+__all__ = ["NAMESPACE_PATTERN", "EnvId", "normalized_distribution", "parse_id"]
+
+NAMESPACE_PATTERN = r"[A-Za-z][A-Za-z0-9_.-]*"
+
+_ID = re.compile(
+    r"(?:(?P<owner>[A-Za-z0-9][A-Za-z0-9._-]*)/)?"
+    rf"(?P<namespace>{NAMESPACE_PATTERN}):"
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)"
+)
+_VERSION = re.compile(r"(?P<name>.+?)-v(?P<version>\d+)(?:-(?P<variant>[A-Za-z0-9][A-Za-z0-9_.-]*))?")
+
+
+class EnvId(NamedTuple):
+    """The parts of an environment id. ``owner`` is a distribution's name, only there to pick one of several."""
+
+    owner: str | None
+    namespace: str
+    name: str
+    version: int | None
+    variant: str | None
+
+    @property
+    def unowned(self) -> str:
+        """The id without its owner: the key under which environments are found."""
+        version = "" if self.version is None else f"-v{self.version}"
+        variant = "" if self.variant is None else f"-{self.variant}"
+        return f"{self.namespace}:{self.name}{version}{variant}"
+
+
+def parse_id(text: str) -> EnvId:
+    """Split an environment id into its parts.
+
+    Raises:
+        InvalidIdError: if ``text`` does not follow the grammar.
+    """
+    match = _ID.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise InvalidIdError(
+            f"{text!r} is not an environment id; write [owner/]namespace:Name[-vN][-variant], "
+            "for example 'game:Sudoku-v0-easy'"
+        )
+    owner, namespace, name = match.group("owner", "namespace", "name")
+    versioned = _VERSION.fullmatch(name)
+    if versioned is None:
+        return EnvId(owner, namespace, name, None, None)
+    name, version, variant = versioned.group("name", "version", "variant")
+    # "-v01" would not survive the way back to text, so it is part of the name.
+    if version != str(int(version)):
+        return EnvId(owner, namespace, match["name"], None, None)
+    return EnvId(owner, namespace, name, int(version), variant)
+
+
+def normalized_distribution(name: str) -> str:
+    """Return a distribution's name as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,105 @@
+"""The full schema of ``environments.toml``, as pydantic models.
+
+Imported only when somebody asks for validation (``gem doctor``, ``gem check``, the hub) or when the fast
+path stumbled; see :mod:`gem.manifest`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+
+from gem.errors import InvalidIdError, ManifestError
+from gem.ids import parse_id
+
+__all__ = ["Environment", "Manifest", "validate"]
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Argument = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+EntryPoint = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
+Kwargs = dict[Argument, JsonValue]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Environment(_Strict):
+    """One ``[[environment]]`` table: an environment and its variants."""
+
+    id: str
+    entry_point: EntryPoint
+    description: str = Field(min_length=1, max_length=500)
+    kwargs: Kwargs = {}
+    variants: dict[Name, Kwargs] = {}
+    tags: list[Name] = []
+    turns: Literal["single", "multi"] = "multi"
+    modality: list[Literal["text", "image", "audio", "video"]] = ["text"]
+    reward_range: tuple[float, float] | None = None
+    requires: list[Name] = []
+    reference_policy: EntryPoint | None = None
+    reference_sees: Literal["observation", "state"] = "observation"
+    reference_return: float | None = None
+
+    @field_validator("id")
+    @classmethod
+    def _id_follows_the_grammar(cls, value: str) -> str:
+        try:
+            parsed = parse_id(value)
+        except InvalidIdError as error:
+            raise ValueError(str(error)) from error
+        if parsed.owner is not None or parsed.variant is not None:
+            raise ValueError(f"{value!r} must have neither owner nor variant; variants have a table of their own")
+        return value
+
+    @field_validator("reward_range", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value  # TOML has no tuples
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Environment:
+        if self.reward_range is not None and self.reward_range[0] > self.reward_range[1]:
+            raise ValueError(f"reward_range {list(self.reward_range)} must be [lowest, highest]")
+        if self.variants and parse_id(self.id).version is None:
+            raise ValueError(f"{self.id!r} has variants, so its id needs a version: '{self.id}-v0'")
+        return self
+
+
+class Manifest(_Strict):
+    """A whole ``environments.toml``."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    environment: list[Environment] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> Manifest:
+        seen: set[str] = set()
+        for entry in self.environment:
+            for full_id in (entry.id, *(f"{entry.id}-{variant}" for variant in entry.variants)):
+                if full_id in seen:
+                    raise ValueError(f"id {full_id!r} is declared twice")
+                seen.add(full_id)
+        return self
+
+
+def validate(document: dict[str, Any], path: Path) -> Manifest:
+    """Return the manifest as models.
+
+    Raises:
+        ManifestError: with one line for each violation, which names the key and the value.
+    """
+    try:
+        return Manifest.model_validate(document)
+    except ValidationError as error:
+        problems = "; ".join(_sentence(item["loc"], item["msg"], item["input"]) for item in error.errors())
+        raise ManifestError(f"{path}: {problems}") from error
+
+
+def _sentence(location: tuple[int | str, ...], message: str, value: object) -> str:
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    shown = repr(value)
+    shown = f" (got {shown[:60]})" if not isinstance(value, (dict, list)) else ""
+    return f"{where or 'the file'}: {message.removeprefix('Value error, ')}{shown}"

@@ -1,0 +1,174 @@
+"""Paths of the original GEM, and what they lead to here.
+
+Trainers import the original by path, and entry-point strings name its classes. :data:`MOVED` is the one
+table of such paths; the import finder below serves it lazily, for imports and for entry points alike. A path
+whose distribution is not installed raises ``ModuleNotFoundError`` with the ``pip install`` line.
+
+No other module knows about the past, but for :mod:`gem.migration_adapters`, which holds the few classes
+whose arguments have changed.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+__all__ = ["MOVED", "install", "moved_attribute"]
+
+_ADAPTERS = "gem.migration_adapters"
+_GAMES = {
+    "crosswords": "Crosswords",
+    "fifteen_puzzle": "FifteenPuzzle",
+    "game_2048": "Game2048",
+    "guess_the_number": "GuessTheNumber",
+    "hangman": "Hangman",
+    "mastermind": "Mastermind",
+    "minesweeper": "Minesweeper",
+    "sokoban": "Sokoban",
+    "sudoku": "Sudoku",
+    "tower_of_hanoi": "TowerofHanoi",
+    "word_search": "WordSearch",
+    "wordle": "Wordle",
+}
+
+MOVED: dict[str, tuple[str, dict[str, str]]] = {
+    "gem.core": ("gem-core", {"EnvWrapper": "gem.core:Wrapper"}),
+    "gem.envs.registration": (
+        "gem-core",
+        {
+            "make": "gem.registry:make",
+            "make_vec": "gem.vector:make_vec",
+            "print_envs": "gem.registry:print_envs",
+            "register": "gem.registry:register",
+        },
+    ),
+    "gem.envs.multiagent": (
+        "gem-core",
+        {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
+    ),
+    "gem.multiagent.multi_agent_env": (
+        "gem-core",
+        {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
+    ),
+    "gem.tools.base_tool": ("gem-core", {"BaseTool": f"{_ADAPTERS}:BaseTool"}),
+    "gem.tools.tool_env_wrapper": ("gem-core", {"ToolEnvWrapper": "gem.tools:ToolEnvWrapper"}),
+    "gem.utils.constants": ("gem-core", {"TERMINAL_STATE": "gem.text:TERMINAL_STATE"}),
+    "gem.utils.parsing": (
+        "gem-core",
+        {
+            "extract_code_from_model": "gem.text:extract_code_from_model",
+            "extract_last_boxed_answer": "gem.text:extract_last_boxed_answer",
+            "extract_last_tagged_answer": "gem.text:extract_last_tagged_answer",
+        },
+    ),
+    "gem.wrappers.episode_tracking_wrapper": (
+        "gem-core",
+        {"EpisodeTrackingWrapper": "gem.wrappers.tracking:EpisodeTracking"},
+    ),
+    "gem.wrappers.observation_wrapper": ("gem-core", {"ObservationWrapper": f"{_ADAPTERS}:ObservationWrapper"}),
+    "gem.wrappers.wrapper_factory": (
+        "gem-core",
+        {
+            "WRAPPER_FACTORY": f"{_ADAPTERS}:WRAPPER_FACTORY",
+            "get_wrapper_fns": f"{_ADAPTERS}:get_wrapper_fns",
+        },
+    ),
+    "gem.envs.game_env": (
+        "gem-envs-games",
+        {f"{name}Env": f"gem_envs_games.{module}:{name}Env" for module, name in _GAMES.items()},
+    ),
+    **{
+        f"gem.envs.game_env.{module}": ("gem-envs-games", {f"{name}Env": f"gem_envs_games.{module}:{name}Env"})
+        for module, name in _GAMES.items()
+    },
+    "gem.envs.game_env.wikigame": ("gem-envs-games", {"WikiGameEnv": "gem_envs_games.wiki_game:WikiGameEnv"}),
+    "gem.envs.math_env": ("gem-envs-math", {"MathEnv": "gem_envs_math:MathEnv"}),
+    "gem.envs.math_visual_env": ("gem-envs-math", {"MathVisualEnv": "gem_envs_math:MathVisualEnv"}),
+    "gem.envs.qa_env": ("gem-envs-qa", {"QaEnv": "gem_envs_qa:QaEnv"}),
+    "gem.envs.code_env": ("gem-envs-code", {"CodeEnv": "gem_envs_code:CodeEnv"}),
+    "gem.envs.reasoning_gym": (
+        "gem-envs-reasoning",
+        {"ReasoningGymEnv": "gem_envs_reasoning:ReasoningGymEnv"},
+    ),
+    "gem.tools.python_code_tool": ("gem-tools", {"PythonCodeTool": "gem_tools:PythonTool"}),
+    "gem.tools.search_tool": ("gem-tools", {"SearchTool": "gem_tools:SearchTool"}),
+    "gem.tools.mcp_tool": ("gem-tools", {"MCPTool": "gem_tools:MCPTool"}),
+    "gem.utils.sandbox": ("gem-tools", {"run_python": "gem_tools.sandbox:run_python"}),
+}
+"""Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""
+
+_PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(1, module.count("."))} - MOVED.keys()
+
+
+def moved_attribute(module: str, name: str) -> Any:
+    """Return what a name of an old module leads to.
+
+    Raises:
+        AttributeError: if the old module had no such name, or none that has a counterpart here.
+    """
+    target = MOVED.get(module, ("", {}))[1].get(name)
+    if target is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    from gem.entry_points import load
+
+    return load(target)
+
+
+class _Finder:
+    """Finds the old modules of :data:`MOVED`; comes after every other finder, so real modules win."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name not in MOVED and name not in _PARENTS:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        is_package = name in _PARENTS or any(other.startswith(f"{name}.") for other in MOVED)
+        return ModuleSpec(name, _Loader(), is_package=is_package)  # type: ignore[arg-type]  # an abc would cost an import
+
+
+class _Loader:
+    """Fills an old module with a ``__getattr__`` that resolves its names on first use."""
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        return None
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        old = module.__name__
+        distribution, names = MOVED.get(old, ("", {}))
+        _require(old, distribution, names)
+
+        def resolve(name: str) -> Any:
+            value = moved_attribute(old, name)
+            setattr(module, name, value)
+            return value
+
+        module.__all__ = sorted(names)  # type: ignore[attr-defined]
+        module.__getattr__ = resolve  # type: ignore[method-assign]
+
+
+def _require(old: str, distribution: str, names: dict[str, str]) -> None:
+    from importlib.util import find_spec
+
+    for target in names.values():
+        top = target.partition(":")[0].partition(".")[0]
+        if find_spec(top) is None:
+            from gem.official import install_line
+
+            raise ModuleNotFoundError(
+                f"{old} has moved to {distribution}, which is not installed; run: {install_line(distribution)}",
+                name=old,
+            )
+
+
+def install() -> None:
+    """Put the finder behind all others; calling it again does nothing."""
+    import sys
+
+    if _Finder not in sys.meta_path:
+        sys.meta_path.append(_Finder)

@@ -1,0 +1,32 @@
+"""Which of the packages of this project brings what, so that a missing one can be named."""
+
+from __future__ import annotations
+
+__all__ = ["NAMESPACES", "WRAPPERS", "install_line"]
+
+NAMESPACES = {
+    "game": ("gem-envs-games",),
+    "math": ("gem-envs-math",),
+    "qa": ("gem-envs-qa",),
+    "logic": ("gem-envs-qa",),
+    "rg": ("gem-envs-reasoning",),
+    "code": ("gem-envs-code",),
+    "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
+    "terminal": ("gem-terminal",),
+}
+"""Namespace → the distributions that fill it."""
+
+WRAPPERS = {
+    "python_tool": "gem-tools",
+    "python_tool_no_int_reward": "gem-tools",
+    "python_tool_no_int_reward_last_line_error": "gem-tools",
+    "search_tool": "gem-tools",
+    "search_tool_no_int_reward": "gem-tools",
+    "mcp_tool": "gem-tools",
+}
+"""Wrapper name → the distribution that brings it."""
+
+
+def install_line(*distributions: str) -> str:
+    """Return the command that installs these distributions."""
+    return f"pip install {' '.join(distributions)}"

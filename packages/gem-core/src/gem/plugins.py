@@ -1,0 +1,152 @@
+"""Hook specifications: everything that a package can add to GEM besides environments.
+
+A package names a module in the entry-point group ``gem.plugins``::
+
+    [project.entry-points."gem.plugins"]
+    my-plugin = "my_package.gem_plugin"
+
+and that module implements any of the hooks below with ``@gem.plugins.hookimpl``. Every hook returns a dict
+from names to ``"module:attribute"`` strings (or to the objects themselves), so that naming something costs
+nothing and only using it imports it. The built-in wrappers and vectorization modes are registered through
+the same hooks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import pluggy
+
+from gem.discovery import PLUGIN_GROUP, Problem, entry_points
+from gem.entry_points import load
+from gem.errors import MissingPluginError, PluginWarning
+
+__all__ = ["Named", "hookimpl", "hookspec", "lookup", "names", "problems"]
+
+Named = Mapping[str, str | Callable[..., Any]]
+
+hookspec = pluggy.HookspecMarker("gem")
+hookimpl = pluggy.HookimplMarker("gem")
+
+
+class Hooks:
+    """The hooks, one method each."""
+
+    @hookspec
+    def gem_wrappers(self) -> Named:  # type: ignore[empty-body]
+        """Wrappers by name: callables that take an environment and keyword arguments."""
+
+    @hookspec
+    def gem_commands(self) -> Named:  # type: ignore[empty-body]
+        """Command-line groups by name: click commands that appear as ``gem NAME``."""
+
+    @hookspec
+    def gem_vector_backends(self) -> Named:  # type: ignore[empty-body]
+        """Vectorization modes by name: subclasses of :class:`gem.vector.VectorEnv`."""
+
+    @hookspec
+    def gem_model_clients(self) -> Named:  # type: ignore[empty-body]
+        """Model clients by name: policies that ask a model server for actions."""
+
+    @hookspec
+    def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
+        """Run trackers by name: sinks for the metrics of a run."""
+
+
+class BuiltIn:
+    """What gem-core itself registers."""
+
+    @hookimpl
+    def gem_wrappers(self) -> Named:
+        from gem.wrappers import BUILT_IN
+
+        return BUILT_IN
+
+    @hookimpl
+    def gem_vector_backends(self) -> Named:
+        return {"sync": "gem.vector.sync:SyncVectorEnv", "thread": "gem.vector.thread:ThreadVectorEnv"}
+
+
+def names(hook: str) -> dict[str, str | Callable[..., Any]]:
+    """Return everything that a hook collects, by name. Broken plugins are warned about and left out."""
+    plugins, _ = _load_plugins()
+    collected: dict[str, str | Callable[..., Any]] = {}
+    for owner, plugin in [("gem-core", BuiltIn()), *plugins]:
+        for name, target in _call(owner, plugin, hook).items():
+            if name in collected:
+                warnings.warn(
+                    f"plugin {owner}: {hook} offers {name!r}, which is taken; it is left out",
+                    PluginWarning,
+                    stacklevel=2,
+                )
+                continue
+            collected[name] = target
+    return collected
+
+
+def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None = None) -> Any:
+    """Return what ``name`` stands for in a hook, loaded.
+
+    Args:
+        hook: for example ``"gem_wrappers"``.
+        name: for example ``"concat"``.
+        kind: what to call it in messages, for example ``"wrapper"``.
+        providers: name → distribution that would bring it, for the message.
+
+    Raises:
+        MissingPluginError: if nothing installed has that name.
+    """
+    built_in: Named = getattr(BuiltIn(), hook, dict)()
+    if name in built_in:  # nothing built in can be overridden, so plugins need not be loaded
+        return load(built_in[name])
+    known = names(hook)
+    if name in known:
+        return load(known[name])
+    from gem.arguments import nearest
+    from gem.official import install_line
+
+    distribution = (providers or {}).get(name)
+    if distribution is not None:
+        raise MissingPluginError(f"{kind} {name!r} comes with {distribution}; run: {install_line(distribution)}")
+    hint = nearest(name, known)
+    advice = f"did you mean {hint!r}?" if hint else f"there are {', '.join(sorted(known)) or 'none'}"
+    raise MissingPluginError(f"no {kind} is called {name!r}; {advice}")
+
+
+def problems() -> tuple[Problem, ...]:
+    """Return the plugins that could not be loaded. Imports every plugin."""
+    return _load_plugins()[1]
+
+
+@cache
+def _load_plugins() -> tuple[tuple[tuple[str, Any], ...], tuple[Problem, ...]]:
+    manager = pluggy.PluginManager("gem")
+    manager.add_hookspecs(Hooks)
+    loaded: list[tuple[str, Any]] = []
+    found: list[Problem] = []
+    for entry in entry_points(PLUGIN_GROUP):
+        owner = f"{entry.distribution} ({entry.name})"
+        try:
+            plugin = load(entry.value) if ":" in entry.value else __import__(entry.value, fromlist=["_"])
+            manager.register(plugin, name=owner)
+            manager.check_pending()
+        except Exception as error:  # pluggy's own loader would stop at the first broken plugin
+            found.append(Problem(owner, f"cannot be loaded: {error}"))
+            warnings.warn(f"plugin {owner} cannot be loaded: {error}", PluginWarning, stacklevel=3)
+            continue
+        loaded.append((owner, plugin))
+    return tuple(loaded), tuple(found)
+
+
+def _call(owner: str, plugin: Any, hook: str) -> Named:
+    implementation = getattr(plugin, hook, None)
+    if implementation is None:
+        return {}
+    try:
+        return dict(implementation())
+    except Exception as error:
+        warnings.warn(f"plugin {owner}: {hook} failed: {error!r}", PluginWarning, stacklevel=3)
+        return {}

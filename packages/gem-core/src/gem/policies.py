@@ -1,0 +1,77 @@
+"""Policies: the smallest agents. Reference policies, random policies, scripts and model clients are all this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic
+
+from gem.core import ActT, Env, Info, ObsT
+from gem.entry_points import load
+from gem.errors import ArgumentError, NotSupportedError
+
+__all__ = ["Policy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
+
+
+class Policy(Generic[ObsT, ActT]):
+    """Chooses actions in one environment at a time."""
+
+    def reset(self, observation: ObsT, info: Info) -> None:
+        """Take note that a new episode begins with this observation; ``act`` gets it as well."""
+
+    def act(self, observation: ObsT, info: Info) -> ActT:
+        """Return the action for the observation that ``reset`` or the last ``step`` returned."""
+        raise NotSupportedError(f"{type(self).__name__} does not implement act")
+
+
+class RandomPolicy(Policy[Any, Any]):
+    """Random well-formed actions, as the environment itself samples them."""
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        self.env = env
+
+    def act(self, observation: Any, info: Info) -> Any:
+        return self.env.sample_random_action()
+
+
+class ScriptedPolicy(Policy[Any, Any]):
+    """Plays a fixed list of actions, from its beginning in every episode."""
+
+    def __init__(self, actions: Iterable[Any]) -> None:
+        self.actions = list(actions)
+        self._next = 0
+
+    def reset(self, observation: Any, info: Info) -> None:
+        self._next = 0
+
+    def act(self, observation: Any, info: Info) -> Any:
+        """Return the next action.
+
+        Raises:
+            ArgumentError: if the script is over before the episode is.
+        """
+        if self._next >= len(self.actions):
+            raise ArgumentError(f"the script ends after {len(self.actions)} actions, and the episode goes on")
+        self._next += 1
+        return self.actions[self._next - 1]
+
+
+def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
+    """Return the policy called ``"random"`` or ``"reference"`` for an environment.
+
+    The reference policy is the class that the manifest names. One that plays from observations alone is
+    constructed without arguments, so that it cannot look elsewhere; one that is declared to read the state
+    (``reference_sees = "state"``) gets the unwrapped environment.
+
+    Raises:
+        ArgumentError: for another name.
+        NotSupportedError: if the environment declares no reference policy.
+    """
+    if name == "random":
+        return RandomPolicy(env)
+    if name != "reference":
+        raise ArgumentError(f"agent must be 'random' or 'reference', got {name!r}")
+    spec = env.spec
+    if spec is None or spec.reference_policy is None:
+        raise NotSupportedError(f"{spec.id if spec else env!r} declares no reference policy in its manifest")
+    policy: Policy[Any, Any] = load(spec.reference_policy)(*([env.unwrapped] if spec.reference_sees == "state" else []))
+    return policy

@@ -1,0 +1,199 @@
+"""``register``, ``spec``, ``make`` and the listing of environments.
+
+The way of a ``make``: id → spec (registered in this process, or in the manifest of an installed package that
+claims the namespace) → class named by the entry point → instance → wrappers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gem import discovery
+from gem.arguments import nearest
+from gem.core import Env
+from gem.entry_points import load, name_of
+from gem.env_spec import EnvSpec
+from gem.errors import (
+    ArgumentTypeError,
+    DuplicateRegistrationError,
+    EntryPointError,
+    EnvironmentConflictError,
+    PluginWarning,
+    UnknownEnvironmentError,
+)
+from gem.ids import normalized_distribution, parse_id
+from gem.official import NAMESPACES, install_line
+
+if TYPE_CHECKING:
+    from gem.wrappers import WrapperLike
+
+__all__ = ["all_specs", "make", "print_envs", "register", "spec", "unregister"]
+
+_registered: dict[str, EnvSpec] = {}
+
+
+def register(
+    env_id: str, entry_point: str | Callable[..., Env[Any, Any]], *, replace: bool = False, **kwargs: Any
+) -> None:
+    """Make an environment known to this process under an id.
+
+    Packages announce theirs in a manifest instead (``environments.toml``); this is for notebooks, tests and
+    training scripts.
+
+    Args:
+        env_id: ``namespace:Name[-vN][-variant]``.
+        entry_point: ``"module:Class"``, or a callable that returns an environment.
+        replace: take the place of an environment that has the id, in this process only.
+        **kwargs: arguments that every ``make`` of this id passes to the entry point.
+
+    Raises:
+        InvalidIdError: if the id does not follow the grammar.
+        ArgumentTypeError: if the entry point is neither a string nor callable.
+        DuplicateRegistrationError: if the id is taken and ``replace`` is false.
+    """
+    key = parse_id(env_id).unowned
+    if not isinstance(entry_point, str) and not callable(entry_point):
+        raise ArgumentTypeError(f"entry_point must be 'module:Class' or a callable, got {entry_point!r}")
+    if not replace:
+        taken = _registered.get(key) or next(iter(_from_packages(key)), None)
+        if taken is not None:
+            owner = taken.distribution or name_of(taken.entry_point)
+            raise DuplicateRegistrationError(
+                f"{key!r} is taken by {owner}; choose another id or pass replace=True to override it in this process"
+            )
+    _registered[key] = EnvSpec(id=key, entry_point=entry_point, kwargs=kwargs)
+
+
+def unregister(env_id: str) -> None:
+    """Forget a registration of this process; installed packages are not touched."""
+    _registered.pop(parse_id(env_id).unowned, None)
+
+
+def spec(env_id: str) -> EnvSpec:
+    """Return the spec behind an id, without importing the environment.
+
+    Raises:
+        InvalidIdError: if the id does not follow the grammar.
+        UnknownEnvironmentError: if nothing provides it; the message says what comes near or what to install.
+        EnvironmentConflictError: if several distributions provide it and the id names no owner.
+    """
+    parsed = parse_id(env_id)
+    key = parsed.unowned
+    if parsed.owner is None and key in _registered:
+        return _registered[key]
+    candidates = _from_packages(key)
+    if parsed.owner is not None:
+        owner = normalized_distribution(parsed.owner)
+        candidates = tuple(c for c in candidates if normalized_distribution(c.distribution or "") == owner)
+    if not candidates:
+        raise _unknown(env_id)
+    if len(candidates) > 1:
+        owners = [str(c.distribution) for c in candidates]
+        raise EnvironmentConflictError(
+            f"{key!r} is provided by {' and '.join(owners)}; pick one, for example with "
+            f"{owners[0] + '/' + key!r}, or uninstall the other"
+        )
+    return candidates[0]
+
+
+def make(env_id: str | EnvSpec, *, wrappers: WrapperLike | Iterable[WrapperLike] = (), **kwargs: Any) -> Env[Any, Any]:
+    """Make an environment.
+
+    Args:
+        env_id: an id, or a spec (from ``gem.spec``, from another environment, from a recorded trajectory).
+        wrappers: names (``"concat_with_action"``, also several joined by commas), wrapper classes or other
+            callables, applied from the inside out, after those that the spec lists.
+        **kwargs: constructor arguments that override those of the spec.
+
+    Raises:
+        What :func:`spec` raises; EntryPointError if the class cannot be imported; and ArgumentError or
+        ArgumentTypeError from the constructor.
+    """
+    made_as = (env_id if isinstance(env_id, EnvSpec) else spec(env_id)).with_kwargs(kwargs)
+    entry_point = load(made_as.entry_point)
+    if not callable(entry_point):
+        raise EntryPointError(f"{made_as.id}: {name_of(made_as.entry_point)} is not callable")
+    env = entry_point(**made_as.kwargs)
+    if not isinstance(env, Env):
+        raise EntryPointError(
+            f"{made_as.id}: {name_of(made_as.entry_point)} returned an object of type {type(env).__name__}, "
+            "not a gem.Env"
+        )
+    env.unwrapped.spec = replace(made_as, wrappers=()) if made_as.wrappers else made_as
+    if made_as.wrappers or wrappers:
+        from gem.wrappers import apply_wrappers, rebuild
+
+        for applied in made_as.wrappers:
+            env = rebuild(env, applied)
+        env = apply_wrappers(env, wrappers)
+    return env
+
+
+def all_specs(namespace: str | None = None) -> list[EnvSpec]:
+    """Return the specs of every environment, sorted by id; with a namespace, those in it.
+
+    Where several distributions provide one id, all of them are in the list. Broken packages are warned
+    about (:class:`gem.errors.PluginWarning`) and left out.
+    """
+    found: list[EnvSpec] = []
+    for name in discovery.namespaces() if namespace is None else [namespace]:
+        offered = discovery.installed(name)
+        for problem in offered.problems:
+            warnings.warn(f"plugin {problem}", PluginWarning, stacklevel=2)
+        for candidates in offered.specs.values():
+            found.extend(c for c in candidates if c.id not in _registered)
+    found.extend(s for s in _registered.values() if namespace is None or s.namespace == namespace)
+    return sorted(found, key=lambda s: (s.id, s.distribution or ""))
+
+
+def print_envs() -> None:
+    """Print the id of every environment, one a line, grouped by the distribution that brings it."""
+    by_owner: dict[str, list[str]] = {}
+    for found in all_specs():
+        by_owner.setdefault(found.distribution or "registered in this process", []).append(found.id)
+    lines = [
+        line for owner, ids in sorted(by_owner.items()) for line in (f"{owner} ({len(ids)})", *(f"  {i}" for i in ids))
+    ]
+    print("\n".join(lines) or f"No environments are installed. Get some with: {install_line('gem-envs-games')}")  # noqa: T201
+
+
+def _from_packages(key: str) -> tuple[EnvSpec, ...]:
+    offered = discovery.installed(key.partition(":")[0])
+    found = offered.specs.get(key, ())
+    if not found:
+        # Only when the id is missing can the broken package be the reason, so only then is it said.
+        for problem in offered.problems:
+            warnings.warn(f"plugin {problem}", PluginWarning, stacklevel=4)
+    return found
+
+
+def _unknown(env_id: str) -> UnknownEnvironmentError:
+    parsed = parse_id(env_id)
+    known = [s.id for s in all_specs(parsed.namespace)]
+    if not known:
+        if parsed.namespace in NAMESPACES:
+            lines = " or ".join(f"'{install_line(d)}'" for d in NAMESPACES[parsed.namespace])
+            return UnknownEnvironmentError(
+                f"no environment {env_id!r}: nothing installed provides {parsed.namespace!r}; run {lines}"
+            )
+        return UnknownEnvironmentError(
+            f"no environment {env_id!r}: nothing installed provides the namespace {parsed.namespace!r}; "
+            "'gem list' shows what there is"
+        )
+    hint = nearest(parsed.unowned, known)
+    if parsed.owner is not None and hint == parsed.unowned:
+        owners = sorted({s.distribution or "this process" for s in all_specs(parsed.namespace) if s.id == hint})
+        return UnknownEnvironmentError(f"no distribution {parsed.owner!r} provides {hint!r}; {', '.join(owners)} does")
+    advice = f"did you mean {hint!r}?" if hint else f"'gem list {parsed.namespace}' shows what there is"
+    return UnknownEnvironmentError(f"no environment {env_id!r}; {advice}")
+
+
+def conflicts() -> Mapping[str, tuple[str, ...]]:
+    """Return the ids that several distributions provide, with their names."""
+    owners: dict[str, list[str]] = {}
+    for found in all_specs():
+        owners.setdefault(found.id, []).append(str(found.distribution))
+    return {env_id: tuple(names) for env_id, names in owners.items() if len(names) > 1}

@@ -1,0 +1,113 @@
+"""Reading answers out of a model's text.
+
+Every function takes any text a model can emit and needs time linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+__all__ = [
+    "TERMINAL_STATE",
+    "action_text",
+    "boxed_pattern",
+    "extract_code_from_model",
+    "extract_last_boxed_answer",
+    "extract_last_tagged_answer",
+]
+
+TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
+"""The observation after the end of a single-turn episode (with full-width bars, as published)."""
+
+BOX = "\\boxed{"
+
+_BRACES = re.compile(r"[{}]")
+# Two adjacent runs of blanks would make a failing match quadratic; here the second needs a word first.
+_FENCE_OPEN = re.compile(r"```[^\S\n]*(?:\w+[^\S\n]*)?\n")
+
+
+def action_text(action: object) -> str | None:
+    """Return the text of an action: a str itself, or the content of an assistant message.
+
+    A message's content is a str or a list of content parts, of which the text parts count. Anything
+    else has no text: None.
+    """
+    if isinstance(action, str):
+        return action
+    if not isinstance(action, Mapping):
+        return None
+    content = action.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    texts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def boxed_pattern(inner: str, flags: int = 0) -> re.Pattern[str]:
+    r"""Compile a pattern whose ``match`` finds the *last* ``\\boxed{…}`` of a text that fits ``inner``.
+
+    One call of ``pattern.match(text)`` replaces a loop over all boxes: the greedy prefix makes the engine
+    look for the closest fit from the end. Linear in ``len(text)`` as long as ``inner`` matches no backslash
+    and no two adjacent repetitions in it can match the same character.
+    """
+    return re.compile(r"(?s:.*)\\boxed\{" + inner + r"\}", flags)
+
+
+def extract_last_boxed_answer(text: object) -> str | None:
+    r"""Return what stands in the last ``\boxed{…}`` whose braces balance, without surrounding space.
+
+    None when there is no such box, or when ``text`` has no text (see :func:`action_text`).
+    """
+    content = action_text(text)
+    if content is None:
+        return None
+    # One pass: a stack of open braces, each with the start of its content if it opens a box.
+    answer: tuple[int, int] | None = None
+    opened: list[int | None] = []
+    first = content.find(BOX)
+    if first < 0:
+        return None
+    for brace in _BRACES.finditer(content, first):
+        position = brace.start()
+        if content[position] == "{":
+            is_box = content.startswith(BOX, position - len(BOX) + 1)
+            opened.append(position + 1 if is_box else None)
+        elif opened:
+            start = opened.pop()
+            if start is not None and (answer is None or start > answer[0]):
+                answer = (start, position)
+    return None if answer is None else content[answer[0] : answer[1]].strip()
+
+
+def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
+    """Return what stands in the last ``<tag>…</tag>``, without surrounding space, or None."""
+    content = action_text(text)
+    if content is None:
+        return None
+    end = content.rfind(f"</{tag}>")
+    if end < 0:
+        return None
+    start = content.rfind(f"<{tag}>", 0, end)
+    return None if start < 0 else content[start + len(tag) + 2 : end].strip()
+
+
+def extract_code_from_model(text: object) -> str | None:
+    """Return the body of the last fenced code block that is closed, or None.
+
+    A block opens with three backticks, an optional language and the end of the line.
+    """
+    content = action_text(text)
+    if content is None:
+        return None
+    body: str | None = None
+    position = 0
+    while (fence := _FENCE_OPEN.search(content, position)) is not None:
+        end = content.find("```", fence.end())
+        if end < 0:
+            break
+        body = content[fence.end() : end]
+        position = end + 3
+    return None if body is None else body.strip()

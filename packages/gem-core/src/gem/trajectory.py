@@ -1,0 +1,255 @@
+"""Recorded episodes: :class:`Transition`, :class:`Trajectory`, and their files.
+
+A file holds one trajectory a line as JSON, each line with its schema version. Lines are only ever appended,
+each in one write, so that several runs can add to one file and a file that was cut off at any byte loses at
+most its last line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError, MissingPluginError, TrajectoryError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["SCHEMA", "Trajectory", "TrajectoryWriter", "Transition", "read_trajectories", "to_dataset"]
+
+SCHEMA = 1
+
+
+@dataclass
+class Transition:
+    """One turn: what the agent saw, what it did, and what came of it."""
+
+    observation: Any
+    """What the agent saw before it acted: a str, content parts or chat messages."""
+    action: Any
+    """Exactly what the agent emitted: a str or an assistant message."""
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any] = field(default_factory=dict)
+    """The info that the step returned."""
+    token_ids: list[int] | None = None
+    """The action as the model server sampled it, where it says so; never tokenized afterwards."""
+    logprobs: list[float] | None = None
+    """Natural-log probability of each of ``token_ids``."""
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    """Tools that this action called, with arguments and results."""
+    act_seconds: float | None = None
+    """Wall-clock seconds that the agent took."""
+    step_seconds: float | None = None
+    """Wall-clock seconds that the environment took."""
+
+
+@dataclass
+class Trajectory:
+    """One episode from its first observation to its end, and all that is needed to play it again."""
+
+    spec: EnvSpec | None
+    seed: int | None
+    """The seed that the episode's reset got."""
+    transitions: list[Transition] = field(default_factory=list)
+    reset_info: dict[str, Any] = field(default_factory=dict)
+    final_observation: Any = None
+    """What the environment showed after the last action."""
+    agent: str = ""
+    """The policy or model that acted."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Anything else that is worth keeping, JSON-serialisable."""
+
+    @property
+    def episode_return(self) -> float:
+        """The sum of all rewards, undiscounted."""
+        return float(sum(t.reward for t in self.transitions))
+
+    @property
+    def error(self) -> str | None:
+        """Why the environment failed, if it did; such an episode says nothing about the agent."""
+        error = self.transitions[-1].info.get("error") if self.transitions else self.reset_info.get("error")
+        return None if error is None else str(error)
+
+    def __len__(self) -> int:
+        """The number of turns."""
+        return len(self.transitions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-serialisable dict with the schema's version in it."""
+        record: dict[str, Any] = {"schema": SCHEMA}
+        for item in fields(self):
+            record[item.name] = getattr(self, item.name)
+        record["spec"] = None if self.spec is None else self.spec.to_dict()
+        record["transitions"] = [_without_defaults(transition) for transition in self.transitions]
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Trajectory:
+        """Undo :meth:`to_dict`.
+
+        Raises:
+            TrajectoryError: if ``record`` is no trajectory of this schema version.
+        """
+        if not isinstance(record, dict) or "schema" not in record:
+            raise TrajectoryError("not a trajectory: a JSON object with a 'schema' is needed")
+        values = dict(record)
+        version = values.pop("schema")
+        if version != SCHEMA:
+            raise TrajectoryError(f"trajectory schema {version!r} is not known; this gem-core reads {SCHEMA}")
+        try:
+            spec = values.pop("spec")
+            transitions = [Transition(**transition) for transition in values.pop("transitions")]
+            return cls(
+                spec=None if spec is None else EnvSpec.from_dict(spec),
+                transitions=transitions,
+                **values,
+            )
+        except (KeyError, TypeError, AttributeError, ArgumentError) as error:
+            raise TrajectoryError(f"not a trajectory of schema {SCHEMA}: {error}") from error
+
+    def to_json(self) -> str:
+        """Return :meth:`to_dict` as one line of JSON.
+
+        Text that is no valid Unicode (lone surrogates, which models do emit) is kept by escaping.
+
+        Raises:
+            TrajectoryError: if an observation, action or info is not JSON-serialisable.
+        """
+        try:
+            return json.dumps(self.to_dict(), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        except (TypeError, ValueError) as error:
+            raise TrajectoryError(f"a trajectory cannot be written as JSON: {error}") from error
+
+
+class TrajectoryWriter:
+    """Appends trajectories to a JSONL file; a context manager.
+
+    A file whose last line was cut off is repaired first: the broken line stays, closed by a newline, and
+    readers pass over it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered and in append mode: every write reaches the end of the file in one piece.
+        self._file = self.path.open("ab", buffering=0)
+        if self.path.stat().st_size and not self._ends_with_newline():
+            self._file.write(b"\n")
+
+    def write(self, trajectory: Trajectory) -> None:
+        """Append one trajectory.
+
+        Raises:
+            TrajectoryError: if it is not JSON-serialisable; the file is then unchanged.
+        """
+        self._file.write(trajectory.to_json().encode("ascii") + b"\n")
+
+    def close(self) -> None:
+        """Close the file. Calling it again does nothing."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ends_with_newline(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+
+
+def read_trajectories(path: str | os.PathLike[str], *, strict: bool = False) -> Iterator[Trajectory]:
+    """Yield the trajectories of a JSONL file in order, reading one line at a time.
+
+    Lines that are not JSON are what a crash leaves behind, and are passed over.
+
+    Args:
+        path: the file.
+        strict: raise for such lines as well.
+
+    Raises:
+        TrajectoryError: if the file cannot be opened, or a line is JSON but no trajectory; the message
+            names file and line.
+    """
+    try:
+        file = Path(path).open("rb")
+    except OSError as error:
+        raise TrajectoryError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+    with file:
+        for number, line in enumerate(file, start=1):
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                if strict and line.strip():
+                    raise TrajectoryError(f"{os.fspath(path)}, line {number}: {error}") from error
+                continue
+            try:
+                yield Trajectory.from_dict(record)
+            except TrajectoryError as error:
+                raise TrajectoryError(f"{os.fspath(path)}, line {number}: {error}") from error
+
+
+def to_dataset(trajectories: Iterable[Trajectory]) -> Any:
+    """Return a ``datasets.Dataset`` with one row a turn; ``.to_parquet(path)`` writes it as Parquet.
+
+    Columns: ``env_id``, ``seed``, ``episode`` and ``turn`` (both from 0), ``observation``, ``action``,
+    ``reward``, ``terminated``, ``truncated``, ``info``, ``token_ids``, ``logprobs``, ``agent``, ``spec``.
+    Text stays text; observations and actions of other kinds, ``info`` and ``spec`` are JSON.
+
+    Raises:
+        MissingPluginError: if the library ``datasets`` is not installed.
+    """
+    try:
+        import datasets
+    except ModuleNotFoundError as error:
+        raise MissingPluginError(
+            "to_dataset needs the library datasets; run: pip install 'gem-core[datasets]'"
+        ) from error
+    rows = [
+        {
+            "env_id": None if trajectory.spec is None else trajectory.spec.id,
+            "seed": None if trajectory.seed is None else str(trajectory.seed),  # seeds can exceed 64 bits
+            "episode": episode,
+            "turn": turn,
+            "observation": _as_text(transition.observation),
+            "action": _as_text(transition.action),
+            "reward": transition.reward,
+            "terminated": transition.terminated,
+            "truncated": transition.truncated,
+            "info": json.dumps(transition.info),
+            "token_ids": transition.token_ids,
+            "logprobs": transition.logprobs,
+            "agent": trajectory.agent,
+            "spec": None if trajectory.spec is None else trajectory.spec.to_json(),
+        }
+        for episode, trajectory in enumerate(trajectories)
+        for turn, transition in enumerate(trajectory.transitions)
+    ]
+    return datasets.Dataset.from_list(rows)
+
+
+def _without_defaults(transition: Transition) -> dict[str, Any]:
+    record = dict(vars(transition))
+    for name in ("token_ids", "logprobs", "act_seconds", "step_seconds"):
+        if record[name] is None:
+            del record[name]
+    if not record["tool_calls"]:
+        del record["tool_calls"]
+    return record
+
+
+def _as_text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode("utf-8", "replace").decode("utf-8")  # Arrow refuses lone surrogates

@@ -1,0 +1,84 @@
+"""Wrappers by name, and how a list of them is applied.
+
+Order, from the inside out: tool wrapper, observation wrapper, tracking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from gem.core import Env
+from gem.entry_points import load
+from gem.env_spec import WrapperSpec
+from gem.errors import ArgumentTypeError, StateError
+from gem.official import WRAPPERS
+
+__all__ = ["BUILT_IN", "WrapperLike", "apply_wrappers", "rebuild", "wrapper"]
+
+WrapperLike = str | Callable[[Env[Any, Any]], Env[Any, Any]]
+
+BUILT_IN: dict[str, str | Callable[..., Any]] = {
+    "concat": "gem.wrappers.text_history:Concat",
+    "concat_with_action": "gem.wrappers.text_history:ConcatWithAction",
+    "concat_chat": "gem.wrappers.chat_history:ConcatChat",
+    "concat_chat_on_reset": "gem.wrappers.chat_history:ConcatChatOnReset",
+    "messages": "gem.wrappers.chat_history:Messages",
+    "sliding_window": "gem.wrappers.context:SlidingWindow",
+    "summarize": "gem.wrappers.context:Summarize",
+    "token_budget": "gem.wrappers.context:TokenBudget",
+    "episode_tracking": "gem.wrappers.tracking:EpisodeTracking",
+    "turn_limit": "gem.wrappers.limits:TurnLimit",
+    "time_limit": "gem.wrappers.limits:TimeLimit",
+    "tool_failure": "gem.wrappers.noise:ToolFailure",
+}
+"""The wrappers of gem-core, name → entry point."""
+
+
+def wrapper(name: str, **kwargs: Any) -> Callable[[Env[Any, Any]], Env[Any, Any]]:
+    """Return the wrapper of this name, its arguments filled in, ready to be applied to an environment.
+
+    Raises:
+        MissingPluginError: if nothing installed has the name; the message says what to install.
+    """
+    from gem.plugins import lookup
+
+    found: Callable[..., Env[Any, Any]] = lookup("gem_wrappers", name, "wrapper", WRAPPERS)
+    return partial(found, **kwargs) if kwargs else found
+
+
+def apply_wrappers(env: Env[Any, Any], wrappers: WrapperLike | Iterable[WrapperLike]) -> Env[Any, Any]:
+    """Apply wrappers from the inside out.
+
+    Args:
+        env: the environment to wrap.
+        wrappers: names, also several joined by commas, and callables that take an environment.
+    """
+    if isinstance(wrappers, str) or callable(wrappers):
+        wrappers = [wrappers]
+    for item in wrappers:
+        if isinstance(item, str):
+            for name in filter(None, (part.strip() for part in item.split(","))):
+                env = wrapper(name)(env)
+        elif callable(item):
+            env = item(env)
+        else:
+            raise ArgumentTypeError(f"a wrapper is a name or a callable, got {item!r}")
+    return env
+
+
+def rebuild(env: Env[Any, Any], applied: WrapperSpec) -> Env[Any, Any]:
+    """Apply a wrapper again as a spec recorded it.
+
+    Raises:
+        StateError: if an argument was not JSON-serialisable and is therefore only described in the spec.
+    """
+    values = [*applied.args, *applied.kwargs.values()]
+    if any(isinstance(value, dict) and value.keys() == {"repr"} for value in values):
+        raise StateError(
+            f"{applied.entry_point} was applied with an argument that a record cannot hold; "
+            "make the environment without wrappers and apply it by hand"
+        )
+    wrapped: Env[Any, Any] = load(applied.entry_point)(env, *applied.args, **applied.kwargs)
+    return wrapped

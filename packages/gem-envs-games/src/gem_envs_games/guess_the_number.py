@@ -1,0 +1,140 @@
+"""GuessTheNumber: find a hidden number by guessing, with higher/lower hints.
+
+Rewards: 1.0 for the number. If the announced turns run out, a last guess within the range that was not made
+before earns ``1 - |guess - number| / (highest - lowest)``; the original also paid for repeated guesses and
+for guesses after the end.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from gem.arguments import integer
+from gem.core import Info
+from gem.errors import ArgumentError
+from gem.policies import Policy
+from gem.text import boxed_pattern
+from gem_envs_games.game import ILLEGAL, LEGAL, WON, Game, is_drawn
+
+__all__ = ["GuessTheNumberEnv", "GuessTheNumberPolicy"]
+
+_LIMIT = 10**9
+
+
+class GuessTheNumberEnv(Game):
+    r"""Guess a number from ``min_number`` to ``max_number`` with ``\boxed{number}``.
+
+    Args:
+        min_number: lowest number that can be hidden, 0 … 10⁹.
+        max_number: highest number that can be hidden, more than ``min_number``.
+        max_turns: guesses that the agent is told it has. ``"random"``: enough for the drawn range.
+
+    Both numbers ``"random"``: drawn at every reset, the lowest from 1 … 10, the span from 5 … 50.
+    """
+
+    pattern = boxed_pattern(r"(\d+)")
+
+    def __init__(
+        self,
+        min_number: int | Literal["random"] | None = 1,
+        max_number: int | Literal["random"] | None = 20,
+        max_turns: int | Literal["random"] | None = 10,
+    ) -> None:
+        self._drawn = is_drawn(("min_number", "max_number"), (min_number, max_number))
+        self._turns_drawn = is_drawn(("max_turns",), (max_turns,))
+        if not self._drawn:
+            low = integer("min_number", min_number, minimum=0, maximum=_LIMIT)
+            high = integer("max_number", max_number, minimum=0, maximum=_LIMIT)
+            if high <= low:
+                raise ArgumentError(f"max_number must be more than min_number={low}, got {high}")
+            self._set_range(low, high)
+        if not self._turns_drawn:
+            self.max_turns = integer("max_turns", max_turns, minimum=1)
+
+    def _set_range(self, low: int, high: int) -> None:
+        self.min_number, self.max_number = low, high
+        self._request = f"Enter your guess from {low} to {high}."
+
+    def _begin(self) -> None:
+        if self._drawn:
+            low = self.rng.randint(1, 10)
+            self._set_range(low, low + self.rng.randint(5, 50))
+        if self._turns_drawn:
+            self.max_turns = _enough_turns(self.max_number - self.min_number)
+        self._number = self.rng.randint(self.min_number, self.max_number)
+        self._guessed: set[int] = set()
+        self._closeness = 0.0
+
+    def _instructions(self) -> str:
+        low, high = self.min_number, self.max_number
+        return (
+            f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
+            f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"
+            f"Put your guess in \\boxed{{}}, for example \\boxed{{{low}}}. "
+            "Earlier turns are shown to you as the game goes on."
+        )
+
+    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+        self._closeness = 0.0
+        digits = move[1]
+        # More digits than any allowed number, leading zeros aside; int() refuses more than 4,300 of them.
+        guess = int(digits) if len(digits) <= 100 else -1
+        if not self.min_number <= guess <= self.max_number:
+            return f"That is outside the range from {self.min_number} to {self.max_number}.", 0.0, ILLEGAL
+        if guess in self._guessed:
+            return f"You have guessed {guess} before.", 0.0, ILLEGAL
+        self._guessed.add(guess)
+        if guess == self._number:
+            return f"{guess} is the number.", 1.0, WON
+        self._closeness = 1.0 - abs(guess - self._number) / (self.max_number - self.min_number)
+        return f"The number is {'higher' if guess < self._number else 'lower'} than {guess}.", 0.0, LEGAL
+
+    def _last_turn_reward(self, reward: float) -> float:
+        return self._closeness
+
+    def _random_move(self) -> str:
+        return str(self.action_rng.randint(self.min_number, self.max_number))
+
+    def _save(self) -> dict[str, Any]:
+        return {
+            "range": [self.min_number, self.max_number],
+            "max_turns": self.max_turns,
+            "number": self._number,
+            "guessed": sorted(self._guessed),
+        }
+
+    def _load(self, episode: dict[str, Any]) -> None:
+        low, high = episode["range"]
+        self._set_range(integer("lowest", low), integer("highest", high, minimum=low + 1))
+        self.max_turns = integer("max_turns", episode["max_turns"], minimum=1)
+        self._number = integer("number", episode["number"], minimum=low, maximum=high)
+        self._guessed = {integer("guess", guess) for guess in episode["guessed"]}
+
+
+class GuessTheNumberPolicy(Policy[str, str]):
+    """Binary search: needs at most ⌈log₂(n + 1)⌉ guesses for n numbers."""
+
+    _RANGE = re.compile(r"whole number from (\d+) to (\d+)")
+    _HINT = re.compile(r"The number is (higher|lower) than (\d+)")
+
+    def reset(self, observation: str, info: Info) -> None:
+        match = self._RANGE.search(observation)
+        assert match is not None, observation
+        self._low, self._high = int(match[1]), int(match[2])
+
+    def act(self, observation: str, info: Info) -> str:
+        hint = self._HINT.search(observation)
+        if hint is not None:
+            if hint[1] == "higher":
+                self._low = int(hint[2]) + 1
+            else:
+                self._high = int(hint[2]) - 1
+        return f"\\boxed{{{(self._low + self._high) // 2}}}"
+
+
+def _enough_turns(span: int) -> int:
+    # ⌈√span⌉ + 1 as in the original; integer arithmetic, for spans of any size.
+    from math import isqrt
+
+    return isqrt(span - 1) + 2
