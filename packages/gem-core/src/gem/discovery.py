@@ -113,6 +113,15 @@ def unclaimed_problems() -> tuple[Problem, ...]:
     return tuple(problems)
 
 
+def is_installed(distribution: str) -> bool:
+    """Tell whether a distribution of this name is installed."""
+    try:
+        _metadata().distribution(distribution)
+    except ModuleNotFoundError:  # PackageNotFoundError is one
+        return False
+    return True
+
+
 def clear_caches() -> None:
     """Forget what was found, for a process in which packages are installed while it runs."""
     _scan.cache_clear()

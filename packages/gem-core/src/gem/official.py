@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NAMESPACES", "WRAPPERS", "install_line"]
+__all__ = ["COMMANDS", "NAMESPACES", "WRAPPERS", "install_line"]
 
 NAMESPACES = {
     "game": ("gem-envs-games",),
@@ -25,6 +25,9 @@ WRAPPERS = {
     "mcp_tool": "gem-tools",
 }
 """Wrapper name → the distribution that brings it."""
+
+COMMANDS = {"eval": "gem-eval", "view": "gem-eval", "search-server": "gem-tools"}
+"""Subcommand of ``gem`` → the distribution that brings it."""
 
 
 def install_line(*distributions: str) -> str:

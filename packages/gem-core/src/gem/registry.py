@@ -7,7 +7,7 @@ claims the namespace) → class named by the entry point → instance → wrappe
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -191,9 +191,11 @@ def _unknown(env_id: str) -> UnknownEnvironmentError:
     return UnknownEnvironmentError(f"no environment {env_id!r}; {advice}")
 
 
-def conflicts() -> Mapping[str, tuple[str, ...]]:
+def conflicts() -> dict[str, tuple[str, ...]]:
     """Return the ids that several distributions provide, with their names."""
-    owners: dict[str, list[str]] = {}
-    for found in all_specs():
-        owners.setdefault(found.id, []).append(str(found.distribution))
-    return {env_id: tuple(names) for env_id, names in owners.items() if len(names) > 1}
+    return {
+        env_id: tuple(str(candidate.distribution) for candidate in candidates)
+        for namespace in discovery.namespaces()
+        for env_id, candidates in discovery.installed(namespace).specs.items()
+        if len(candidates) > 1
+    }

@@ -1,0 +1,1 @@
+"""The ``gem`` command. Each module holds one command; :mod:`gem.cli.main` finds them without importing them."""

@@ -1,0 +1,50 @@
+"""``gem doctor``."""
+
+from __future__ import annotations
+
+import platform
+
+import click
+
+from gem.cli.output import console, json_option, print_json
+
+__all__ = ["doctor_command"]
+
+
+@click.command("doctor")
+@json_option
+def doctor_command(as_json: bool) -> None:
+    """Check the installation: broken packages, clashing ids, clashing commands. Exit code 1 if anything is wrong.
+
+    \b
+    Example:
+      gem doctor --json
+    """
+    import gem
+    from gem import discovery
+    from gem.diagnosis import diagnose
+
+    findings = diagnose()
+    packages = sorted({(a.distribution, a.version) for a in discovery.entry_points(discovery.ENVIRONMENT_GROUP)})
+    if as_json:
+        print_json(
+            {
+                "gem_core": gem.__version__,
+                "python": platform.python_version(),
+                "packages": [{"package": name, "version": version} for name, version in packages],
+                "findings": [finding._asdict() for finding in findings],
+            }
+        )
+    else:
+        out = console()
+        out.print(f"gem-core {gem.__version__}, Python {platform.python_version()}, {platform.platform()}")
+        for name, version in packages:
+            out.print(f"  {name} {version}", markup=False)
+        for finding in findings:
+            out.print(f"[red]✗[/red] [bold]{finding.subject}[/bold]")
+            out.print(f"  {finding.problem}", markup=False)
+            out.print(f"  → {finding.advice}", markup=False, style="cyan")
+        if not findings:
+            out.print("[green]✓[/green] nothing is wrong")
+    if findings:
+        raise click.exceptions.Exit(1)

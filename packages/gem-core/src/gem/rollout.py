@@ -1,0 +1,181 @@
+"""Running policies in batches of environments, and recording what happens.
+
+Every episode is reset with a seed of its own (``seed + k`` for the k-th episode of an environment), whatever
+the batch size, so that each can be played again alone. Environments run ahead of each other: one that is slow
+holds up nobody.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem.arguments import integer
+from gem.core import Env
+from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError
+from gem.policies import Policy
+from gem.registry import spec as find_spec
+from gem.trajectory import Trajectory, Transition
+from gem.vector import make_vec
+from gem.wrappers import WrapperLike
+
+__all__ = ["Summary", "rollout", "summarize"]
+
+PolicyMaker = Callable[[Env[Any, Any]], Policy[Any, Any]]
+
+
+@dataclass
+class _Seat:
+    """One environment of the batch: its policy, the episodes that it still has to play, and the current one."""
+
+    spec: EnvSpec
+    policy: Policy[Any, Any]
+    seeds: Iterator[int]
+    record: Trajectory | None = None
+    observation: Any = None
+    action: Any = None
+    act_seconds: float = 0.0
+    sent_at: float = 0.0
+    transitions: list[Transition] = field(default_factory=list)
+
+
+def rollout(
+    env_ids: str | EnvSpec | Sequence[str | EnvSpec],
+    make_policy: PolicyMaker,
+    *,
+    num_envs: int = 8,
+    episodes: int = 8,
+    seed: int = 0,
+    agent: str = "",
+    wrappers: WrapperLike | Iterable[WrapperLike] = (),
+    mode: str = "thread",
+    step_timeout: float | None = None,
+) -> Iterator[Trajectory]:
+    """Yield episodes as they finish.
+
+    Args:
+        env_ids: one environment, or several that share the batch evenly.
+        make_policy: called once for every environment of the batch; for example
+            ``lambda env: gem.make_policy("reference", env)``.
+        num_envs: size of the batch; at least one for each of ``env_ids``.
+        episodes: how many episodes of each environment.
+        seed: of the first episode of each environment; the others follow one by one.
+        agent: written into every trajectory.
+        wrappers: as in ``gem.make``.
+        mode: as in ``gem.make_vec``.
+        step_timeout: seconds after which a step is given up, as in ``gem.make_vec``.
+
+    Raises:
+        ArgumentError: if a number is out of range; and whatever ``gem.make`` raises.
+    """
+    wanted = [env_ids] if isinstance(env_ids, (str, EnvSpec)) else list(env_ids)
+    specs = [item if isinstance(item, EnvSpec) else find_spec(item) for item in wanted]
+    if not specs:
+        raise ArgumentError("env_ids must name at least one environment")
+    integer("num_envs", num_envs, minimum=1)
+    integer("episodes", episodes, minimum=1)
+    integer("seed", seed, minimum=0)
+    # No more seats than episodes, and at least one for each environment.
+    seats_each = [max(1, min(episodes, len(range(i, num_envs, len(specs))))) for i in range(len(specs))]
+    seeds = [iter(range(seed, seed + episodes)) for _ in specs]
+    batch = [(spec, queue) for spec, queue, count in zip(specs, seeds, seats_each, strict=True) for _ in range(count)]
+    with make_vec(
+        [spec for spec, _ in batch], wrappers=wrappers, mode=mode, autoreset="disabled", step_timeout=step_timeout
+    ) as envs:
+        seats = [_Seat(spec, make_policy(env), queue) for (spec, queue), env in zip(batch, envs.envs, strict=True)]
+        for index, seat in enumerate(seats):
+            _begin(envs, index, seat, agent)
+        while any(seat.record is not None for seat in seats):
+            ready = envs.recv()
+            now = time.perf_counter()
+            for position, index in enumerate(ready.indices):
+                seat = seats[index]
+                record = seat.record
+                assert record is not None
+                observation, info = ready.observations[position], ready.infos[position]
+                terminated, truncated = bool(ready.terminations[position]), bool(ready.truncations[position])
+                if seat.action is None and not record.transitions:
+                    record.reset_info = info
+                    seat.policy.reset(observation, info)
+                else:
+                    record.transitions.append(
+                        Transition(
+                            seat.observation,
+                            seat.action,
+                            float(ready.rewards[position]),
+                            terminated,
+                            truncated,
+                            info,
+                            act_seconds=seat.act_seconds,
+                            step_seconds=now - seat.sent_at,
+                        )
+                    )
+                if terminated or truncated:
+                    record.final_observation = observation
+                    seat.record, seat.action = None, None
+                    yield record
+                    _begin(envs, index, seat, agent)
+                else:
+                    begin = time.perf_counter()
+                    seat.observation, seat.action = observation, seat.policy.act(observation, info)
+                    seat.sent_at = time.perf_counter()
+                    seat.act_seconds = seat.sent_at - begin
+                    envs.send({index: seat.action})
+
+
+def _begin(envs: Any, index: int, seat: _Seat, agent: str) -> None:
+    seed = next(seat.seeds, None)
+    if seed is None:
+        return
+    seat.record = Trajectory(seat.spec, seed, agent=agent)
+    seat.action = None
+    envs.send_reset({index: seed})
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a set of episodes of one environment came to. Episodes that failed count only in ``errors``."""
+
+    env_id: str
+    episodes: int
+    mean_return: float
+    standard_error: float
+    """Of the mean: the sample standard deviation over √episodes; 0.0 for fewer than two."""
+    success_rate: float | None
+    """Share of episodes with ``info["success"]`` or ``info["correct"]``; None where neither is given."""
+    mean_turns: float
+    errors: int
+
+
+def summarize(trajectories: Iterable[Trajectory]) -> list[Summary]:
+    """Return one summary for each environment, in order of first appearance."""
+    by_id: dict[str, list[Trajectory]] = {}
+    for trajectory in trajectories:
+        by_id.setdefault(trajectory.spec.id if trajectory.spec else "unknown", []).append(trajectory)
+    return [_summary(env_id, group) for env_id, group in by_id.items()]
+
+
+def _summary(env_id: str, group: list[Trajectory]) -> Summary:
+    sound = [trajectory for trajectory in group if trajectory.error is None]
+    returns = [trajectory.episode_return for trajectory in sound]
+    verdicts = [_success(trajectory) for trajectory in sound]
+    known = [verdict for verdict in verdicts if verdict is not None]
+    return Summary(
+        env_id=env_id,
+        episodes=len(sound),
+        mean_return=statistics.fmean(returns) if returns else float("nan"),
+        standard_error=statistics.stdev(returns) / len(returns) ** 0.5 if len(returns) > 1 else 0.0,
+        success_rate=statistics.fmean(known) if known else None,
+        mean_turns=statistics.fmean(len(trajectory) for trajectory in sound) if sound else float("nan"),
+        errors=len(group) - len(sound),
+    )
+
+
+def _success(trajectory: Trajectory) -> bool | None:
+    info = trajectory.transitions[-1].info if trajectory.transitions else {}
+    verdict = info.get("success", info.get("correct"))
+    return None if verdict is None else bool(verdict)
