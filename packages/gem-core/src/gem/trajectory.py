@@ -183,22 +183,25 @@ def read_trajectories(path: str | os.PathLike[str], *, strict: bool = False) -> 
         TrajectoryError: if the file cannot be opened, or a line is JSON but no trajectory; the message
             names file and line.
     """
+    for number, line in _lines(Path(path)):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            if strict and line.strip():
+                raise TrajectoryError(f"{path}, line {number}: {error}") from error
+            continue
+        try:
+            yield Trajectory.from_dict(record)
+        except TrajectoryError as error:
+            raise TrajectoryError(f"{path}, line {number}: {error}") from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        file = Path(path).open("rb")
+        with path.open("rb") as file:
+            yield from enumerate(file, start=1)
     except OSError as error:
-        raise TrajectoryError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
-    with file:
-        for number, line in enumerate(file, start=1):
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                if strict and line.strip():
-                    raise TrajectoryError(f"{os.fspath(path)}, line {number}: {error}") from error
-                continue
-            try:
-                yield Trajectory.from_dict(record)
-            except TrajectoryError as error:
-                raise TrajectoryError(f"{os.fspath(path)}, line {number}: {error}") from error
+        raise TrajectoryError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def to_dataset(trajectories: Iterable[Trajectory]) -> Any:

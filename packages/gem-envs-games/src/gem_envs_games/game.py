@@ -21,9 +21,12 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
 from gem.text import action_text
 
-__all__ = ["ILLEGAL", "LEGAL", "LOST", "MALFORMED_REWARD", "WON", "Game", "is_drawn"]
+__all__ = ["ILLEGAL", "LEGAL", "LOST", "MALFORMED_REWARD", "MAX_TURNS", "WON", "Game", "is_drawn"]
 
 MALFORMED_REWARD = -0.1
+
+MAX_TURNS = 10**9
+"""The largest ``max_turns``: Python refuses to print an int of more than 4,300 digits."""
 
 LEGAL, ILLEGAL, WON, LOST = range(4)
 """Verdicts on a move. WON and LOST end the episode."""
@@ -108,7 +111,7 @@ class Game(Env[str, str]):
         before = dict(self.__dict__)
         try:
             phase = integer("phase", state["phase"], minimum=_IN_PLAY, maximum=_NOT_BEGUN)
-            turn = integer("turn", state["turn"], minimum=0)
+            turn = integer("turn", state["turn"], minimum=0, maximum=MAX_TURNS)
             if phase != _NOT_BEGUN:
                 self._load(state["episode"])
             self._set_generator_state(state)

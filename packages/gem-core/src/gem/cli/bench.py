@@ -21,7 +21,9 @@ __all__ = ["bench_command", "measure"]
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @json_option
 def bench_command(env_ids: tuple[str, ...], seconds: float, seed: int, as_json: bool) -> None:
-    """Measure how fast environments step and reset, in CPU seconds of one core, under random actions.
+    """Measure how fast environments step and reset.
+
+    Rates are per CPU second of one core, under random actions.
 
     \b
     Example:

@@ -14,7 +14,9 @@ __all__ = ["doctor_command"]
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> None:
-    """Check the installation: broken packages, clashing ids, clashing commands. Exit code 1 if anything is wrong.
+    """Check the installation.
+
+    Broken packages, clashing ids, clashing commands. The exit code is 1 if anything is wrong.
 
     \b
     Example:

@@ -18,7 +18,9 @@ __all__ = ["info_command"]
 @click.option("--seed", default=0, show_default=True, help="Seed of the example observation.")
 @json_option
 def info_command(env_id: str, seed: int, as_json: bool) -> None:
-    """Show what an environment is: its package, arguments, rewards, rules and first observation.
+    """Show an environment.
+
+    Its package, arguments, rewards, rules and first observation.
 
     \b
     Example:
@@ -43,10 +45,10 @@ def info_command(env_id: str, seed: int, as_json: bool) -> None:
         out.print(value, markup=False)
     out.print()
     if cls.__doc__:
-        out.print(inspect.cleandoc(cls.__doc__), markup=False)
+        out.print(inspect.cleandoc(cls.__doc__), markup=False, soft_wrap=True)
         out.print()
     out.print(f"[bold]First observation[/bold] [dim](seed {seed})[/dim]")
-    out.print(observation if isinstance(observation, str) else repr(observation), markup=False)
+    out.print(observation if isinstance(observation, str) else repr(observation), markup=False, soft_wrap=True)
     out.print()
     out.print(f"Try it: gem play {found.id}", style="dim")
 

@@ -90,7 +90,7 @@ class _Screen:
 
     def show(self, text: str = "", style: str | None = None) -> None:
         if not self.quiet:
-            self.console.print(text, markup=False, style=style)
+            self.console.print(text, markup=False, style=style, soft_wrap=True)
 
     def _ask(self, hint: str, boxed: bool) -> str:
         while True:

@@ -38,7 +38,9 @@ def rollout_command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Run an agent in environments, in batches, and report how it did.
+    """Run an agent in batches of environments.
+
+    Prints how it did, and records the episodes if asked to.
 
     \b
     Examples:

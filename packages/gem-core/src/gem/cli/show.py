@@ -20,7 +20,9 @@ __all__ = ["show_command"]
 @click.option("--turn", type=click.IntRange(min=1), help="Only this turn, counted from 1.")
 @json_option
 def show_command(file: str, episode: int | None, turn: int | None, as_json: bool) -> None:
-    """Read recorded episodes: all of FILE as a table, or EPISODE (from 0) turn by turn.
+    """Read recorded episodes.
+
+    All of FILE as a table, or EPISODE (counted from 0) turn by turn.
 
     \b
     Examples:
@@ -94,7 +96,7 @@ def _print_episode(trajectory: Trajectory, only: int | None) -> None:
         _print_observation(out, transition.observation)
         out.print()
         out.print("action  ", style="bold cyan", end="")
-        out.print(_as_text(transition.action), style="cyan", markup=False)
+        out.print(_as_text(transition.action), style="cyan", markup=False, soft_wrap=True)
         colour = "green" if transition.reward > 0 else "red" if transition.reward < 0 else "dim"
         out.print(f"reward  {transition.reward:+.4g}", style=colour)
         if transition.info.get("error"):
@@ -113,7 +115,7 @@ def _print_observation(out: Any, observation: Any) -> None:
         for part in observation:
             _print_part(out, part)
     else:
-        out.print(_as_text(observation), markup=False)
+        out.print(_as_text(observation), markup=False, soft_wrap=True)
 
 
 def _print_part(out: Any, part: Any) -> None:
