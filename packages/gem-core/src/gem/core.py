@@ -135,7 +135,11 @@ class Env(Generic[ObsT, ActT]):
             ArgumentTypeError, ArgumentError: for anything else as a seed.
         """
         if seed is not None:
-            self._rng = random.Random(seed_value(seed))
+            seed_value(seed)
+            if self._rng is None:
+                self._rng = random.Random(seed)
+            else:
+                self._rng.seed(seed)
             self._action_rng, self._action_seed = None, seed
         return None  # type: ignore[return-value]  # only subclasses have an observation to return
 

@@ -163,11 +163,23 @@ def _announced(distribution: Any) -> Iterator[Announcement]:
     # Parsing costs far more than reading, and nearly no distribution has anything for us.
     if not text or "gem." not in text:
         return
+    name, version = _name_and_version(distribution)
     for entry in distribution.entry_points:
         if entry.group in (ENVIRONMENT_GROUP, PLUGIN_GROUP):
-            yield Announcement(
-                entry.group, entry.name, entry.value, distribution.metadata["Name"], distribution.version
-            )
+            yield Announcement(entry.group, entry.name, entry.value, name, version)
+
+
+def _name_and_version(distribution: Any) -> tuple[str, str]:
+    """Read the two headers; ``distribution.metadata`` would import the whole email package for them."""
+    headers = {}
+    for line in (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").splitlines():
+        if not line:
+            break
+        header, _, value = line.partition(":")
+        headers.setdefault(header, value.strip())
+    if not headers.get("Name") or not headers.get("Version"):
+        raise ValueError("METADATA has no Name or no Version")
+    return headers["Name"], headers["Version"]
 
 
 def _folder_of(distribution: Any) -> str:

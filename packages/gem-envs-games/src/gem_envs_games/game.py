@@ -21,7 +21,18 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
 from gem.text import action_text
 
-__all__ = ["ILLEGAL", "LEGAL", "LOST", "MALFORMED_REWARD", "MAX_TURNS", "WON", "Game", "is_drawn"]
+__all__ = [
+    "ILLEGAL",
+    "LEGAL",
+    "LOST",
+    "MALFORMED_REWARD",
+    "MAX_TURNS",
+    "WON",
+    "Game",
+    "is_drawn",
+    "read_number",
+    "share",
+]
 
 MALFORMED_REWARD = -0.1
 
@@ -32,7 +43,9 @@ LEGAL, ILLEGAL, WON, LOST = range(4)
 """Verdicts on a move. WON and LOST end the episode."""
 
 _STATUS = ("legal", "illegal", "legal", "legal")
+_ENDINGS = ("No turns are left.", "No turns are left.", "You have won.", "You have lost.")
 _IN_PLAY, _OVER, _NOT_BEGUN = range(3)
+_LONGEST_NUMBER = 100  # digits; leading zeros are allowed
 
 
 class Game(Env[str, str]):
@@ -58,11 +71,13 @@ class Game(Env[str, str]):
         """
         if options:
             raise ArgumentError(f"{type(self).__name__} has no reset options, got {sorted(map(str, options))}")
-        super().reset(seed=seed)
+        if seed is not None:
+            super().reset(seed=seed)
         self._begin()
+        self._of_turns = f" of {self.max_turns}. "
         self._turn = 0
         self._phase = _IN_PLAY
-        return f"{self._instructions()}\n\n{self._board()}{self._request}", {"turn": 0}
+        return self._opening(), {"turn": 0}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
         """Play the move in ``action``; see the module's docstring for what each kind of action does.
@@ -72,26 +87,26 @@ class Game(Env[str, str]):
         """
         if self._phase:
             raise self._out_of_play()
-        turn = self._turn = self._turn + 1
-        heading = f"Turn {turn} of {self.max_turns}."
-        text = action if type(action) is str else action_text(action)
-        move = None if text is None else self.pattern.match(text)
+        self._turn = turn = self._turn + 1
+        if type(action) is not str:
+            action = action_text(action) or ""
+        move = self.pattern.match(action)
         if move is None:
             self._phase = _OVER
-            obs = f"{heading} No move in the required format was found.\n{self._board()}The game is over."
-            info = {"turn": turn, "action_status": "malformed", "success": False}
+            info: Info = {"turn": turn, "action_status": "malformed", "success": False}
+            obs = self._show("No move in the required format was found.", "The game is over.")
             return obs, MALFORMED_REWARD, True, turn >= self.max_turns, info
         message, reward, verdict = self._play(move)
         info = {"turn": turn, "action_status": _STATUS[verdict]}
-        out_of_turns = verdict < WON and turn >= self.max_turns
-        if verdict < WON and not out_of_turns:
-            return f"{heading} {message}\n{self._board()}{self._request}", reward, False, False, info
-        if out_of_turns:
-            reward = self._last_turn_reward(reward)
+        if verdict < WON and turn < self.max_turns:
+            # The same as _show, without a call: this is the line that nearly every step takes.
+            obs = f"Turn {turn}{self._of_turns}{message}\n{self._board()}{self._request}"
+            return obs, reward, False, False, info
         self._phase = _OVER
         info["success"] = verdict == WON
-        end = "You have won." if verdict == WON else "You have lost." if verdict == LOST else "No turns are left."
-        return f"{heading} {message}\n{self._board()}{end}", reward, True, out_of_turns, info
+        if verdict < WON:
+            return self._show(message, _ENDINGS[verdict]), self._last_turn_reward(reward), True, True, info
+        return self._show(message, _ENDINGS[verdict]), reward, True, False, info
 
     def get_state(self) -> dict[str, Any]:
         """Return the whole state; see :meth:`gem.Env.get_state`."""
@@ -114,6 +129,7 @@ class Game(Env[str, str]):
             turn = integer("turn", state["turn"], minimum=0, maximum=MAX_TURNS)
             if phase != _NOT_BEGUN:
                 self._load(state["episode"])
+                self._of_turns = f" of {self.max_turns}. "
             self._set_generator_state(state)
             self._turn, self._phase = turn, phase
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -134,6 +150,10 @@ class Game(Env[str, str]):
     def _begin(self) -> None:
         """Draw a new instance from ``self.rng``."""
         raise NotImplementedError
+
+    def _opening(self) -> str:
+        """The first observation."""
+        return f"{self._instructions()}\n\n{self._board()}{self._request}"
 
     def _instructions(self) -> str:
         """The rules, the turn limit and the action format with an example."""
@@ -163,6 +183,9 @@ class Game(Env[str, str]):
         """Undo :meth:`_save`: assign new objects, change none in place. Any ordinary error is reported."""
         raise NotImplementedError
 
+    def _show(self, message: str, closing: str) -> str:
+        return f"Turn {self._turn}{self._of_turns}{message}\n{self._board()}{closing}"
+
     def _out_of_play(self) -> ResetNeededError:
         if self._phase == _NOT_BEGUN:
             return ResetNeededError(f"{self!r} has not begun; call reset() first")
@@ -184,3 +207,20 @@ def is_drawn(names: Sequence[str], values: Sequence[object]) -> bool:
             f"{', '.join(names)} are drawn together: make all of them 'random' or none, got only {', '.join(drawn)}"
         )
     return bool(drawn)
+
+
+def read_number(digits: str) -> int:
+    """The number that a run of digits in a move stands for; -1 if it is longer than any number in any game.
+
+    int() itself refuses more than 4,300 digits.
+    """
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else -1
+
+
+def share(done: int, whole: int) -> float:
+    """``done / whole`` as a multiple of 2⁻⁵².
+
+    The rewards of a game that pays ``share(after, whole) - share(before, whole)`` are exact, and so is their sum in
+    any order: 1.0 when everything is done, never a little more.
+    """
+    return (1.0 + done / whole) - 1.0

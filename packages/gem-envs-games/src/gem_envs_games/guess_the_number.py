@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from gem.arguments import integer
 from gem.core import Info
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, StateError
 from gem.policies import Policy
 from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, WON, Game, is_drawn
+from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number
 
 __all__ = ["GuessTheNumberEnv", "GuessTheNumberPolicy"]
 
@@ -34,6 +34,8 @@ class GuessTheNumberEnv(Game):
     """
 
     pattern = boxed_pattern(r"(\d+)")
+    _last_legal: int | None
+    """The last guess, if it was new and in the range; set by every move."""
 
     def __init__(
         self,
@@ -43,55 +45,58 @@ class GuessTheNumberEnv(Game):
     ) -> None:
         self._drawn = is_drawn(("min_number", "max_number"), (min_number, max_number))
         self._turns_drawn = is_drawn(("max_turns",), (max_turns,))
+        if not self._turns_drawn:
+            self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
         if not self._drawn:
             low = integer("min_number", min_number, minimum=0, maximum=_LIMIT)
             high = integer("max_number", max_number, minimum=0, maximum=_LIMIT)
             if high <= low:
                 raise ArgumentError(f"max_number must be more than min_number={low}, got {high}")
             self._set_range(low, high)
-        if not self._turns_drawn:
-            self.max_turns = integer("max_turns", max_turns, minimum=1)
 
     def _set_range(self, low: int, high: int) -> None:
         self.min_number, self.max_number = low, high
-        self._request = f"Enter your guess from {low} to {high}."
-
-    def _begin(self) -> None:
-        if self._drawn:
-            low = self.rng.randint(1, 10)
-            self._set_range(low, low + self.rng.randint(5, 50))
         if self._turns_drawn:
-            self.max_turns = _enough_turns(self.max_number - self.min_number)
-        self._number = self.rng.randint(self.min_number, self.max_number)
-        self._guessed: set[int] = set()
-        self._closeness = 0.0
-
-    def _instructions(self) -> str:
-        low, high = self.min_number, self.max_number
-        return (
+            self.max_turns = _enough_turns(high - low)
+        self._request = f"Enter your guess from {low} to {high}."
+        # Written once, not at every reset: mostly the range never changes.
+        self._rules = (
             f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
             f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"
             f"Put your guess in \\boxed{{}}, for example \\boxed{{{low}}}. "
-            "Earlier turns are shown to you as the game goes on."
+            f"Earlier turns are shown to you as the game goes on.\n\n{self._request}"
         )
 
+    def _begin(self) -> None:
+        rng = self.rng
+        if self._drawn:
+            low = rng.randint(1, 10)
+            self._set_range(low, low + rng.randint(5, 50))
+        # Cheaper than randint, and for ranges of up to 10⁹ as uniform as anybody can tell.
+        self._number = self.min_number + int(rng.random() * (self.max_number - self.min_number + 1))
+        self._guessed: set[int] = set()
+
+    def _opening(self) -> str:
+        return self._rules
+
     def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
-        self._closeness = 0.0
-        digits = move[1]
-        # More digits than any allowed number, leading zeros aside; int() refuses more than 4,300 of them.
-        guess = int(digits) if len(digits) <= 100 else -1
-        if not self.min_number <= guess <= self.max_number:
-            return f"That is outside the range from {self.min_number} to {self.max_number}.", 0.0, ILLEGAL
+        guess = read_number(move[1])
+        self._last_legal = None
         if guess in self._guessed:
             return f"You have guessed {guess} before.", 0.0, ILLEGAL
-        self._guessed.add(guess)
-        if guess == self._number:
+        number = self._number
+        if guess == number:
             return f"{guess} is the number.", 1.0, WON
-        self._closeness = 1.0 - abs(guess - self._number) / (self.max_number - self.min_number)
-        return f"The number is {'higher' if guess < self._number else 'lower'} than {guess}.", 0.0, LEGAL
+        if not self.min_number <= guess <= self.max_number:
+            return f"That is outside the range from {self.min_number} to {self.max_number}.", 0.0, ILLEGAL
+        self._guessed.add(guess)
+        self._last_legal = guess
+        return f"The number is {'higher' if guess < number else 'lower'} than {guess}.", 0.0, LEGAL
 
     def _last_turn_reward(self, reward: float) -> float:
-        return self._closeness
+        if self._last_legal is None:
+            return 0.0
+        return 1.0 - abs(self._last_legal - self._number) / (self.max_number - self.min_number)
 
     def _random_move(self) -> str:
         return str(self.action_rng.randint(self.min_number, self.max_number))
@@ -106,8 +111,12 @@ class GuessTheNumberEnv(Game):
 
     def _load(self, episode: dict[str, Any]) -> None:
         low, high = episode["range"]
-        self._set_range(integer("lowest", low), integer("highest", high, minimum=low + 1))
-        self.max_turns = integer("max_turns", episode["max_turns"], minimum=1)
+        self._set_range(
+            integer("lowest", low, minimum=0, maximum=_LIMIT),
+            integer("highest", high, minimum=low + 1, maximum=_LIMIT),
+        )
+        if episode["max_turns"] != self.max_turns:
+            raise StateError(f"max_turns is {self.max_turns}, not {episode['max_turns']}")
         self._number = integer("number", episode["number"], minimum=low, maximum=high)
         self._guessed = {integer("guess", guess) for guess in episode["guessed"]}
 

@@ -1,0 +1,169 @@
+"""Measures one thing in the interpreter that runs it, and prints the result as JSON.
+
+The same file runs against this GEM and against the original (`gem-llm`), so it uses only what both publish.
+All times are CPU seconds of the process (`time.process_time`), all threads included.
+
+    python worker.py steps game:Sudoku-v0-easy 2.0
+    python worker.py resets game:Sudoku-v0-easy 2.0
+    python worker.py vector game:Sudoku-v0-easy 2.0
+    python worker.py concat 20 800
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+warnings.simplefilter("ignore")
+
+NUM_ENVS = 64
+DIRECTIONS = ("up", "down", "left", "right")
+
+
+def word(rng: random.Random, length: int) -> str:
+    """Random letters."""
+    return "".join(rng.choices(string.ascii_lowercase, k=length))
+
+
+def cells(rng: random.Random, low: int, high: int, count: int) -> str:
+    """Random numbers, separated by spaces."""
+    return " ".join(str(rng.randint(low, high)) for _ in range(count))
+
+
+# Well-formed moves that need no knowledge of the state. The original's own sample_random_action is missing
+# in two games and malformed in three.
+MOVES: dict[str, Callable[[random.Random, bool], str]] = {
+    "Crosswords": lambda rng, hard: f"{cells(rng, 0, 9, 2)} {rng.choice(string.ascii_uppercase)}",
+    "FifteenPuzzle": lambda rng, hard: rng.choice(DIRECTIONS),
+    "Game2048": lambda rng, hard: rng.choice(DIRECTIONS),
+    "GuessTheNumber": lambda rng, hard: str(rng.randint(1, 50 if hard else 10)),
+    "Hangman": lambda rng, hard: rng.choice(string.ascii_lowercase),
+    "Mastermind": lambda rng, hard: cells(rng, 1, 8 if hard else 6, 4 if hard else 2),
+    "Minesweeper": lambda rng, hard: f"reveal {cells(rng, 0, 7 if hard else 4, 2)}",
+    "Sokoban": lambda rng, hard: rng.choice(DIRECTIONS),
+    "Sudoku": lambda rng, hard: cells(rng, 1, 9 if hard else 4, 3),
+    "TowerofHanoi": lambda rng, hard: " ".join(rng.sample("ABC", 2)),
+    "WordSearch": lambda rng, hard: cells(rng, 0, 9, 4),
+    "Wordle": lambda rng, hard: word(rng, 5 if hard else 3),
+}
+
+
+def actions(env_id: str, count: int, seed: int) -> list[str]:
+    """The same moves for both sides."""
+    rng = random.Random(seed)
+    name = env_id.partition(":")[2].partition("-")[0]
+    return [f"\\boxed{{{MOVES[name](rng, env_id.endswith('hard'))}}}" for _ in range(count)]
+
+
+def steps(env_id: str, budget: float) -> dict[str, float]:
+    """Steps per CPU second of many whole episodes at a stretch; only the steps are timed."""
+    import gem
+
+    envs = []
+    begin = time.process_time()
+    while len(envs) < NUM_ENVS and (time.process_time() - begin < budget or not envs):
+        envs.append(gem.make(env_id))
+    spent, count, episode = 0.0, 0, 0
+    begin = time.process_time()
+    while spent < budget and (time.process_time() - begin < 4 * budget or not count):
+        batch = []
+        for env in envs:
+            env.reset(seed=episode)
+            batch.append((env.step, actions(env_id, 200, episode)))
+            episode += 1
+        started = time.process_time()
+        for step, moves in batch:
+            for move in moves:
+                count += 1
+                if step(move)[2]:
+                    break
+        spent += time.process_time() - started
+    return {"per_second": count / spent}
+
+
+def resets(env_id: str, budget: float, seeded: bool = False) -> dict[str, float]:
+    """Resets per CPU second, and the slowest of them: going on from the generator's state, or each with a seed."""
+    import gem
+
+    env = gem.make(env_id)
+    env.reset(seed=0)
+    spent, count, slowest = 0.0, 0, 0.0
+    at_a_stretch = 1
+    while spent < budget or count < 2:
+        started = time.process_time()
+        for seed in range(count, count + at_a_stretch):
+            if seeded:
+                env.reset(seed=seed)
+            else:
+                env.reset()
+        took = time.process_time() - started
+        spent, count, slowest = spent + took, count + at_a_stretch, max(slowest, took / at_a_stretch)
+        # The clock itself takes time, so quick resets are timed by the hundred.
+        at_a_stretch = 100 if took / at_a_stretch < 1e-4 else 1
+    return {"per_second": count / spent, "slowest": slowest}
+
+
+def seeded_resets(env_id: str, budget: float) -> dict[str, float]:
+    """As resets, each with a seed of its own."""
+    return resets(env_id, budget, seeded=True)
+
+
+def vector(env_id: str, budget: float) -> dict[str, float]:
+    """Environment steps per CPU second in a batch of 64 threads, autoresets included."""
+    import gem
+
+    sys.stdout, shown = open("/dev/null", "w"), sys.stdout  # noqa: PTH123, SIM115  # the original prints from make_vec
+    envs = gem.make_vec([env_id] * NUM_ENVS, async_mode=True)
+    sys.stdout = shown
+    envs.reset(seed=0)
+    batches = [actions(env_id, NUM_ENVS, seed) for seed in range(50)]
+    count = 0
+    started = time.process_time()
+    while time.process_time() - started < budget:
+        for batch in batches:
+            envs.step(batch)
+            count += NUM_ENVS
+            if time.process_time() - started > 4 * budget:
+                break
+    return {"per_second": count / (time.process_time() - started)}
+
+
+def concat(length: int, turns: int) -> dict[str, float]:
+    """CPU seconds of one episode under concat_with_action, with actions of `length` characters."""
+    from gem.wrappers.wrapper_factory import WRAPPER_FACTORY
+
+    from gem.core import Env
+
+    class Echo(Env):  # type: ignore[misc, type-arg]
+        def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+            return "Begin.", {}
+
+        def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+            return "Go on.", 0.0, False, False, {}
+
+    env = WRAPPER_FACTORY["concat_with_action"](Echo())
+    action = "a" * length
+    best = float("inf")
+    for _ in range(5):
+        env.reset()
+        started = time.process_time()
+        for _ in range(turns):
+            env.step(action)
+        best = min(best, time.process_time() - started)
+    return {"seconds": best}
+
+
+if __name__ == "__main__":
+    what, first, second = sys.argv[1:]
+    if what == "concat":
+        result = concat(int(first), int(second))
+    else:
+        kinds = {"steps": steps, "resets": resets, "seeded_resets": seeded_resets, "vector": vector}
+        result = kinds[what](first, float(second))
+    print(json.dumps(result))

@@ -1,0 +1,122 @@
+"""Rendering a conversation that grows, without rendering all of it again at every turn.
+
+A chat template is *local* if what a message renders to depends only on that message, its two neighbours, whether
+it is the first or the last, and whether its index is even; and if what stands before all messages depends only on
+the first few of them, and what stands after them on those and the last. ChatML, Llama 3, Qwen 2.5 and Gemma are.
+Templates that rewrite history, such as that of Qwen 3, which drops the reasoning of earlier turns, are not.
+
+For a local template let ``R`` be the rendering, ``m`` the conversation so far and ``t`` what is added to it. A
+short stand-in ``s`` for ``m``, made of its first and its last messages, is rendered with and without ``t``. Up to
+the last message of ``s`` both renderings are the same, and from there on ``R(s)`` is what ``R(m)`` is, and
+``R(s + t)`` what ``R(m + t)`` is. So ``R(m + t)`` is ``R(m)`` with what ``R(s)`` has alone at its end replaced by
+what ``R(s + t)`` has alone. This is exact, also where the generation prompt or a mark on the last message goes
+away again.
+
+Locality is proved from the template's source (:mod:`gem.wrappers.template_locality`), or not assumed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from gem.errors import ArgumentTypeError
+from gem.wrappers.history import Message, extended
+from gem.wrappers.template_locality import is_local
+
+__all__ = ["ChatTokenizer", "GrowingPrompt", "chat_tokenizer", "render"]
+
+FIRST = 3
+"""First messages that stand-ins have in common with the conversation; a template may drop all but one of them."""
+
+_SHORT = 12
+"""Messages up to which rendering all of them costs no more than rendering two stand-ins."""
+
+
+class ChatTokenizer(Protocol):
+    """What the chat wrappers need of a tokenizer; those of Hugging Face ``transformers`` have it."""
+
+    def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
+        """Return the messages as one text that ends with the opening of the assistant's turn."""
+
+
+def chat_tokenizer(owner: str, tokenizer: Any) -> ChatTokenizer:
+    """Return ``tokenizer`` if it can apply a chat template; raise ``ArgumentTypeError`` otherwise."""
+    if not callable(getattr(tokenizer, "apply_chat_template", None)):
+        raise ArgumentTypeError(
+            f"{owner} needs a tokenizer with apply_chat_template, got an object of type {type(tokenizer).__name__}; "
+            "pass tokenizer=…, by name for example gem.wrapper('concat_chat', tokenizer=tokenizer)"
+        )
+    checked: ChatTokenizer = tokenizer
+    return checked
+
+
+def render(tokenizer: ChatTokenizer, messages: Sequence[Message], arguments: Mapping[str, Any]) -> str:
+    """Return messages rendered with the tokenizer's chat template, generation prompt included.
+
+    Raises:
+        ArgumentTypeError: if the tokenizer returns no text.
+    """
+    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, **arguments)
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"apply_chat_template(tokenize=False) must return a str, got {type(text).__name__}")
+    return text
+
+
+class GrowingPrompt:
+    """The prompt of one conversation at a time: extended where the template is local, else rendered anew.
+
+    Args:
+        tokenizer: renders messages. Its template is read from its attribute ``chat_template``; one that shows
+            none there is never taken for local.
+        arguments: passed on to ``apply_chat_template``, for example ``tools`` or ``enable_thinking``.
+    """
+
+    def __init__(self, tokenizer: ChatTokenizer, arguments: Mapping[str, Any]) -> None:
+        self._tokenizer = tokenizer
+        self._arguments = dict(arguments)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the conversation."""
+        self._text: str | None = None
+        self._count = 0
+        template = self._arguments.get("chat_template") or getattr(self._tokenizer, "chat_template", None)
+        self._extendable = isinstance(template, str) and is_local(template)
+
+    def render(self, messages: Sequence[Message], suffix: str = "") -> str:
+        """Return the prompt for a conversation that begins with the messages of the last call.
+
+        Args:
+            messages: the whole conversation.
+            suffix: shown at the end of the last message, this time only.
+        """
+        last = extended(messages[-1], "", suffix)
+        text, count = self._text, self._count
+        if not self._extendable or len(messages) <= _SHORT:
+            shown = self._render([*messages[:-1], last])
+            self._text, self._count = None if suffix else shown, len(messages)
+            return shown
+        if text is None or not FIRST + 3 <= count < len(messages):
+            self._text, self._count = self._render(messages), len(messages)
+            return self._render([*messages[:-1], last]) if suffix else self._text
+        # Two last messages, or three, so that even indices stay even.
+        stand_in = [*messages[:FIRST], *messages[count - (2 if (count - FIRST) % 2 == 0 else 3) : count]]
+        added = messages[count:]
+        old = self._render(stand_in)
+        self._text = _with_end_replaced(text, old, self._render([*stand_in, *added]))
+        self._count = len(messages)
+        if not suffix:
+            return self._text
+        return _with_end_replaced(text, old, self._render([*stand_in, *added[:-1], last]))
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        return render(self._tokenizer, messages, self._arguments)
+
+
+def _with_end_replaced(text: str, old: str, new: str) -> str:
+    """Return ``text`` with what ``old`` has alone at its end replaced by what ``new`` has alone."""
+    # Not os.path.commonprefix, which goes character by character.
+    shared = bisect_left(range(1, min(len(old), len(new)) + 1), True, key=lambda n: not new.startswith(old[:n]))
+    return text[: len(text) - (len(old) - shared)] + new[shared:]

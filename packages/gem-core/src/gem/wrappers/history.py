@@ -1,0 +1,254 @@
+"""What an episode's history is made of, and the base of the wrappers that show it to the agent.
+
+A *content* is what an observation is: a str, or a list of content parts. A *message* is a chat message, a dict
+with ``role`` and ``content``. A *piece* is a content made to stand in a text: it ends its line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gem.core import Action, Info, Observation, Wrapper
+from gem.errors import ArgumentTypeError
+from gem.text import action_text
+
+__all__ = [
+    "Content",
+    "HistoryWrapper",
+    "Message",
+    "affixes",
+    "assistant_message",
+    "content_of",
+    "copied",
+    "extended",
+    "join",
+    "message_piece",
+    "messages_from_state",
+    "other_parts",
+    "piece",
+    "reply_messages",
+    "shown_action",
+    "text_if_possible",
+    "text_with_calls",
+    "tool_calls",
+]
+
+Content = Observation
+Message = dict[str, Any]
+
+
+class HistoryWrapper(Wrapper[Any, Action]):
+    """Shows the agent the history of the episode in place of the latest observation.
+
+    A subclass takes note in ``_begin`` and ``_extend``, and shows in ``_shown``. Observations of the wrapped
+    environment are str or lists of content parts. ``info`` is passed on untouched, and of it count:
+
+    * ``parsed_action`` replaces the action in the history;
+    * ``prefix`` and ``suffix``, of the latest ``info`` only, stand before and after the history.
+    """
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
+        observation, info = super().reset(seed=seed, options=options)
+        self._begin(content_of(observation))
+        return self._shown(info), info
+
+    def step(self, action: Action) -> tuple[Any, float, bool, bool, Info]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._extend(action, content_of(observation), info)
+        return self._shown(info), reward, terminated, truncated, info
+
+    def _begin(self, observation: Content) -> None:
+        """Forget the last episode; this is the first observation of the next."""
+        raise NotImplementedError
+
+    def _extend(self, action: Action, observation: Content, info: Info) -> None:
+        """Add one turn."""
+        raise NotImplementedError
+
+    def _shown(self, info: Info) -> Any:
+        """What the agent sees now."""
+        raise NotImplementedError
+
+
+def content_of(observation: Any) -> Content:
+    """Return an observation as a content that shares nothing with the environment's own objects.
+
+    Raises:
+        ArgumentTypeError: if it is neither a str nor a list of content parts.
+    """
+    if isinstance(observation, str):
+        return observation
+    if isinstance(observation, list) and all(isinstance(part, Mapping) for part in observation):
+        return [dict(part) for part in observation]
+    raise ArgumentTypeError(
+        "history wrappers take observations that are str or lists of content parts, "
+        f"got an object of type {type(observation).__name__}"
+    )
+
+
+def affixes(info: Info) -> tuple[str, str]:
+    """Return prefix and suffix of an info, each empty if absent."""
+    prefix, suffix = info.get("prefix"), info.get("suffix")
+    return prefix if isinstance(prefix, str) else "", suffix if isinstance(suffix, str) else ""
+
+
+def piece(content: Content) -> Content:
+    """Return a content with a newline at its end, unless it has one, is empty, or ends in a picture."""
+    if isinstance(content, str):
+        return content if not content or content[-1] == "\n" else content + "\n"
+    text = _text_of(content[-1]) if content else None
+    return [*content[:-1], {**content[-1], "text": piece(text)}] if text else content
+
+
+def join(contents: Iterable[Content]) -> Content:
+    """Join contents without anything between them. Texts that meet become one text part."""
+    contents = list(contents)
+    try:
+        return "".join(contents)  # type: ignore[arg-type]  # refused at once if a list is among them
+    except TypeError:
+        pass
+    parts: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for part in _parts_of(contents):
+        text = _text_of(part)
+        if text is not None:
+            texts.append(text)
+            continue
+        if any(texts):
+            parts.append({"type": "text", "text": "".join(texts)})
+        texts = []
+        parts.append(part)
+    if any(texts):
+        parts.append({"type": "text", "text": "".join(texts)})
+    return parts
+
+
+def text_if_possible(content: Content) -> Content:
+    """Return a list of nothing but text parts as the str that it amounts to; anything else as it is."""
+    if isinstance(content, str) or other_parts(content):
+        return content
+    return "".join(_text_of(part) or "" for part in content)
+
+
+def other_parts(content: Any) -> list[dict[str, Any]]:
+    """Return the parts of a content that are not text, in order."""
+    return [part for part in content if _text_of(part) is None] if isinstance(content, list) else []
+
+
+def shown_action(action: Action, info: Info) -> str:
+    """Return an action as text: what was acted on if the environment says so, with native tool calls written out."""
+    parsed = info.get("parsed_action")
+    if isinstance(parsed, str):
+        return parsed
+    return action if isinstance(action, str) else text_with_calls(assistant_message(action, info))
+
+
+def assistant_message(action: Action, info: Info) -> Message:
+    """Return an action as an assistant message; a native one stays what it is, tool calls included.
+
+    Whatever JSON cannot hold is no message of a model; of such an action only the text is kept.
+    """
+    parsed = info.get("parsed_action")
+    if not isinstance(action, Mapping):
+        text = parsed if isinstance(parsed, str) else action_text(action)
+        return {"role": "assistant", "content": text or ""}
+    try:
+        message: Message = {**copied(dict(action)), "role": "assistant"}
+    except (TypeError, ValueError, RecursionError):
+        message = {"role": "assistant", "content": action_text(action) or ""}
+    if not tool_calls(message):
+        message.pop("tool_calls", None)
+        if isinstance(parsed, str):
+            message["content"] = parsed
+        elif not isinstance(message.get("content"), (str, list)):
+            message["content"] = ""
+    return message
+
+
+def reply_messages(assistant: Message, observation: Content, info: Info, tool_role: str) -> list[Message]:
+    """Return what the environment said to an assistant message as messages.
+
+    Chat APIs demand one tool message for each native call, so calls are answered with their ids whoever
+    answers. Several calls share one observation: it stands in the message for the last of them.
+
+    Args:
+        assistant: the message that is answered.
+        observation: the answer.
+        info: of the same step; ``use_tool`` says that a tool gave the answer.
+        tool_role: role of an answer to a tool call that was written as text.
+    """
+    identifiers = [call["id"] for call in tool_calls(assistant) if isinstance(call.get("id"), str)]
+    if not identifiers:
+        return [{"role": tool_role if info.get("use_tool") else "user", "content": observation}]
+    replies = [{"role": "tool", "tool_call_id": name, "content": ""} for name in identifiers]
+    replies[-1]["content"] = observation  # type: ignore[assignment]
+    return replies
+
+
+def extended(message: Message, before: str, after: str) -> Message:
+    """Return a message with text put before and after its content."""
+    return {**message, "content": join([before, message["content"], after])} if before or after else message
+
+
+def message_piece(message: Message) -> Content:
+    """Return a message as a piece of text, its native tool calls written out."""
+    return piece(text_with_calls(message) if message["role"] == "assistant" else message["content"])
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a JSON value that shares nothing with it."""
+    return json.loads(json.dumps(value))
+
+
+def messages_from_state(value: Any) -> list[Message]:
+    """Return messages that a state holds, copied.
+
+    Raises:
+        TypeError: if they are none.
+    """
+    messages = copied(value)
+    if not isinstance(messages, list):
+        raise TypeError("messages must be a list")
+    for message in messages:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
+            raise TypeError("a message must be a dict with role and content")
+    return messages
+
+
+def _parts_of(contents: Iterable[Content]) -> Iterable[dict[str, Any]]:
+    for content in contents:
+        if isinstance(content, str):
+            yield {"type": "text", "text": content}
+        else:
+            yield from content
+
+
+def _text_of(part: Any) -> str | None:
+    if isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        text: str = part["text"]
+        return text
+    return None
+
+
+def tool_calls(message: Message) -> list[dict[str, Any]]:
+    """Return the native tool calls of a message; none if any is malformed, since no API would take them back."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return []
+    for call in calls:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            return []
+    return calls
+
+
+def text_with_calls(message: Message) -> str:
+    """Return the text of an assistant message, each native tool call written out as ``<tool_call>{…}</tool_call>``."""
+    lines = [action_text(message) or ""]
+    for call in tool_calls(message):
+        name, arguments = call["function"]["name"], call["function"].get("arguments")
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        lines.append(f'<tool_call>{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": {written}}}</tool_call>')
+    return "\n".join(filter(None, lines))
