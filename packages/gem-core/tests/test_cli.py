@@ -1,0 +1,211 @@
+"""The gem command, on an environment registered in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import gem
+from gem.cli.main import COMMANDS, cli, run
+from gem.core import Env, Info
+from gem.trajectory import read_trajectories
+
+
+class Countdown(Env[str, str]):
+    r"""Say \boxed{next} until zero.
+
+    Args:
+        start: where the count begins.
+    """
+
+    def __init__(self, start: int = 3) -> None:
+        self.start = start
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        super().reset(seed=seed)
+        self.left = self.start
+        return f"Count down from {self.left} with \\boxed{{next}}. [bold]not markup[/bold]", {"turn": 0}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        if action == "\\boxed{break}":
+            raise RuntimeError("the counter broke")
+        self.left -= action == "\\boxed{next}"
+        done = self.left == 0
+        info: Info = {"success": True} if done else {}
+        return f"{self.left} left", float(done), done, False, info
+
+    def sample_random_action(self) -> str:
+        return "\\boxed{next}"
+
+
+@pytest.fixture(autouse=True)
+def _countdown() -> Iterator[None]:
+    gem.register("test:Countdown-v0", Countdown, replace=True)
+    yield
+    gem.unregister("test:Countdown-v0")
+
+
+def invoke(*arguments: str, typed: str | None = None) -> Result:
+    result = CliRunner().invoke(cli, list(arguments), input=typed, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def failing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, str]:
+    """Exit code and stderr of the command as a person runs it."""
+    monkeypatch.setattr("sys.argv", ["gem", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    return stopped.value.code, capsys.readouterr().err
+
+
+def test_list_shows_what_is_registered() -> None:
+    """The table, the bare ids and the JSON hold the same environments."""
+    assert "test:Countdown-v0" in invoke("list", "test").output
+    assert invoke("list", "test", "--ids").output == "test:Countdown-v0\n"
+    assert [item["id"] for item in json.loads(invoke("list", "test", "--json").output)] == ["test:Countdown-v0"]
+
+
+def test_list_filters_and_says_when_nothing_fits() -> None:
+    """A filter that nothing passes is told apart from an empty installation."""
+    assert invoke("list", "test", "--tag", "missing", "--ids").output == ""
+    assert "No installed environment fits" in invoke("list", "--package", "nobody").output
+
+
+def test_info_shows_arguments_rules_and_an_observation() -> None:
+    """What an environment is can be read without running it, and markup in its text stays text."""
+    shown = invoke("info", "test:Countdown-v0").output
+    assert "Say \\boxed{next} until zero." in shown
+    assert "[bold]not markup[/bold]" in shown
+    record = json.loads(invoke("info", "test:Countdown-v0", "--json").output)
+    assert record["arguments"]["start"] == {"type": "int", "default": 3, "value": 3}
+    assert record["example_observation"].startswith("Count down from 3")
+
+
+def test_rollout_records_episodes_and_reports(tmp_path: Path) -> None:
+    """The table, the JSON and the file agree."""
+    out = tmp_path / "runs" / "count.jsonl"
+    arguments = ("rollout", "test:Countdown-v0", "--episodes", "5", "--num-envs", "2", "--out", str(out))
+    assert "1.000" in invoke(*arguments).output
+    report = json.loads(invoke(*arguments, "--seed", "5", "--json").output)
+    assert report["environments"][0] == {
+        "env_id": "test:Countdown-v0",
+        "episodes": 5,
+        "mean_return": 1.0,
+        "standard_error": 0.0,
+        "success_rate": 1.0,
+        "mean_turns": 3.0,
+        "errors": 0,
+    }
+    recorded = list(read_trajectories(out))
+    assert sorted(t.seed for t in recorded if t.seed is not None) == list(range(10))
+    assert all(len(t) == 3 and t.agent == "random" for t in recorded)
+
+
+def test_show_reads_episodes(tmp_path: Path) -> None:
+    """The overview lists them, a number reads one, and a turn is picked out."""
+    out = str(tmp_path / "count.jsonl")
+    invoke("rollout", "test:Countdown-v0", "--episodes", "2", "--out", out)
+    assert "success" in invoke("show", out).output
+    episode = invoke("show", out, "1").output
+    assert "turn 3" in episode
+    assert "[bold]not markup[/bold]" in episode
+    assert "turn 2" not in invoke("show", out, "1", "--turn", "3").output
+    assert json.loads(invoke("show", out, "0", "--json").output)["schema"] == 1
+    assert len(json.loads(invoke("show", out, "--json").output)) == 2
+
+
+def test_a_person_plays(tmp_path: Path) -> None:
+    """Typed moves get their box, helpers work, and the finished episode is recorded."""
+    out = tmp_path / "mine.jsonl"
+    typed = "/help\n/hint\n\n/what\nnext\n/random\nnext\nn\n"
+    shown = invoke("play", "test:Countdown-v0", "--seed", "1", "--out", str(out), typed=typed).output
+    assert "has no reference policy" in shown
+    assert "Return 1 in 3 turns." in shown
+    (mine,) = read_trajectories(out)
+    assert [t.action for t in mine.transitions] == ["\\boxed{next}"] * 3
+    assert mine.agent == "human"
+
+
+def test_a_person_leaves_or_begins_anew() -> None:
+    """/quit and the end of input leave; /new begins another episode."""
+    assert "1 left" not in invoke("play", "test:Countdown-v0", typed="next\n/new\nnext\n/quit\n").output
+    assert "2 left" in invoke("play", "test:Countdown-v0", typed="next\n").output
+
+
+def test_bench_measures() -> None:
+    """Speeds are positive numbers."""
+    (figures,) = json.loads(invoke("bench", "test:Countdown-v0", "--seconds", "0.01", "--json").output)
+    assert figures["steps_per_cpu_second"] > 0
+    assert "steps per CPU s" in invoke("bench", "test:Countdown-v0", "--seconds", "0.01").output
+
+
+def test_every_command_has_help_with_an_example_and_json() -> None:
+    """Gem NAME --help shows an example, and every command prints JSON on request."""
+    for name in COMMANDS:
+        shown = invoke(name, "--help").output
+        assert "Example" in shown, name
+        assert f"gem {name}" in shown, name
+        assert "--json" in shown, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["info", "test:Countdwn-v0"], 1, "did you mean 'test:Countdown-v0'?"),
+        (["info", "nonsense"], 1, "is not an environment id"),
+        (["info", "game:None-v0"], 1, "gem"),
+        (["rollout", "test:Countdown-v0", "--agent", "reference"], 1, "declares no reference policy"),
+        (["rollout", "test:Countdown-v0", "--agent", "best"], 2, "'best' is not one of"),
+        (["rollout", "test:Countdown-v0", "--wrappers", "concatt"], 1, "did you mean 'concat'?"),
+        (["rollout", "test:Countdown-v0", "--mode", "threads"], 1, "did you mean 'thread'?"),
+        (["rollout", "test:Countdown-v0", "--episodes", "0"], 2, "is not in the range"),
+        (["show", "missing.jsonl"], 2, "does not exist"),
+        (["lst"], 2, "did you mean 'list'?"),
+        (["eval"], 2, "pip install gem-eval"),
+        (["list", "--jsn"], 2, "--json"),
+    ],
+)
+def test_errors_are_one_clear_message(
+    arguments: list[str],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No traceback reaches a person; the exit code tells failure (1) from wrong usage (2)."""
+    stopped, shown = failing(capsys, monkeypatch, *arguments)
+    assert stopped == code
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+def test_a_broken_record_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that holds other JSON, and an episode that is not there, are named."""
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"schema": 99}\n')
+    assert failing(capsys, monkeypatch, "show", str(other)) == (
+        1,
+        f"Error: {other}, line 1: trajectory schema 99 is not known; this gem-core reads 1\n",
+    )
+    other.write_text("")
+    code, shown = failing(capsys, monkeypatch, "show", str(other), "4")
+    assert (code, "has no episode 4" in shown) == (1, True)
+
+
+def test_an_unwritable_file_is_an_error_not_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Operating-system errors are shown like all others."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    code, shown = failing(capsys, monkeypatch, "rollout", "test:Countdown-v0", "--out", str(blocked / "runs.jsonl"))
+    assert code == 1
+    assert "Traceback" not in shown
