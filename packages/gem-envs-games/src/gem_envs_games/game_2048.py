@@ -1,7 +1,7 @@
 r"""Game2048: slide and merge the tiles of a 4×4 board up to a target tile.
 
-Rewards: each time the largest tile grows, its share of the way from the first largest tile to the target, counted
-in doublings. An episode sums to at most 1.0, and to exactly 1.0 if the target is reached. A tile counts once it has been
+Rewards: each time the largest tile grows, its share of the way from the first largest tile to the target, counted in
+doublings. An episode sums to at most 1.0, and to exactly 1.0 if the target is reached. A tile counts once it has been
 through a move: a 4 that appears is paid for with the next move. A move that changes nothing earns 0.0, and no tile
 appears. The game is lost when no move is possible any more; what was earned before is kept.
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 from gem.arguments import integer
@@ -152,7 +153,7 @@ class Game2048Policy(Policy[str, str]):
         shown = self._ROW.findall(observation)[-_SIDE:]
         rows = tuple(tuple(0 if tile == "." else int(tile) for tile in row) for row in shown)
         moves = [(direction, after) for direction in _DIRECTIONS if (after := _slide(rows, direction)) != rows]
-        best = max(moves, key=lambda move: _expected_value(move[1]), default=(_DIRECTIONS[0], rows))
+        best = max(moves, key=lambda move: _growth(move[1]) + _expected_value(move[1]), default=(_DIRECTIONS[0], rows))
         return f"\\boxed{{{best[0]}}}"
 
 
@@ -182,10 +183,14 @@ def _best_value(rows: Board) -> float:
 
 def _value(lines: Board) -> float:
     crossing = zip(*lines, strict=True)
-    return _GROWTH * max(map(max, lines)).bit_length() + sum(map(_promise, lines)) + sum(map(_promise, crossing))
+    return _growth(lines) + sum(map(_promise, lines)) + sum(map(_promise, crossing))
 
 
-_GROWTH = 100.0  # one more doubling of the largest tile outweighs all the rest
+def _growth(lines: Board) -> float:
+    return _DOUBLING * max(map(max, lines)).bit_length()
+
+
+_DOUBLING = 100.0  # of the largest tile: it is what earns a reward, and outweighs all the rest
 _PAIR, _PAIR_PER_DOUBLING = 0.7, 0.4
 
 
@@ -193,7 +198,7 @@ _PAIR, _PAIR_PER_DOUBLING = 0.7, 0.4
 def _promise(line: Row) -> float:
     """What a row or column is good for: 1 for each empty cell, more for each pair that can merge."""
     tiles = [tile for tile in line if tile]
-    pairs = [tile for tile, neighbour in zip(tiles, tiles[1:], strict=False) if tile == neighbour]
+    pairs = [tile for tile, neighbour in pairwise(tiles) if tile == neighbour]
     return len(line) - len(tiles) + sum(_PAIR + _PAIR_PER_DOUBLING * (tile.bit_length() - 1) for tile in pairs)
 
 
@@ -259,6 +264,6 @@ def _rules(target_tile: int, max_turns: int) -> str:
         f"You are playing 2048 on a board of 4 rows and 4 columns. Make a tile of {target_tile} within {max_turns} "
         "turns. A move slides all tiles up, down, left or right as far as they go, and two equal tiles that meet merge "
         "into one of their sum. A tile merges only once in a move. After each move that changed the board a new tile, "
-        "2 or sometimes 4, appears on an empty cell. An empty cell is shown as '.'. You lose when no move is possible.\n"
+        "2 or sometimes 4, appears on an empty cell, shown as '.' until then. You lose when no move is possible.\n"
         "Put the direction in \\boxed{}, for example \\boxed{left}. Earlier turns are shown to you as the game goes on."
     )
