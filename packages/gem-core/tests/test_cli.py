@@ -159,7 +159,7 @@ def test_every_command_has_help_with_an_example_and_json() -> None:
     [
         (["info", "test:Countdwn-v0"], 1, "did you mean 'test:Countdown-v0'?"),
         (["info", "nonsense"], 1, "is not an environment id"),
-        (["info", "game:None-v0"], 1, "gem"),
+        (["info", "game:None-v0"], 1, "game:None-v0"),
         (["rollout", "test:Countdown-v0", "--agent", "reference"], 1, "declares no reference policy"),
         (["rollout", "test:Countdown-v0", "--agent", "best"], 2, "'best' is not one of"),
         (["rollout", "test:Countdown-v0", "--wrappers", "concatt"], 1, "did you mean 'concat'?"),

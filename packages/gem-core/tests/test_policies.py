@@ -70,7 +70,7 @@ def test_a_reference_policy_sees_what_the_manifest_declares() -> None:
 
 def test_a_missing_reference_policy_says_so() -> None:
     """The message names the environment."""
-    with pytest.raises(NotSupportedError, match="test:Secret-v0 declares no reference policy"):
+    with pytest.raises(NotSupportedError, match="'test:Secret-v0' declares no reference policy"):
         make_policy("reference", secret())
     with pytest.raises(ArgumentError, match="'random' or 'reference', got 'best'"):
         make_policy("best", secret())

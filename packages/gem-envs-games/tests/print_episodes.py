@@ -6,9 +6,8 @@ import hashlib
 from pathlib import Path
 
 import gem
-from gem.manifest import read_specs
-
 import gem_envs_games
+from gem.manifest import read_specs
 
 for spec in read_specs(Path(gem_envs_games.__file__).with_name("environments.toml")):
     env = gem.make(spec)

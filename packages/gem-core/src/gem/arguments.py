@@ -9,6 +9,7 @@ assignments::
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf, isfinite
 from typing import TypeVar
 
 from gem.errors import ArgumentError, ArgumentTypeError, UnknownArgumentError
@@ -40,10 +41,14 @@ def real(name: str, value: object, *, minimum: float | None = None, maximum: flo
     """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ArgumentTypeError(f"{name} must be a number, got {_show(value)}")
-    if value != value or value in (float("inf"), float("-inf")):
-        raise ArgumentError(f"{name} must be finite, got {value!r}")
     _check_range(name, value, minimum, maximum)
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
+    if not isfinite(number):
+        raise ArgumentError(f"{name} must be finite, got {_show_number(value)}")
+    return number
 
 
 def boolean(name: str, value: object) -> bool:
@@ -86,7 +91,7 @@ def seed_value(seed: object) -> int:
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ArgumentTypeError(f"seed must be a non-negative int or None, got {_show(seed)}")
     if seed < 0:
-        raise ArgumentError(f"seed must be a non-negative int or None, got {seed}")
+        raise ArgumentError(f"seed must be a non-negative int or None, got {_show_number(seed)}")
     return seed
 
 

@@ -246,8 +246,7 @@ class Wrapper(Env[ObsT, ActT]):
     def spec(self) -> EnvSpec | None:  # type: ignore[override]  # live, with this wrapper added
         if self.env.spec is None:
             return None
-        args, kwargs = self._arguments
-        return self.env.spec.with_wrapper(type(self), args[1:], kwargs)
+        return self.env.spec.with_wrapper(type(self), *self._own_arguments())
 
     @property
     def rng(self) -> random.Random:
@@ -284,7 +283,7 @@ class Wrapper(Env[ObsT, ActT]):
         self.env.set_state(state["env"])
         try:
             self._set_own_state(state["wrapper"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             self.env.set_state(before)
             raise StateError(f"{type(self).__name__}: not a state of this wrapper: {error!r}") from error
 
@@ -295,15 +294,19 @@ class Wrapper(Env[ObsT, ActT]):
         """Take over ``state``, assigning only once all of it has been read."""
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
-        args, own_kwargs = self._arguments
-        own_kwargs = {name: value for name, value in own_kwargs.items() if name != "env"}
-        twin = type(self)(self.env.spawn(**kwargs), *args[1:], **own_kwargs)
+        args, own_kwargs = self._own_arguments()
+        twin = type(self)(self.env.spawn(**kwargs), *args, **own_kwargs)
         if same_state:
             twin.set_state(self.get_state())
         return twin
 
     def close(self) -> None:
         self.env.close()
+
+    def _own_arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The constructor's arguments without the environment, however that was passed."""
+        args, kwargs = self._arguments
+        return args[1:], {name: value for name, value in kwargs.items() if name != "env"}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"

@@ -7,17 +7,19 @@ recorded as a :class:`Problem` that names it, and never touches the others.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gem.entry_points import package_folder
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
+from gem.ids import normalized_distribution
 from gem.manifest import FILE_NAME, read_specs
 
 __all__ = ["ENVIRONMENT_GROUP", "PLUGIN_GROUP", "Installed", "Problem", "clear_caches", "entry_points", "installed"]
@@ -72,7 +74,7 @@ def namespaces() -> list[str]:
     return sorted({found.name for found in entry_points(ENVIRONMENT_GROUP)})
 
 
-@cache
+@lru_cache(maxsize=256)  # bounded: a namespace is whatever somebody asks for
 def installed(namespace: str) -> Installed:
     """Return what installed packages offer in one namespace; reads only the manifests that claim it."""
     specs: dict[str, tuple[EnvSpec, ...]] = {}
@@ -124,6 +126,7 @@ def is_installed(distribution: str) -> bool:
 
 def clear_caches() -> None:
     """Forget what was found, for a process in which packages are installed while it runs."""
+    importlib.invalidate_caches()
     _scan.cache_clear()
     _offered.cache_clear()
     installed.cache_clear()
@@ -142,20 +145,22 @@ def _scan() -> tuple[tuple[Announcement, ...], tuple[Problem, ...]]:
     disabled = os.environ.get(SWITCH, "")
     if disabled.lower() in ("1", "true", "all"):
         return (), ()
-    off = {name.strip().lower() for name in disabled.split(",")}
+    off = {normalized_distribution(name.strip()) for name in disabled.split(",")}
     found: list[Announcement] = []
     problems: list[Problem] = []
     seen: set[str] = set()
     for distribution in _metadata().distributions():
         try:
-            announced = list(_announced(distribution))
-            if announced and announced[0].distribution not in seen and announced[0].distribution.lower() not in off:
+            announced = dict.fromkeys(_announced(distribution))
+            name = normalized_distribution(next(iter(announced)).distribution) if announced else ""
+            if announced and name not in seen and name not in off:
                 # A distribution that stands twice on sys.path is used, as Python does, from the first.
-                seen.add(announced[0].distribution)
+                seen.add(name)
                 found.extend(announced)
         except Exception as error:  # whatever is wrong with one distribution must not hide the others
             problems.append(Problem(_folder_of(distribution), f"its entry points cannot be read: {error!r}"))
-    return tuple(found), tuple(problems)
+    # Folders list their entries in no particular order; who comes first must not depend on that.
+    return tuple(sorted(found, key=lambda entry: entry.distribution)), tuple(sorted(problems))
 
 
 def _announced(distribution: Any) -> Iterator[Announcement]:
@@ -171,7 +176,7 @@ def _announced(distribution: Any) -> Iterator[Announcement]:
 
 def _name_and_version(distribution: Any) -> tuple[str, str]:
     """Read the two headers; ``distribution.metadata`` would import the whole email package for them."""
-    headers = {}
+    headers: dict[str, str] = {}
     for line in (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").splitlines():
         if not line:
             break

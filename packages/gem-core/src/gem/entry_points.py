@@ -32,7 +32,7 @@ def load(entry_point: str | Callable[..., Any]) -> Any:
             target = getattr(target, part)
     except AttributeError as error:
         raise EntryPointError(f"entry point {entry_point!r}: {error}") from error
-    except Exception as error:  # a plugin's module may raise anything at import
+    except (Exception, SystemExit) as error:  # a plugin's module may raise anything at import
         raise EntryPointError(
             f"entry point {entry_point!r}: importing {module_name} failed with {type(error).__name__}: {error}"
         ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gem.entry_points import name_of, source_digest
@@ -85,10 +85,12 @@ class EnvSpec:
             ArgumentError: if a constructor argument is not JSON-serialisable; such an environment cannot
                 be made again from a record.
         """
-        record = asdict(replace(self, entry_point=name_of(self.entry_point)))
+        # Not asdict, which deep-copies: a wrapper's tokenizer or function may be large, or refuse that.
+        record = {item.name: getattr(self, item.name) for item in fields(self)}
+        record["entry_point"] = name_of(self.entry_point)
         record["recorded_digest"] = self.source_digest
         try:
-            record["kwargs"] = json.loads(json.dumps(record["kwargs"], allow_nan=False))
+            record["kwargs"] = json.loads(json.dumps(dict(self.kwargs), allow_nan=False))
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"{self.id}: a constructor argument cannot be written as JSON: {error}") from error
         record["wrappers"] = [

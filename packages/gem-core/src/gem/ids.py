@@ -19,7 +19,8 @@ _ID = re.compile(
     rf"(?P<namespace>{NAMESPACE_PATTERN}):"
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)"
 )
-_VERSION = re.compile(r"(?P<name>.+?)-v(?P<version>\d+)(?:-(?P<variant>[A-Za-z0-9][A-Za-z0-9_.-]*))?")
+# A version with a leading zero would not survive the way back to text, so "-v01" is part of the name.
+_VERSION = re.compile(r"(?P<name>.+?)-v(?P<version>0|[1-9]\d{0,8})(?:-(?P<variant>[A-Za-z0-9][A-Za-z0-9_.-]*))?")
 
 
 class EnvId(NamedTuple):
@@ -56,9 +57,6 @@ def parse_id(text: str) -> EnvId:
     if versioned is None:
         return EnvId(owner, namespace, name, None, None)
     name, version, variant = versioned.group("name", "version", "variant")
-    # "-v01" would not survive the way back to text, so it is part of the name.
-    if version != str(int(version)):
-        return EnvId(owner, namespace, match["name"], None, None)
     return EnvId(owner, namespace, name, int(version), variant)
 
 

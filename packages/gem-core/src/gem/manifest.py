@@ -7,6 +7,7 @@ odd, so that the message is always the full one.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,22 @@ __all__ = ["FILE_NAME", "SCHEMA", "parse", "read_specs"]
 FILE_NAME = "environments.toml"
 SCHEMA = 1
 
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "entry_point": str,
+    "description": str,
+    "kwargs": dict,
+    "variants": dict,
+    "tags": list,
+    "turns": str,
+    "modality": list,
+    "reward_range": list,
+    "requires": list,
+    "reference_policy": str,
+    "reference_sees": str,
+    "reference_return": (int, float),
+}
+
 
 def parse(path: Path) -> dict[str, Any]:
     """Return the TOML of a manifest; ManifestError if it cannot be read."""
@@ -31,7 +48,7 @@ def parse(path: Path) -> dict[str, Any]:
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise ManifestError(f"{path}: not valid TOML: {error}") from error
 
 
@@ -43,9 +60,12 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
     """
     document = parse(path)
     try:
-        if document["schema"] != SCHEMA:
-            raise ValueError
-        return [spec for entry in document["environment"] for spec in _specs_of(entry, distribution, version)]
+        if type(document["schema"]) is not int or document["schema"] != SCHEMA:  # True and 1.0 equal 1
+            raise ValueError("schema")
+        specs = [spec for entry in document["environment"] for spec in _specs_of(entry, distribution, version)]
+        if not 0 < len(specs) == len({spec.id for spec in specs}):
+            raise ValueError("no environment, or one twice")
+        return specs
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         from gem.manifest_schema import validate
 
@@ -54,17 +74,30 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
 
 
 def _specs_of(entry: dict[str, Any], distribution: str | None, version: str | None) -> list[EnvSpec]:
-    """The plain id's spec, then one for each variant."""
+    """The plain id's spec, then one for each variant.
+
+    Any error means that something is odd. Whoever gets the specs relies on the types of their fields and on
+    the way of their arguments through JSON, so that much is checked here too.
+    """
+    for key, value in entry.items():
+        if not isinstance(value, _TYPES[key]):
+            raise TypeError(key)
+        member: Any = (int, float) if key == "reward_range" else str
+        if isinstance(value, list) and not all(isinstance(item, member) for item in value):
+            raise TypeError(key)
+    json.dumps(entry, allow_nan=False)
+    lowest, highest = entry.get("reward_range", (0, 1))
+    if lowest > highest:
+        raise ValueError("reward_range")
     common: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     base_id, kwargs, variants = common.pop("id"), common.pop("kwargs", {}), common.pop("variants", {})
+    parsed = parse_id(base_id)
+    if parsed.owner is not None or parsed.variant is not None or (variants and parsed.version is None):
+        raise ValueError("id")
     common.update(distribution=distribution, version=version)
-    plain = EnvSpec(id=base_id, kwargs=kwargs, **common)
-    if type(base_id) is not str or type(plain.entry_point) is not str:
-        raise TypeError("id and entry_point must be strings")
-    specs = [plain] + [
-        EnvSpec(id=f"{base_id}-{name}", kwargs={**kwargs, **overrides}, **common)
-        for name, overrides in variants.items()
-    ]
-    for spec in specs:
-        parse_id(spec.id)
+    specs = [EnvSpec(id=base_id, kwargs=kwargs, **common)]
+    for name, overrides in variants.items():
+        variant = EnvSpec(id=f"{base_id}-{name}", kwargs={**kwargs, **overrides}, **common)
+        parse_id(variant.id)
+        specs.append(variant)
     return specs

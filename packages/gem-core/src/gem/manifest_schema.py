@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from gem.errors import InvalidIdError, ManifestError
 from gem.ids import parse_id
+from gem.manifest import SCHEMA
+from gem.official import install_line
 
 __all__ = ["Environment", "Manifest", "validate"]
 
@@ -89,8 +91,14 @@ def validate(document: dict[str, Any], path: Path) -> Manifest:
     """Return the manifest as models.
 
     Raises:
-        ManifestError: with one line for each violation, which names the key and the value.
+        ManifestError: with one sentence for each violation, which names the key and the value.
     """
+    schema = document.get("schema")
+    if type(schema) is int and schema > SCHEMA:
+        raise ManifestError(
+            f"{path}: is written in schema {schema}, and this gem-core reads schema {SCHEMA}; "
+            f"run: {install_line('--upgrade', 'gem-core')}"
+        )
     try:
         return Manifest.model_validate(document)
     except ValidationError as error:
@@ -100,6 +108,5 @@ def validate(document: dict[str, Any], path: Path) -> Manifest:
 
 def _sentence(location: tuple[int | str, ...], message: str, value: object) -> str:
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
-    shown = repr(value)
-    shown = f" (got {shown[:60]})" if not isinstance(value, (dict, list)) else ""
+    shown = "" if isinstance(value, (dict, list)) else f" (got {repr(value)[:60]})"
     return f"{where or 'the file'}: {message.removeprefix('Value error, ')}{shown}"

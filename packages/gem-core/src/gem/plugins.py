@@ -16,11 +16,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pluggy
 
-from gem.discovery import PLUGIN_GROUP, Problem, entry_points
+from gem.discovery import PLUGIN_GROUP, Announcement, Problem, entry_points
 from gem.entry_points import load
 from gem.errors import MissingPluginError, PluginWarning
 
@@ -72,9 +73,9 @@ class BuiltIn:
 
 def names(hook: str) -> dict[str, str | Callable[..., Any]]:
     """Return everything that a hook collects, by name. Broken plugins are warned about and left out."""
-    plugins, _ = _load_plugins()
+    plugins, _ = _load_plugins(entry_points(PLUGIN_GROUP))
     collected: dict[str, str | Callable[..., Any]] = {}
-    for owner, plugin in [("gem-core", BuiltIn()), *plugins]:
+    for owner, plugin in [("gem-core", _checked(BuiltIn())), *plugins]:
         for name, target in _call(owner, plugin, hook).items():
             if name in collected:
                 warnings.warn(
@@ -118,35 +119,44 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
 
 def problems() -> tuple[Problem, ...]:
     """Return the plugins that could not be loaded. Imports every plugin."""
-    return _load_plugins()[1]
+    return _load_plugins(entry_points(PLUGIN_GROUP))[1]
 
 
 @cache
-def _load_plugins() -> tuple[tuple[tuple[str, Any], ...], tuple[Problem, ...]]:
-    manager = pluggy.PluginManager("gem")
-    manager.add_hookspecs(Hooks)
-    loaded: list[tuple[str, Any]] = []
+def _load_plugins(
+    announced: tuple[Announcement, ...],
+) -> tuple[tuple[tuple[str, pluggy.PluginManager], ...], tuple[Problem, ...]]:
+    loaded: list[tuple[str, pluggy.PluginManager]] = []
     found: list[Problem] = []
-    for entry in entry_points(PLUGIN_GROUP):
+    for entry in announced:
         owner = f"{entry.distribution} ({entry.name})"
         try:
-            plugin = load(entry.value) if ":" in entry.value else __import__(entry.value, fromlist=["_"])
-            manager.register(plugin, name=owner)
-            manager.check_pending()
-        except Exception as error:  # pluggy's own loader would stop at the first broken plugin
-            found.append(Problem(owner, f"cannot be loaded: {error}"))
-            warnings.warn(f"plugin {owner} cannot be loaded: {error}", PluginWarning, stacklevel=3)
-            continue
-        loaded.append((owner, plugin))
+            plugin = load(entry.value) if ":" in entry.value else import_module(entry.value)
+            loaded.append((owner, _checked(plugin)))
+        except (Exception, SystemExit) as error:  # pluggy's own loader would stop at the first broken plugin
+            found.append(Problem(owner, f"cannot be loaded: {type(error).__name__}: {error}"))
+            warnings.warn(f"plugin {found[-1]}", PluginWarning, stacklevel=3)
     return tuple(loaded), tuple(found)
 
 
-def _call(owner: str, plugin: Any, hook: str) -> Named:
-    implementation = getattr(plugin, hook, None)
-    if implementation is None:
-        return {}
+def _checked(plugin: object) -> pluggy.PluginManager:
+    """Return a manager that holds just this plugin, so that what is wrong with it stays its own problem."""
+    manager = pluggy.PluginManager("gem")
+    manager.add_hookspecs(Hooks)
+    manager.register(plugin)
+    manager.check_pending()
+    return manager
+
+
+def _call(owner: str, plugin: pluggy.PluginManager, hook: str) -> Named:
+    collected: dict[str, str | Callable[..., Any]] = {}
     try:
-        return dict(implementation())
+        for offered in getattr(plugin.hook, hook)():
+            for name, target in offered.items():
+                if not isinstance(name, str) or not (isinstance(target, str) or callable(target)):
+                    raise TypeError(f"{name!r}: {target!r} must be a str: 'module:attribute' or callable")
+                collected[name] = target
     except Exception as error:
         warnings.warn(f"plugin {owner}: {hook} failed: {error!r}", PluginWarning, stacklevel=3)
         return {}
+    return collected

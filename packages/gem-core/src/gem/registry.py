@@ -138,13 +138,11 @@ def all_specs(namespace: str | None = None) -> list[EnvSpec]:
     Where several distributions provide one id, all of them are in the list. Broken packages are warned
     about (:class:`gem.errors.PluginWarning`) and left out.
     """
-    found: list[EnvSpec] = []
-    for name in discovery.namespaces() if namespace is None else [namespace]:
-        offered = discovery.installed(name)
-        for problem in offered.problems:
-            warnings.warn(f"plugin {problem}", PluginWarning, stacklevel=2)
-        for candidates in offered.specs.values():
-            found.extend(c for c in candidates if c.id not in _registered)
+    offered = [discovery.installed(name) for name in (discovery.namespaces() if namespace is None else [namespace])]
+    for problem in (*discovery.scan_problems(), *(problem for part in offered for problem in part.problems)):
+        warnings.warn(f"plugin {problem}", PluginWarning, stacklevel=2)
+    every = (spec for part in offered for candidates in part.specs.values() for spec in candidates)
+    found = [spec for spec in every if spec.id not in _registered]
     found.extend(s for s in _registered.values() if namespace is None or s.namespace == namespace)
     return sorted(found, key=lambda s: (s.id, s.distribution or ""))
 
@@ -161,17 +159,12 @@ def print_envs() -> None:
 
 
 def _from_packages(key: str) -> tuple[EnvSpec, ...]:
-    offered = discovery.installed(key.partition(":")[0])
-    found = offered.specs.get(key, ())
-    if not found:
-        # Only when the id is missing can the broken package be the reason, so only then is it said.
-        for problem in offered.problems:
-            warnings.warn(f"plugin {problem}", PluginWarning, stacklevel=4)
-    return found
+    return discovery.installed(key.partition(":")[0]).specs.get(key, ())
 
 
 def _unknown(env_id: str) -> UnknownEnvironmentError:
     parsed = parse_id(env_id)
+    # This warns about broken packages: only when an id is missing can one of them be the reason.
     known = [s.id for s in all_specs(parsed.namespace)]
     if not known:
         if parsed.namespace in NAMESPACES:

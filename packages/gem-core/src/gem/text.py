@@ -22,7 +22,6 @@ TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
 
 BOX = "\\boxed{"
 
-_BRACES = re.compile(r"[{}]")
 # Two adjacent runs of blanks would make a failing match quadratic; here the second needs a word first.
 _FENCE_OPEN = re.compile(r"```[^\S\n]*(?:\w+[^\S\n]*)?\n")
 
@@ -64,22 +63,17 @@ def extract_last_boxed_answer(text: object) -> str | None:
     content = action_text(text)
     if content is None:
         return None
-    # One pass: a stack of open braces, each with the start of its content if it opens a box.
-    answer: tuple[int, int] | None = None
-    opened: list[int | None] = []
-    first = content.find(BOX)
-    if first < 0:
-        return None
-    for brace in _BRACES.finditer(content, first):
-        position = brace.start()
-        if content[position] == "{":
-            is_box = content.startswith(BOX, position - len(BOX) + 1)
-            opened.append(position + 1 if is_box else None)
-        elif opened:
-            start = opened.pop()
-            if start is not None and (answer is None or start > answer[0]):
-                answer = (start, position)
-    return None if answer is None else content[answer[0] : answer[1]].strip()
+    end = len(content)
+    box = content.rfind(BOX)
+    while box >= 0:
+        start = box + len(BOX)
+        close = _closing_brace(content, start, end)
+        if close >= 0:
+            return content[start:close].strip()
+        # What is open around a box that never closes never closes either, so an earlier box must close before it.
+        end = box
+        box = content.rfind(BOX, 0, end)
+    return None
 
 
 def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
@@ -111,3 +105,14 @@ def extract_code_from_model(text: object) -> str | None:
         body = content[fence.end() : end]
         position = end + 3
     return None if body is None else body.strip()
+
+
+def _closing_brace(text: str, start: int, end: int) -> int:
+    """Return where the brace that was opened just before ``start`` is closed, or -1."""
+    depth = 1
+    while (close := text.find("}", start, end)) >= 0:
+        depth += text.count("{", start, close) - 1
+        if depth == 0:
+            return close
+        start = close + 1
+    return -1

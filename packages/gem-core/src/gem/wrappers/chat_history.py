@@ -24,9 +24,9 @@ from gem.wrappers.history import (
     copied,
     extended,
     join,
+    line,
     messages_from_state,
     other_parts,
-    piece,
     reply_messages,
     text_if_possible,
     text_with_calls,
@@ -208,8 +208,8 @@ class ConcatChatOnReset(ConcatWithAction):
 
     def _opened(self, prefix: str, suffix: str) -> Content:
         message = extended({"role": "user", "content": self._first}, prefix, suffix)
-        text = piece(render(self._tokenizer, [message], self._template_arguments))
-        return join((text, other_parts(message["content"])))
+        text = line(render(self._tokenizer, [message], self._template_arguments))
+        return _with_pictures(text, other_parts(message["content"]))
 
     def _own_state(self) -> Info:
         return {**super()._own_state(), "first": copied(self._first), "turns": self._turns}

@@ -93,21 +93,29 @@ class GrowingPrompt:
             suffix: shown at the end of the last message, this time only.
         """
         last = extended(messages[-1], "", suffix)
+        if self._extendable and len(messages) > _SHORT:
+            try:
+                return self._extended(messages, last)
+            except Exception:
+                # Templates may refuse an order of roles that only the stand-in has, or the last message
+                # without its suffix. The whole conversation, below, is refused only where it has to be.
+                self._extendable = False
+        shown = self._render([*messages[:-1], last])
+        self._text, self._count = None if suffix else shown, len(messages)
+        return shown
+
+    def _extended(self, messages: Sequence[Message], last: Message) -> str:
         text, count = self._text, self._count
-        if not self._extendable or len(messages) <= _SHORT:
-            shown = self._render([*messages[:-1], last])
-            self._text, self._count = None if suffix else shown, len(messages)
-            return shown
         if text is None or not FIRST + 3 <= count < len(messages):
             self._text, self._count = self._render(messages), len(messages)
-            return self._render([*messages[:-1], last]) if suffix else self._text
+            return self._text if last is messages[-1] else self._render([*messages[:-1], last])
         # Two last messages, or three, so that even indices stay even.
         stand_in = [*messages[:FIRST], *messages[count - (2 if (count - FIRST) % 2 == 0 else 3) : count]]
         added = messages[count:]
         old = self._render(stand_in)
         self._text = _with_end_replaced(text, old, self._render([*stand_in, *added]))
         self._count = len(messages)
-        if not suffix:
+        if last is messages[-1]:
             return self._text
         return _with_end_replaced(text, old, self._render([*stand_in, *added[:-1], last]))
 

@@ -23,7 +23,9 @@ __all__ = [
     "content_of",
     "copied",
     "extended",
+    "is_text",
     "join",
+    "line",
     "message_piece",
     "messages_from_state",
     "other_parts",
@@ -94,12 +96,18 @@ def affixes(info: Info) -> tuple[str, str]:
     return prefix if isinstance(prefix, str) else "", suffix if isinstance(suffix, str) else ""
 
 
+def line(text: str) -> str:
+    """Return a text with a newline at its end, unless it has one or is empty."""
+    return text if not text or text[-1] == "\n" else text + "\n"
+
+
 def piece(content: Content) -> Content:
-    """Return a content with a newline at its end, unless it has one, is empty, or ends in a picture."""
+    """Return a content as :func:`line` does a text; one that ends in a picture stays as it is."""
     if isinstance(content, str):
-        return content if not content or content[-1] == "\n" else content + "\n"
-    text = _text_of(content[-1]) if content else None
-    return [*content[:-1], {**content[-1], "text": piece(text)}] if text else content
+        return line(content)
+    if not content or not is_text(content[-1]):
+        return content
+    return [*content[:-1], {**content[-1], "text": line(content[-1]["text"])}]
 
 
 def join(contents: Iterable[Content]) -> Content:
@@ -112,9 +120,8 @@ def join(contents: Iterable[Content]) -> Content:
     parts: list[dict[str, Any]] = []
     texts: list[str] = []
     for part in _parts_of(contents):
-        text = _text_of(part)
-        if text is not None:
-            texts.append(text)
+        if is_text(part):
+            texts.append(part["text"])
             continue
         if any(texts):
             parts.append({"type": "text", "text": "".join(texts)})
@@ -129,12 +136,17 @@ def text_if_possible(content: Content) -> Content:
     """Return a list of nothing but text parts as the str that it amounts to; anything else as it is."""
     if isinstance(content, str) or other_parts(content):
         return content
-    return "".join(_text_of(part) or "" for part in content)
+    return "".join(part["text"] for part in content)
+
+
+def is_text(part: Mapping[str, Any]) -> bool:
+    """Tell whether a content part is text."""
+    return part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 def other_parts(content: Any) -> list[dict[str, Any]]:
     """Return the parts of a content that are not text, in order."""
-    return [part for part in content if _text_of(part) is None] if isinstance(content, list) else []
+    return [part for part in content if not is_text(part)] if isinstance(content, list) else []
 
 
 def shown_action(action: Action, info: Info) -> str:
@@ -170,8 +182,9 @@ def assistant_message(action: Action, info: Info) -> Message:
 def reply_messages(assistant: Message, observation: Content, info: Info, tool_role: str) -> list[Message]:
     """Return what the environment said to an assistant message as messages.
 
-    Chat APIs demand one tool message for each native call, so calls are answered with their ids whoever
-    answers. Several calls share one observation: it stands in the message for the last of them.
+    Chat APIs demand a tool message for each native call, so each call is answered, whoever answers. Where
+    :class:`gem.tools.ToolEnvWrapper` did, ``info["tool_results"]`` tells the answers apart; otherwise the whole
+    observation is the answer to the last call.
 
     Args:
         assistant: the message that is answered.
@@ -179,11 +192,18 @@ def reply_messages(assistant: Message, observation: Content, info: Info, tool_ro
         info: of the same step; ``use_tool`` says that a tool gave the answer.
         tool_role: role of an answer to a tool call that was written as text.
     """
-    identifiers = [call["id"] for call in tool_calls(assistant) if isinstance(call.get("id"), str)]
-    if not identifiers:
+    calls = tool_calls(assistant)
+    if not calls:
         return [{"role": tool_role if info.get("use_tool") else "user", "content": observation}]
-    replies = [{"role": "tool", "tool_call_id": name, "content": ""} for name in identifiers]
-    replies[-1]["content"] = observation  # type: ignore[assignment]
+    contents: list[Content] = [*[""] * (len(calls) - 1), observation]
+    results = info.get("tool_results") if info.get("use_tool") else None
+    if len(calls) > 1 and isinstance(results, list) and len(results) == len(calls):
+        contents = [_result_content(result) for result in results]
+        contents[-1] = join([contents[-1], _notice(observation)])
+    replies = []
+    for call, content in zip(calls, contents, strict=True):
+        identifier = {"tool_call_id": call["id"]} if isinstance(call.get("id"), str) else {}
+        replies.append({"role": "tool", **identifier, "content": content})
     return replies
 
 
@@ -225,13 +245,6 @@ def _parts_of(contents: Iterable[Content]) -> Iterable[dict[str, Any]]:
             yield from content
 
 
-def _text_of(part: Any) -> str | None:
-    if isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
-        text: str = part["text"]
-        return text
-    return None
-
-
 def tool_calls(message: Message) -> list[dict[str, Any]]:
     """Return the native tool calls of a message; none if any is malformed, since no API would take them back."""
     calls = message.get("tool_calls")
@@ -244,11 +257,29 @@ def tool_calls(message: Message) -> list[dict[str, Any]]:
     return calls
 
 
+def _result_content(result: Mapping[str, Any]) -> Content:
+    parts = result.get("content")
+    return content_of([{"type": "text", "text": result["text"]}, *parts]) if parts else str(result["text"])
+
+
+def _notice(observation: Content) -> str:
+    """What the tool wrapper says after the last answer, that no more calls are allowed; or nothing."""
+    from gem.tools.wrapper import LIMIT_REACHED
+
+    if isinstance(observation, str):
+        said = observation.endswith(LIMIT_REACHED)
+    else:
+        said = bool(observation) and observation[-1].get("text") == LIMIT_REACHED
+    return LIMIT_REACHED if said else ""
+
+
 def text_with_calls(message: Message) -> str:
     """Return the text of an assistant message, each native tool call written out as ``<tool_call>{…}</tool_call>``."""
     lines = [action_text(message) or ""]
     for call in tool_calls(message):
-        name, arguments = call["function"]["name"], call["function"].get("arguments")
-        written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        lines.append(f'<tool_call>{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": {written}}}</tool_call>')
+        name = json.dumps(call["function"]["name"], ensure_ascii=False)
+        arguments = call["function"].get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        lines.append(f'<tool_call>{{"name": {name}, "arguments": {arguments}}}</tool_call>')
     return "\n".join(filter(None, lines))

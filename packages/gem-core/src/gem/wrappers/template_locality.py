@@ -13,20 +13,23 @@ from typing import Any
 
 __all__ = ["is_local"]
 
-_HARMLESS = frozenset(
-    "Add And Assign AssignBlock CondExpr Compare Concat Const Continue Dict Div ExprStmt Filter FloorDiv Getattr "
-    "Getitem If Keyword List Mod Mul Name Neg Not Operand Or Output Pair Pos Pow Slice Sub TemplateData Test "
-    "Tuple".split()
-)
+# fmt: off
+_HARMLESS = frozenset({
+    "Add", "And", "Assign", "AssignBlock", "Compare", "Concat", "CondExpr", "Const", "Continue", "Dict", "Div",
+    "ExprStmt", "Filter", "FloorDiv", "Getattr", "Getitem", "If", "Keyword", "List", "Mod", "Mul", "Name", "Neg", "Not",
+    "Operand", "Or", "Output", "Pair", "Pos", "Pow", "Slice", "Sub", "TemplateData", "Test", "Tuple",
+})
 """Kinds of nodes that are harmless if everything inside them is."""
 
 _FUNCTIONS = frozenset({"dict", "namespace", "raise_exception", "range", "strftime_now"})
 
-_METHODS = frozenset(
-    "capitalize count endswith find format get index items join keys lower lstrip removeprefix removesuffix replace "
-    "rsplit rstrip split splitlines startswith strip title upper values".split()
-)
+_METHODS = frozenset({
+    "capitalize", "count", "endswith", "find", "format", "get", "index", "items", "join", "keys", "lower", "lstrip",
+    "removeprefix", "removesuffix", "replace", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip",
+    "title", "upper", "values",
+})
 """Methods that change nothing."""
+# fmt: on
 
 _MOST_DROPPED = 2
 """First messages that a template may take away before its loop: :data:`gem.wrappers.chat_template.FIRST` less one."""
@@ -59,12 +62,12 @@ def is_local(template: str) -> bool:
         tree = environment.parse(template)
         proof = _Proof(tree.find_all(nodes.Macro), tree.find_all(nodes.Assign))
         proof.outside(tree.body)
-    except (TemplateSyntaxError, RecursionError, _Refused):
+    except (TemplateSyntaxError, RecursionError, _RefusedError):
         return False
     return proof.looped
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """The template has a construct that may look further than locality allows."""
 
 
@@ -109,7 +112,7 @@ class _Proof:
     def message_loop(self, node: Any) -> None:
         # A second loop, a filter or recursion would put something else between neighbours.
         if self.looped or node.test or node.recursive or node.else_ or _kind(node.target) != "Name":
-            raise _Refused
+            raise _RefusedError
         self.check(node.target)
         self.loop_list = node.iter.name if _kind(node.iter) == "Name" else ""
         for inner in node.body:
@@ -123,7 +126,7 @@ class _Proof:
         if _kind(node) == "Getitem" and _kind(node.arg) == "Slice" and self.is_list(node.node):
             start, rest = node.arg.start, (node.arg.stop, node.arg.step)
             if start is None or rest != (None, None) or not _is_constant(start, 1) or self.dropped == _MOST_DROPPED:
-                raise _Refused
+                raise _RefusedError
             self.dropped += 1
             return True
         return False
@@ -138,21 +141,9 @@ class _Proof:
             not_first: and is not reached for the first message.
         """
         kind = _kind(node)
-        if kind == "Name":
-            if node.name in self.lists or (own and node.name == "loop"):
-                raise _Refused
-        elif kind == "Getattr" and own and _is_loop(node.node):
-            if node.attr not in ("first", "last", "previtem", "nextitem"):
-                raise _Refused
-        elif kind == "Getitem" and self.is_neighbour(node, own, not_first):
-            pass
-        elif kind == "Compare" and (self.is_length_test(node) or (own and _is_first_test(node))):
-            pass
-        elif kind == "Mod" and own and _index_start(node.left) is not None and _is_constant(node.right, 2):
-            pass
-        elif kind == "Test" and node.name == "defined" and _kind(node.node) == "Name":
-            pass
-        elif kind == "Call":
+        if self.is_allowed(node, own, not_first):
+            return
+        if kind == "Call":
             self.check_call(node, in_loop, own, not_first)
         elif kind == "For":
             self.check(node.iter, in_loop, own, not_first)
@@ -162,22 +153,41 @@ class _Proof:
             self.check(node.left, in_loop, own, not_first)
             settled = own and _at_first(node.left) is (kind == "Or")
             self.check(node.right, in_loop, own, not_first or settled)
-        elif kind == "NSRef" and not in_loop or kind == "Break" and not own:
-            pass
-        elif kind in _HARMLESS and not (kind == "Filter" and node.name == "random"):
+        elif kind in _HARMLESS and not self.is_refused(node, own):
             for inner in node.iter_child_nodes():
                 self.check(inner, in_loop, own, not_first)
-        else:
-            raise _Refused
+        elif not ((kind == "NSRef" and not in_loop) or (kind == "Break" and not own)):
+            raise _RefusedError
+
+    def is_refused(self, node: Any, own: bool) -> bool:
+        """Tell whether a node of a harmless kind is the messages as a whole, the loop as a whole, or chance."""
+        if _kind(node) == "Filter":
+            return bool(node.name == "random")
+        return _kind(node) == "Name" and (node.name in self.lists or (own and node.name == "loop"))
+
+    def is_allowed(self, node: Any, own: bool, not_first: bool) -> bool:
+        """Tell whether a node is one of the ways of using the messages or the loop that locality allows."""
+        kind = _kind(node)
+        if kind == "Getitem":
+            return self.is_neighbour(node, own, not_first)
+        if kind == "Compare":
+            return self.is_length_test(node) or (own and _is_first_test(node))
+        if kind == "Test":
+            return bool(node.name == "defined") and _kind(node.node) == "Name"
+        if not own:
+            return False
+        if kind == "Mod":
+            return _index_start(node.left) is not None and _is_constant(node.right, 2)
+        return kind == "Getattr" and _is_loop(node.node) and node.attr in ("first", "last", "previtem", "nextitem")
 
     def check_call(self, node: Any, in_loop: bool, own: bool, not_first: bool) -> None:
         function = node.node
         if node.dyn_args or node.dyn_kwargs:
-            raise _Refused
+            raise _RefusedError
         if _kind(function) == "Getattr" and function.attr in _METHODS:
             self.check(function.node, in_loop, own, not_first)
         elif _kind(function) != "Name" or function.name not in self.functions:
-            raise _Refused
+            raise _RefusedError
         for argument in (*node.args, *node.kwargs):
             self.check(argument, in_loop, own, not_first)
 

@@ -1,0 +1,94 @@
+"""What the tests of several packages need; `dev.py package` takes it along."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# How long an example takes depends on what else the machine does, so no example fails for being slow.
+settings.register_profile("gem", deadline=None)
+settings.load_profile("gem")
+
+THING = """
+import gem
+
+class Thing(gem.Env):
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        return f"size {self.size}", {}
+"""
+
+
+class PluginSite:
+    """A folder on ``sys.path`` in which distributions lie as pip lays them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(
+        self,
+        distribution: str,
+        entry_points: str | Mapping[str, str],
+        files: Mapping[str, str],
+        metadata: str | None = "Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+    ) -> Path:
+        """Lay out one distribution.
+
+        Args:
+            distribution: its name.
+            entry_points: namespace → import name, or the text of ``entry_points.txt``.
+            files: path → text.
+            metadata: the text of ``METADATA``; None for a distribution without one.
+
+        Returns:
+            The ``.dist-info`` folder.
+        """
+        from gem import discovery
+
+        if not isinstance(entry_points, str):
+            entry_points = "[gem.envs]\n" + "".join(f"{name} = {value}\n" for name, value in entry_points.items())
+        info = self.folder / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        texts = {info / "entry_points.txt": entry_points, **{self.folder / path: text for path, text in files.items()}}
+        if metadata is not None:
+            texts[info / "METADATA"] = metadata.format(name=distribution)
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        discovery.clear_caches()
+        return info
+
+    def add_thing(self, distribution: str, package: str, namespace: str, extra: str = "") -> None:
+        """Lay out a healthy distribution whose package offers ``NAMESPACE:Thing-v0`` and its variant ``big``."""
+        manifest = (
+            f'schema = 1\n[[environment]]\nid = "{namespace}:Thing-v0"\nentry_point = "{package}:Thing"\n'
+            f'description = "A thing."\n{extra}\n[environment.variants]\nbig = {{ size = 9 }}\n'
+        )
+        self.add(
+            distribution,
+            {namespace: package},
+            {f"{package}/__init__.py": THING, f"{package}/environments.toml": manifest},
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginSite]:
+    """An empty folder for distributions, first on ``sys.path``."""
+    from gem import discovery
+
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    modules = set(sys.modules)
+    yield PluginSite(folder)
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+            del sys.modules[name]
+    monkeypatch.undo()
+    discovery.clear_caches()

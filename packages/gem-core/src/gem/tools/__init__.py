@@ -1,0 +1,49 @@
+"""Tools that an agent can call while it works on a task, and the wrapper that answers the calls.
+
+::
+
+    from gem.tools import ToolEnvWrapper, tool
+
+    @tool
+    def add(a: int, b: int) -> int:
+        \"\"\"Add two whole numbers.\"\"\"
+        return a + b
+
+    env = ToolEnvWrapper(gem.make("math:GSM8K"), [add])
+
+Everything here loads on first use; pydantic only when a function is made a tool.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gem.tools.base import Tool, ToolResult
+    from gem.tools.calls import ToolCall
+    from gem.tools.function import FunctionTool, tool
+    from gem.tools.wrapper import ToolEnvWrapper
+
+__all__ = ["FunctionTool", "Tool", "ToolCall", "ToolEnvWrapper", "ToolResult", "tool"]
+
+_HOMES = {
+    "FunctionTool": "gem.tools.function",
+    "Tool": "gem.tools.base",
+    "ToolCall": "gem.tools.calls",
+    "ToolEnvWrapper": "gem.tools.wrapper",
+    "ToolResult": "gem.tools.base",
+    "tool": "gem.tools.function",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gem.tools' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,197 @@
+"""The interface of a tool: :class:`Tool` and what a call returns, :class:`ToolResult`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gem.errors import ArgumentTypeError, NotSupportedError, ToolError
+from gem.tools.calls import ToolCall, tagged, text_call
+
+__all__ = ["Tool", "ToolResult", "guarded"]
+
+_LONGEST_MESSAGE = 2000
+"""Characters of an exception's message that the agent is shown."""
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a tool answers."""
+
+    text: str
+    """What the agent reads. A lone surrogate, which no UTF-8 file can hold, becomes a question mark."""
+    ok: bool = True
+    """False if the call failed; the text then says why."""
+    content: tuple[Mapping[str, Any], ...] = ()
+    """OpenAI-style content parts that go with the text, pictures for example."""
+    data: Any = None
+    """The same answer as a JSON value, for programs."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ArgumentTypeError(f"the text of a tool's result must be a str, got {type(self.text).__name__}")
+        if not self.text.isascii():
+            object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
+
+
+class Tool:
+    """Something that an agent can call while it works on a task.
+
+    A subclass sets ``name``, ``description`` and ``parameters``, and gives ``execute``. It may set ``tag``,
+    and override ``parse`` and ``instruction_string`` for a syntax of its own. A tool with a state that lives
+    through an episode gives ``reset``, ``get_state`` and ``set_state``; one that holds resources ``close``.
+    ``ToolEnvWrapper.spawn`` copies tools with :func:`copy.deepcopy`, so a tool that holds what cannot be copied
+    gives ``__deepcopy__``.
+    """
+
+    name: str
+    """1 to 64 of ``a-z A-Z 0-9 _ -``, as chat APIs demand."""
+    description: str = ""
+    parameters: Mapping[str, Any] | None = None
+    """JSON schema of the arguments, an object. None: the tool can be called by text only."""
+    tag: str | None = None
+    """If set, ``<tag>…</tag>`` in a text calls the tool, with the content as its only required argument."""
+
+    def to_openai(self) -> dict[str, Any]:
+        """Return the function schema that chat APIs take in ``tools``.
+
+        Raises:
+            NotSupportedError: if the tool can be called by text only.
+        """
+        if self.parameters is None:
+            raise NotSupportedError(f"tool {self.name} has no parameters schema; it can be called by text only")
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": json.loads(json.dumps(function))}
+
+    def instruction_string(self) -> str:
+        """Return what an agent has to know to call the tool by text."""
+        about = f"{self.name}: {self.description}" if self.description else self.name
+        argument = self._tag_argument()
+        if argument is not None:
+            return f"{about}\nTo call it, write <{self.tag}>{argument}</{self.tag}>."
+        schema = {} if self.parameters is None else self.parameters
+        call = f'<tool_call>{{"name": "{self.name}", "arguments": {{...}}}}</tool_call>'
+        return (
+            f"{about}\nTo call it, write {call}, where the arguments follow this JSON schema: "
+            f"{json.dumps(schema, ensure_ascii=False)}"
+        )
+
+    def parse(self, text: str) -> ToolCall | None:
+        """Return the first call of this tool in a text, or None.
+
+        Calls in the tool's own tag come before those in ``<tool_call>``.
+        """
+        argument = self._tag_argument()
+        if argument is not None:
+            assert self.tag is not None
+            found = tagged(text, self.tag)
+            if found is not None:
+                return ToolCall(self.name, {argument: found[0].strip()}, found[1])
+        if f'"{self.name}"' not in text and f"<tool_name>{self.name}<" not in text:
+            return None  # saves each of many tools the decoding; the wrapper reads the rest once, for all
+        call = text_call(text)
+        return call if call is not None and call.name == self.name else None
+
+    def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Carry out a call.
+
+        Whatever this raises is reported to the agent as a failed call, with the exception's message.
+        """
+        raise NotSupportedError(f"{type(self).__name__} does not implement execute")
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Carry out a call, or say why it cannot be; never raises what the tool raises."""
+        if call.error is not None:
+            return ToolResult(call.error, ok=False)
+        return guarded(self.name, lambda: self.execute(call.arguments))
+
+    def respond(self, text: str) -> tuple[str, ToolResult] | None:
+        """Carry out the first call of this tool in a text.
+
+        Returns:
+            The text up to the end of the call, and the result. None if the text holds no such call.
+        """
+        try:
+            call = self.parse(text)
+        except Exception as error:
+            return text, _failure(self.name, error)
+        return None if call is None else (text[: call.end], self.call(call))
+
+    def reset(self) -> None:
+        """Begin a new episode."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state that later calls depend on, JSON-serialisable; empty for a tool without one."""
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that ``get_state`` returned; raise ``ValueError`` or ``TypeError`` if it is none."""
+
+    def close(self) -> None:
+        """Release what the tool holds. Calling it again does nothing; a later call opens it anew."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _tag_argument(self) -> str | None:
+        """The argument that the content of the tag is; None without a tag."""
+        if self.tag is None or self.parameters is None:
+            return None
+        required: list[str] = self.parameters["required"]
+        return required[0]
+
+    def check(self) -> None:
+        """Raise ``ToolError`` if the tool is declared wrongly."""
+        name = getattr(self, "name", None)
+        if not isinstance(name, str) or not name:
+            raise ToolError(f"{type(self).__name__} needs a name that is a non-empty str, got {name!r}")
+        if self.parameters is None:
+            return
+        if not _NAME.fullmatch(name):
+            raise ToolError(f"the name of a tool is 1 to 64 of a-z A-Z 0-9 _ -, got {name!r:.80}")
+        self._check_parameters(self.parameters)
+
+    def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        try:
+            json.dumps(parameters)
+        except (TypeError, ValueError) as error:
+            raise ToolError(f"tool {self.name}: the parameters schema is not JSON: {error}") from error
+        if self.tag is None:
+            return
+        if not _NAME.fullmatch(self.tag) or self.tag == "tool_call":
+            raise ToolError(f"tool {self.name}: a tag is 1 to 64 of a-z A-Z 0-9 _ -, not tool_call, got {self.tag!r}")
+        required = parameters.get("required", [])
+        kinds = [parameters.get("properties", {}).get(name, {}).get("type") for name in required]
+        if kinds != ["string"]:
+            raise ToolError(
+                f"tool {self.name}: a tag holds the one required argument, which must be a string; "
+                f"required are {', '.join(required) or 'none'}"
+            )
+
+
+def guarded(name: str, execute: Callable[[], object]) -> ToolResult:
+    """Return the result of ``execute``, or a failed one if it raises or returns anything else.
+
+    ``KeyboardInterrupt`` and cancellation pass; a tool that calls ``sys.exit`` does not end the process.
+    """
+    try:
+        result = execute()
+    except (Exception, SystemExit) as error:
+        return _failure(name, error)
+    if isinstance(result, ToolResult):
+        return result
+    return ToolResult(f"{name} failed: it returned {type(result).__name__} in place of a result.", ok=False)
+
+
+def _failure(name: str, error: BaseException) -> ToolResult:
+    try:
+        message = str(error)[:_LONGEST_MESSAGE]
+    except Exception:  # a hostile __str__ must not hide that the call failed
+        message = "no message"
+    kind = type(error).__name__
+    return ToolResult(f"{name} failed: {kind}: {message}" if message else f"{name} failed: {kind}", ok=False)

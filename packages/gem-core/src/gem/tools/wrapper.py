@@ -1,0 +1,359 @@
+"""The wrapper that lets an agent use tools: :class:`ToolEnvWrapper`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from gem.arguments import boolean, integer, nearest, real
+from gem.core import Env, Info, Wrapper
+from gem.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    EpisodeFinishedError,
+    NotSupportedError,
+    ResetNeededError,
+    StateError,
+    ToolError,
+)
+from gem.text import action_text
+from gem.tools.base import Tool, ToolResult
+from gem.tools.calls import ToolCall, native_calls, text_call
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["LIMIT_REACHED", "ToolEnvWrapper", "ToolLike"]
+
+ToolLike = Tool | Callable[..., Any]
+
+LIMIT_REACHED = "\n\nReached the maximum number of tool use. Please output final answer directly."
+"""Ends the observation of the last tool call that is allowed; as published."""
+
+_NOT_CARRIED_OUT = "The call was not carried out: the maximum number of tool uses is reached."
+_LONGEST_NAME = 64
+"""Characters of a tool's name, as the agent wrote it, that it is shown again."""
+
+_IN_PLAY, _OVER, _NOT_BEGUN = range(3)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came of one call."""
+
+    result: ToolResult
+    tool: Tool | None = None
+    """The tool that was called; None if there is no such tool."""
+    call: ToolCall | None = None
+    """The call as it was read; None where the tool itself read it."""
+    used: bool = True
+    """Whether the call counts as a use."""
+
+
+class ToolEnvWrapper(Wrapper[Any, Any]):
+    """Answer tool calls in place of the environment; everything else goes on to it.
+
+    A text is offered to the tools in their order, and the first that finds a call of its own answers it; then a
+    ``<tool_call>`` block is dispatched by name. Of one text one call is carried out, and
+    ``info["parsed_action"]`` ends with it. The native ``tool_calls`` of an assistant message are dispatched by
+    name, all of them, in their order, and what one of them answers precedes the next call. A call that fails,
+    for whatever reason, is reported to the agent and never goes on to the environment; so is a call of a tool
+    that does not exist, and a ``<tool_call>`` that cannot be read.
+
+    A step that tools answered ends no episode and takes none of the environment's turns. Its reward is the sum
+    over its calls, where one call earns
+
+    * ``tool_reward``, and ``tool_success_reward`` on top if it succeeds;
+    * ``tool_execute_error_reward`` alone if it fails and that is not 0.0;
+    * ``tool_execute_error_reward`` alone if it reached no tool: there is no reward for calling at random.
+
+    Every call counts as a use. Native calls beyond ``max_tool_uses`` in the message that reaches it are answered,
+    but not carried out; after that, calls go to the environment like any other action.
+
+    ``info`` holds, besides the keys that :mod:`gem.core` documents, ``tool_type`` (the same as ``tool_name``)
+    and ``tool_results``: for every call ``tool_call_id`` (str or None), ``name`` (str or None), ``text``, ``ok``,
+    and ``content`` and ``data`` where there are any.
+
+    Args:
+        env: its observations are text or content parts.
+        tools: a list of tools, of functions (which become tools as with :func:`gem.tools.tool`), of tool classes
+            and partials of them (from which this wrapper makes an instance of its own), and of lists of these.
+            An instance that is given to several wrappers is shared between them; ``spawn`` copies it.
+        tool_reward: for a call of a tool.
+        tool_success_reward: added if the call succeeds.
+        tool_execute_error_reward: at most 0.0; if not 0.0, the other two must be.
+        max_tool_uses: uses in one episode, or None for any number. With 0 the tools are not even announced.
+        instructions: whether the first observation of an episode ends with how to call the tools by text. Turn
+            it off where the model gets ``tool_schemas`` through its chat API.
+
+    Raises:
+        ToolError: if a tool is declared wrongly, or two have one name.
+    """
+
+    def __init__(
+        self,
+        env: Env[Any, Any],
+        tools: Iterable[ToolLike | Iterable[Any]],
+        tool_reward: float = 0.0,
+        tool_success_reward: float = 0.0,
+        tool_execute_error_reward: float = 0.0,
+        max_tool_uses: int | None = 10,
+        instructions: bool = True,
+    ) -> None:
+        super().__init__(env)
+        self.tools, self._own = _made(tools)
+        self._by_name = _named(self.tools)
+        self.tool_reward = real("tool_reward", tool_reward)
+        self.tool_success_reward = real("tool_success_reward", tool_success_reward)
+        self.tool_execute_error_reward = real("tool_execute_error_reward", tool_execute_error_reward, maximum=0.0)
+        if self.tool_execute_error_reward and (self.tool_reward or self.tool_success_reward):
+            raise ArgumentError(
+                "tool_execute_error_reward excludes tool_reward and tool_success_reward: "
+                f"got {tool_execute_error_reward}, {tool_reward} and {tool_success_reward}"
+            )
+        self.max_tool_uses = None if max_tool_uses is None else integer("max_tool_uses", max_tool_uses, minimum=0)
+        self.instructions = boolean("instructions", instructions)
+        self._phase = _NOT_BEGUN
+        self._uses = self._successes = self._previous_uses = self._previous_successes = 0
+
+    @property
+    def tool_schemas(self) -> list[dict[str, Any]]:
+        """The tools as chat APIs take them in ``tools``."""
+        return [tool.to_openai() for tool in self._by_name.values()]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
+        observation, info = super().reset(seed=seed, options=options)
+        if self.instructions and self.tools and self.max_tool_uses != 0:
+            observation = _with_text(observation, f"\n{_instructions(self.tools)}")
+        for tool in self.tools:
+            tool.reset()
+        previous = {"prev_ep_tool_use_counter": self._uses, "prev_ep_tool_success_counter": self._successes}
+        self._phase, self._uses, self._successes = _IN_PLAY, 0, 0
+        return observation, {**info, **self._counters(), **previous, "use_tool": False}
+
+    def step(self, action: Any, verbose: bool = False) -> tuple[Any, float, bool, bool, Info]:
+        """Play one turn, or use tools.
+
+        Args:
+            action: any action; see the class for which is a call.
+            verbose: also log what tools answer, at level INFO as ``gem.tools``.
+
+        Raises:
+            ResetNeededError, EpisodeFinishedError: if no episode is going on.
+        """
+        if self._phase == _NOT_BEGUN:
+            raise ResetNeededError(f"{self!r} has not begun; call reset() first")
+        if self._phase == _OVER:
+            raise EpisodeFinishedError(f"the episode of {self!r} has ended; call reset() to begin another")
+        if self.tools and self._uses != self.max_tool_uses:
+            calls = native_calls(action)
+            text = None if calls else action_text(action)
+            if calls:
+                return self._tool_step(self._answer_natively(calls), {}, verbose)
+            if text is not None and (answered := self._answer_text(text)) is not None:
+                parsed_action, answer = answered
+                return self._tool_step([answer], {"parsed_action": parsed_action}, verbose)
+        observation, reward, terminated, truncated, info = super().step(action)
+        if terminated or truncated:
+            self._phase = _OVER
+        return observation, reward, terminated, truncated, {**info, **self._counters(), "use_tool": False}
+
+    def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
+        """Return a new environment with tools of its own; see :meth:`gem.Env.spawn`."""
+        twin = super().spawn(**kwargs)
+        # In one call, so that two methods of one object stay methods of one object.
+        shared = copy.deepcopy([tool for tool in twin.tools if id(tool) not in twin._own])
+        remaining = iter(shared)
+        twin.tools = tuple(tool if id(tool) in twin._own else next(remaining) for tool in twin.tools)
+        twin._by_name = _named(twin.tools)
+        if same_state:
+            twin.set_state(self.get_state())
+        return twin
+
+    def close(self) -> None:
+        """Close the environment, then the tools."""
+        try:
+            super().close()
+        finally:
+            for tool in self.tools:
+                tool.close()
+
+    def _answer_text(self, text: str) -> tuple[str, _Answer] | None:
+        for tool in self.tools:
+            response = tool.respond(text)
+            if response is not None:
+                parsed_action, result = response
+                return parsed_action, _Answer(result, tool)
+        call = text_call(text) if self._by_name else None
+        return None if call is None else (text[: call.end], self._dispatch(call))
+
+    def _answer_natively(self, calls: list[ToolCall]) -> list[_Answer]:
+        left = len(calls) if self.max_tool_uses is None else self.max_tool_uses - self._uses
+        answers = [self._dispatch(call) for call in calls[:left]]
+        refused = ToolResult(_NOT_CARRIED_OUT, ok=False)
+        return [*answers, *(_Answer(refused, self._find(call), call, used=False) for call in calls[left:])]
+
+    def _dispatch(self, call: ToolCall) -> _Answer:
+        tool = self._find(call)
+        if tool is not None:
+            return _Answer(tool.call(call), tool, call)
+        problem = call.error if call.name is None else f"There is no tool called {call.name[:_LONGEST_NAME]!r}."
+        near = None if call.name is None else nearest(call.name[:_LONGEST_NAME], self._by_name)
+        hint = f" Did you mean {near!r}?" if near else ""
+        known = ", ".join(self._by_name) or "none that can be called by name"
+        return _Answer(ToolResult(f"{problem}{hint} The tools are: {known}.", ok=False), call=call)
+
+    def _find(self, call: ToolCall) -> Tool | None:
+        return None if call.name is None else self._by_name.get(call.name)
+
+    def _tool_step(self, answers: list[_Answer], info: Info, verbose: bool) -> tuple[Any, float, bool, bool, Info]:
+        self._uses += sum(answer.used for answer in answers)
+        self._successes += sum(answer.result.ok for answer in answers)
+        observation = _observation(answers)
+        if self._uses == self.max_tool_uses:
+            observation = _with_text(observation, LIMIT_REACHED)
+        if verbose:
+            from logging import getLogger
+
+            getLogger("gem.tools").info("%s", observation)
+        reward = sum(self._reward(answer) for answer in answers)
+        first = answers[0].tool
+        if first is not None:
+            info["tool_name"] = info["tool_type"] = first.name
+        info["tool_error"] = not all(answer.result.ok for answer in answers)
+        info["tool_results"] = [_record(answer) for answer in answers]
+        return observation, reward, False, False, {**info, **self._counters(), "use_tool": True}
+
+    def _reward(self, answer: _Answer) -> float:
+        if not answer.used:
+            return 0.0
+        if answer.result.ok:
+            return self.tool_reward + self.tool_success_reward
+        return self.tool_execute_error_reward or (0.0 if answer.tool is None else self.tool_reward)
+
+    def _counters(self) -> Info:
+        return {"tool_use_counter": self._uses, "tool_success_counter": self._successes}
+
+    def _own_state(self) -> Info:
+        return {
+            "phase": self._phase,
+            **self._counters(),
+            "tools": [tool.get_state() for tool in self.tools],
+        }
+
+    def _set_own_state(self, state: Info) -> None:
+        phase = integer("phase", state["phase"], minimum=_IN_PLAY, maximum=_NOT_BEGUN)
+        uses = integer("tool_use_counter", state["tool_use_counter"], minimum=0, maximum=self.max_tool_uses)
+        successes = integer("tool_success_counter", state["tool_success_counter"], minimum=0, maximum=uses)
+        before = [tool.get_state() for tool in self.tools]
+        try:
+            for tool, tool_state in zip(self.tools, state["tools"], strict=True):
+                tool.set_state(tool_state)
+        except Exception as error:
+            for tool, tool_state in zip(self.tools, before, strict=True):
+                tool.set_state(tool_state)
+            raise StateError(f"the state of a tool does not fit: {error!r}") from error
+        self._phase, self._uses, self._successes = phase, uses, successes
+
+
+def _made(tools: object) -> tuple[tuple[Tool, ...], frozenset[int]]:
+    """Return the tools, and the ``id`` of those that were made here for this wrapper alone."""
+    made: list[Tool] = []
+    own: set[int] = set()
+    for item in _flat(tools):
+        if isinstance(item, Tool):
+            tool = item
+        elif isinstance(item, (FunctionType, MethodType, BuiltinFunctionType)):
+            from gem.tools.function import FunctionTool
+
+            tool = FunctionTool(item)
+        else:
+            tool = item() if isinstance(item, (type, partial)) else item
+            own.add(id(tool))
+        if not isinstance(tool, Tool):
+            raise ArgumentTypeError(
+                f"tools must hold gem.tools.Tool objects, functions or tool classes, got {item!r:.80}"
+            )
+        tool.check()
+        made.append(tool)
+    return tuple(made), frozenset(own)
+
+
+def _flat(tools: object) -> Iterator[Any]:
+    if not _is_list(tools):
+        raise ArgumentTypeError(f"tools must be a list of tools, got {type(tools).__name__}")
+    assert isinstance(tools, Iterable)
+    for item in tools:
+        if _is_list(item):
+            yield from item
+        else:
+            yield item
+
+
+def _is_list(value: object) -> bool:
+    # An iterator would be empty the second time, when the environment is spawned.
+    return isinstance(value, Iterable) and not isinstance(value, (Iterator, str, bytes, Mapping, Tool, type))
+
+
+def _named(tools: Iterable[Tool]) -> dict[str, Tool]:
+    by_name: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.parameters is None:
+            continue
+        if tool.name in by_name:
+            raise ToolError(f"two tools are called {tool.name!r}; give one of them another name")
+        by_name[tool.name] = tool
+    return by_name
+
+
+def _instructions(tools: tuple[Tool, ...]) -> str:
+    each = [tool.instruction_string() for tool in tools]
+    return each[0] if len(each) == 1 else "\n".join(["You can use these tools:", *each])
+
+
+def _observation(answers: list[_Answer]) -> Any:
+    texts = [_heading(answer, len(answers)) + answer.result.text for answer in answers]
+    if not any(answer.result.content for answer in answers):
+        return "\n\n".join(texts)
+    parts: list[dict[str, Any]] = []
+    for text, answer in zip(texts, answers, strict=True):
+        parts += [{"type": "text", "text": text}, *map(dict, answer.result.content)]
+    return parts
+
+
+def _heading(answer: _Answer, count: int) -> str:
+    if count == 1:
+        return ""
+    if answer.tool is not None:
+        return f"Result of {answer.tool.name}:\n"
+    called = None if answer.call is None else answer.call.name
+    return f"Result of the call of {'an unnamed tool' if called is None else repr(called[:_LONGEST_NAME])}:\n"
+
+
+def _record(answer: _Answer) -> Info:
+    call, result = answer.call, answer.result
+    record: Info = {
+        "tool_call_id": None if call is None else call.id,
+        "name": answer.tool.name if answer.tool is not None else None if call is None else call.name,
+        "text": result.text,
+        "ok": result.ok,
+    }
+    if result.content:
+        record["content"] = copy.deepcopy(list(result.content))
+    if result.data is not None:
+        record["data"] = copy.deepcopy(result.data)
+    return record
+
+
+def _with_text(observation: Any, text: str) -> Any:
+    if isinstance(observation, str):
+        return observation + text
+    if isinstance(observation, list):
+        return [*observation, {"type": "text", "text": text}]
+    raise NotSupportedError(
+        f"ToolEnvWrapper needs observations that are text or content parts, got {type(observation).__name__}"
+    )

@@ -1,0 +1,7 @@
+"""Many environments as one: lock-step ``step``, and ``send``/``recv`` for those that run ahead of each other."""
+
+from gem.vector.base import Ready, VectorEnv
+from gem.vector.make import EnvMaker, make_vec
+from gem.vector.slot import AutoresetMode
+
+__all__ = ["AutoresetMode", "EnvMaker", "Ready", "VectorEnv", "make_vec"]

@@ -1,0 +1,416 @@
+"""The interface of all vector environments: :class:`VectorEnv`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gem.arguments import check_names, choice, integer, real, seed_value
+from gem.core import Env, Info
+from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, VectorError
+from gem.vector.slot import AutoresetMode, Maker, Outcome
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Self
+
+    Floats = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
+
+__all__ = ["Ready", "VectorEnv"]
+
+_LONGEST = 1e8  # seconds; a few years, and within what the system's clocks take
+
+
+class Ready(NamedTuple):
+    """What ``recv`` returns: the environments that are ready, in the order in which they became so.
+
+    The result of a reset has reward 0.0 and false flags (truncated, with ``info["error"]``, if it failed).
+    """
+
+    indices: list[int]
+    observations: list[Any]
+    rewards: Floats
+    terminations: Flags
+    truncations: Flags
+    infos: list[Info]
+
+
+class VectorEnv:
+    """A fixed number of environments that are driven together.
+
+    ``step`` is lock-step: one action each, and it returns when all are done. ``send`` and ``recv`` let
+    environments run ahead of each other: ``send`` returns at once, and ``recv`` hands back whichever are ready.
+    An environment has at most one pending action. One caller at a time: a vector environment is not
+    thread-safe.
+
+    **Autoreset** (:class:`AutoresetMode`) says what follows the end of an episode. In the same step, the returned
+    observation and info are those of the next episode, and the finished one's stand in
+    ``info["final_observation"]`` and ``info["final_info"]``; reward and flags are always the finished one's.
+
+    **Faults.** An environment that raises, or does not return within ``step_timeout``, ends its episode with
+    reward 0.0, truncated, and ``info["error"]`` (type and message). It is built anew and seeded from its last
+    seed and the number of its faults since, so a run with faults is reproducible too; the others never notice.
+    With same-step autoreset ``final_info["error"]`` says that the finished episode failed; ``info["error"]`` is
+    there as well, and alone if the finished episode was sound and the next one could not begin (its observation
+    is then an empty str, and the next step tries again).
+
+    A backend gives ``_submit_steps``, ``_submit_resets``, ``_collect`` and ``_shut_down``; all checks, and what is
+    pending, are dealt with here.
+    """
+
+    def __init__(
+        self,
+        makers: Sequence[Maker],
+        *,
+        autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        seeds: Sequence[int | None] | None = None,
+        step_timeout: float | None = None,
+    ) -> None:
+        """Take down what a backend needs to build the environments.
+
+        Args:
+            makers: one for each environment.
+            autoreset: what follows the end of an episode.
+            seeds: for each environment, the seed of its first reset, unless that reset brings one.
+            step_timeout: seconds after which an environment's step or reset is given up, if the mode is able to.
+        """
+        integer("num_envs", len(makers), minimum=1)
+        choice("autoreset", str(getattr(autoreset, "value", autoreset)), [mode.value for mode in AutoresetMode])
+        self.num_envs = len(makers)
+        self.autoreset = AutoresetMode(autoreset)
+        self.step_timeout = step_timeout
+        if step_timeout is not None:
+            real("step_timeout", step_timeout, minimum=0.001, maximum=_LONGEST)
+        self.closed = False
+        self._makers = tuple(makers)
+        self._seeds = self._seed_list("seeds", seeds)
+        self._unset = set(range(self.num_envs))  # never reset, or in an unknown state
+        self._over: set[int] = set()  # finished, where nothing resets them
+        self._pending: set[int] = set()
+        self._arrived: dict[int, Any] = {}  # results of pending ones, in order of completion
+
+    @property
+    def envs(self) -> tuple[Env[Any, Any], ...]:
+        """The environments, where they live in this process; one that failed is replaced by a new one.
+
+        Raises:
+            NotSupportedError: if they live elsewhere.
+        """
+        raise NotSupportedError(f"the environments of {type(self).__name__} do not live in this process")
+
+    @property
+    def specs(self) -> tuple[EnvSpec | None, ...]:
+        """How each environment was made; None for one that was constructed by hand."""
+        return tuple(getattr(maker, "spec", None) for maker in self._makers)
+
+    @property
+    def num_pending(self) -> int:
+        """How many environments have an action or a reset whose result ``recv`` has not returned yet."""
+        return len(self._pending)
+
+    def reset(
+        self,
+        seed: int | Sequence[int | None] | None = None,
+        options: Mapping[str, Any] | None = None,
+        **env_kwargs: Mapping[str, Any],
+    ) -> tuple[list[Any], list[Info]]:
+        """Begin an episode in every environment, waiting for and dropping whatever is pending.
+
+        Args:
+            seed: environment i is seeded with ``seed + i``, or with ``seed[i]``. Without one each goes on from its
+                generator's state; the first time, from the seed that the vector environment was made with.
+            options: passed on to every environment, if given.
+            **env_kwargs: ``env3_kwargs={…}`` passes further arguments to the reset of environment 3.
+
+        Returns:
+            Observations and infos, in the order of the environments. Where a reset failed, the observation is an
+            empty str and the info has ``error``.
+
+        Raises:
+            VectorError: if every environment failed.
+        """
+        self._check_open()
+        arguments = [_reset_arguments(value, options) for value in self._seed_list("seed", seed)]
+        names = [f"env{index}_kwargs" for index in range(self.num_envs)] if env_kwargs else []
+        check_names("reset", env_kwargs, names)
+        for name, extra in env_kwargs.items():
+            arguments[names.index(name)].update(extra)
+        if self._pending:
+            self._collect(len(self._pending), None)
+            self._pending.clear()
+        observations, infos = self._reset(range(self.num_envs), arguments)
+        if all("error" in info for info in infos):
+            self._unset.update(range(self.num_envs))
+            raise VectorError(f"no environment could be reset; the first failed with {infos[0]['error']}")
+        return observations, infos
+
+    def reset_at(
+        self, indices: Iterable[int] | Mapping[int, int | None], options: Mapping[str, Any] | None = None
+    ) -> tuple[list[Any], list[Info]]:
+        """Begin an episode in some environments and wait for them; see :meth:`send_reset`.
+
+        Raises:
+            VectorError: if anything is pending.
+        """
+        chosen, arguments = self._chosen_resets(indices, options)
+        self._check_idle("reset_at")
+        return self._reset(chosen, arguments)
+
+    def step(self, actions: Sequence[Any] | Mapping[int, Any]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:
+        """Play one turn in every environment, or in those that a mapping names.
+
+        Args:
+            actions: one for each environment, or a mapping from index to action. Results come in the same order.
+
+        Returns:
+            Observations (list), rewards (float64), terminations and truncations (bool), infos (list).
+
+        Raises:
+            ArgumentError, ArgumentTypeError: if there is not one action for each environment.
+            VectorError: if an environment has to be reset first, or anything is pending. No environment was
+                touched.
+        """
+        indices, values = self._actions(actions)
+        self._check_idle("step")
+        self._check_steppable(indices)
+        self._begin(indices)
+        self._submit_steps(indices, values)
+        return _stack(self._gather(indices))
+
+    def send(self, actions: Sequence[Any] | Mapping[int, Any]) -> None:
+        """Begin a turn in every environment, or in those that a mapping names, and return at once.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: if there is not one action for each environment.
+            VectorError: if an environment has to be reset first, or still has something pending. No environment
+                was touched.
+        """
+        indices, values = self._actions(actions)
+        self._check_free(indices)
+        self._check_steppable(indices)
+        self._begin(indices)
+        self._submit_steps(indices, values)
+
+    def send_reset(
+        self, indices: Iterable[int] | Mapping[int, int | None], options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin an episode in some environments and return at once; ``recv`` hands back the results.
+
+        Args:
+            indices: which; or a mapping from index to the seed itself (nothing is added to it).
+            options: passed on to each of them, if given.
+
+        Raises:
+            VectorError: if one of them still has something pending. No environment was touched.
+        """
+        chosen, arguments = self._chosen_resets(indices, options)
+        self._check_free(chosen)
+        self._begin(chosen)
+        self._submit_resets(chosen, arguments)
+
+    def recv(self, min_ready: int = 1, timeout: float | None = None) -> Ready:
+        """Return the environments that are ready.
+
+        Args:
+            min_ready: wait for at least so many.
+            timeout: seconds after which to return what there is, possibly nothing.
+
+        Raises:
+            VectorError: if fewer than ``min_ready`` are pending.
+        """
+        self._check_open()
+        integer("min_ready", min_ready, minimum=1)
+        if timeout is not None:
+            real("timeout", timeout, minimum=0.0, maximum=_LONGEST)
+        if min_ready > len(self._pending):
+            raise VectorError(
+                f"{min_ready} results are wanted and {len(self._pending)} are pending; send() actions or resets first"
+            )
+        self._collect(min_ready, timeout)
+        for index, outcome in self._arrived.items():
+            if type(outcome) is not tuple:
+                del self._arrived[index]  # the results of the others come with the next call
+                self._pending.discard(index)
+                self._unset.add(index)
+                raise outcome
+        ready = dict(self._arrived)
+        self._pending.difference_update(ready)
+        self._arrived.clear()
+        self._note(ready)
+        return Ready(list(ready), *_stack(list(ready.values())))
+
+    def close(self) -> None:
+        """Close all environments and end what the mode started; calling it again does nothing.
+
+        Results that are pending are lost. An environment that is in the middle of a step is closed when it
+        returns from it.
+
+        Raises:
+            VectorError: if environments failed to close; the others were closed.
+        """
+        if not self.closed:
+            self.closed = True
+            self._pending.clear()
+            self._arrived.clear()
+            self._shut_down()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(num_envs={self.num_envs}, autoreset={self.autoreset.value!r})"
+
+    def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
+        """Begin ``Slot.step`` with these actions; every index is valid and has nothing pending."""
+        raise NotImplementedError
+
+    def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
+        """Begin ``Slot.reset`` with these arguments; every index is valid and has nothing pending."""
+        raise NotImplementedError
+
+    def _collect(self, count: int, timeout: float | None) -> None:
+        """Put results into ``_arrived`` (index → outcome) in order of completion.
+
+        Waits until it holds ``count`` or ``timeout`` seconds are over, and adds all there are. What a slot raised
+        stands in the place of its outcome. An exception out of the waiting itself (``KeyboardInterrupt``) loses
+        no result: it comes with the next call.
+        """
+        raise NotImplementedError
+
+    def _shut_down(self) -> None:
+        """Close the environments and end threads, processes and connections; called once."""
+        raise NotImplementedError
+
+    def _reset(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Info]]:
+        self._begin(indices)
+        self._submit_resets(indices, arguments)
+        outcomes = self._gather(indices)
+        return [outcome[0] for outcome in outcomes], [outcome[4] for outcome in outcomes]
+
+    def _begin(self, indices: Sequence[int]) -> None:
+        if not self._pending:
+            self._arrived.clear()  # of a call that was interrupted
+        self._pending.update(indices)
+
+    def _gather(self, indices: Sequence[int]) -> list[Outcome]:
+        """Wait for everything that is pending, which is ``indices``, and return it in this order."""
+        self._collect(len(indices), None)
+        outcomes = [self._arrived[index] for index in indices]
+        errors = {index: outcome for index, outcome in self._arrived.items() if type(outcome) is not tuple}
+        self._pending.clear()
+        self._note(self._arrived if not errors else {i: self._arrived[i] for i in indices if i not in errors})
+        if errors:
+            self._unset.update(errors)
+            raise errors[min(errors)]
+        return outcomes
+
+    def _note(self, arrived: Mapping[int, Outcome]) -> None:
+        if self._unset:
+            self._unset.difference_update(arrived)
+        if self.autoreset is AutoresetMode.DISABLED:
+            for index, (_, _, terminated, truncated, _) in arrived.items():
+                if terminated or truncated:
+                    self._over.add(index)
+                else:
+                    self._over.discard(index)
+
+    def _actions(self, actions: Sequence[Any] | Mapping[int, Any]) -> tuple[Sequence[int], Sequence[Any]]:
+        self._check_open()
+        if isinstance(actions, Mapping):
+            return self._indices(actions), list(actions.values())
+        if isinstance(actions, (str, bytes)) or not hasattr(actions, "__len__"):
+            raise ArgumentTypeError(
+                f"actions must be a list with one action for each environment, or a dict from index to action, "
+                f"got {type(actions).__name__}"
+            )
+        if len(actions) != self.num_envs:
+            raise ArgumentError(
+                f"{len(actions)} actions for {self.num_envs} environments; pass one for each, or a dict from index "
+                "to action for some of them"
+            )
+        return range(self.num_envs), actions
+
+    def _chosen_resets(
+        self, indices: Iterable[int] | Mapping[int, int | None], options: Mapping[str, Any] | None
+    ) -> tuple[Sequence[int], list[dict[str, Any]]]:
+        self._check_open()
+        chosen = self._indices(indices)
+        seeds = list(indices.values()) if isinstance(indices, Mapping) else [None] * len(chosen)
+        return chosen, [_reset_arguments(None if seed is None else seed_value(seed), options) for seed in seeds]
+
+    def _indices(self, indices: Iterable[Any]) -> list[int]:
+        try:
+            chosen = [operator.index(index) for index in indices]
+        except TypeError as error:
+            raise ArgumentTypeError(f"environments are named by their index, an int: {error}") from error
+        wrong = [index for index in chosen if not 0 <= index < self.num_envs]
+        if wrong:
+            raise ArgumentError(f"there is no environment {wrong[0]}; they are 0 to {self.num_envs - 1}")
+        if len(set(chosen)) < len(chosen):
+            raise ArgumentError(f"an environment is named twice in {chosen}")
+        return chosen
+
+    def _seed_list(self, name: str, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, Sequence) and not isinstance(seed, (str, bytes)):
+            if len(seed) != self.num_envs:
+                raise ArgumentError(f"{name} has {len(seed)} entries for {self.num_envs} environments")
+            return [None if value is None else seed_value(value) for value in seed]
+        first = seed_value(seed)
+        return [first + index for index in range(self.num_envs)]
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise VectorError(f"{self!r} is closed; make another with gem.make_vec")
+
+    def _check_idle(self, name: str) -> None:
+        if self._pending:
+            raise VectorError(
+                f"{name}() while {len(self._pending)} results are pending; recv() them first, or reset() to drop them"
+            )
+
+    def _check_free(self, indices: Sequence[int]) -> None:
+        if self._pending and not self._pending.isdisjoint(indices):
+            first = next(index for index in indices if index in self._pending)
+            raise VectorError(f"environment {first} has not finished what was sent to it; recv() its result first")
+
+    def _check_steppable(self, indices: Sequence[int]) -> None:
+        if self._unset and not self._unset.isdisjoint(indices):
+            first = next(index for index in indices if index in self._unset)
+            raise VectorError(f"environment {first} has no episode to step in; call reset(), or reset_at([{first}])")
+        if self._over and not self._over.isdisjoint(indices):
+            first = next(index for index in indices if index in self._over)
+            raise VectorError(
+                f"the episode of environment {first} is over, and autoreset is disabled; call reset_at([{first}]), "
+                f"or send_reset([{first}]) and recv()"
+            )
+
+
+def _reset_arguments(seed: int | None, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    # Each environment gets a dict of its own, and options only where they are given: published environments have
+    # reset(self, seed=None).
+    return {"seed": seed} if options is None else {"seed": seed, "options": dict(options)}
+
+
+def _stack(outcomes: Sequence[Outcome]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:
+    import numpy as np
+
+    observations, rewards, terminations, truncations, infos = zip(*outcomes, strict=True) if outcomes else ((),) * 5
+    return (
+        list(observations),
+        np.array(rewards, dtype=np.float64),
+        np.array(terminations, dtype=np.bool_),
+        np.array(truncations, dtype=np.bool_),
+        list(infos),
+    )

@@ -1,0 +1,79 @@
+"""What the modes share whose environments live in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gem.core import Env
+from gem.env_spec import EnvSpec
+from gem.errors import VectorError
+from gem.vector.base import VectorEnv
+from gem.vector.slot import AutoresetMode, Maker, Slot, describe
+
+__all__ = ["LocalVectorEnv"]
+
+
+class LocalVectorEnv(VectorEnv):
+    """A vector environment that holds its environments itself."""
+
+    def __init__(
+        self,
+        makers: Sequence[Maker],
+        *,
+        autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        seeds: Sequence[int | None] | None = None,
+        step_timeout: float | None = None,
+    ) -> None:
+        """Build all environments, one after the other; if one cannot be built, close the others and raise."""
+        super().__init__(makers, autoreset=autoreset, seeds=seeds, step_timeout=step_timeout)
+        self._slots: list[Slot] = []
+        try:
+            for maker, seed in zip(self._makers, self._seeds, strict=True):
+                self._slots.append(Slot(maker, self.autoreset, seed))
+        except BaseException:
+            self.closed = True
+            _close_all(self._slots)
+            raise
+
+    @property
+    def envs(self) -> tuple[Env[Any, Any], ...]:
+        """The environments; one that failed is replaced by a new one, so do not keep them.
+
+        Raises:
+            VectorError: if one has failed and is not built again yet, or after ``close``.
+        """
+        self._check_open()
+        found: list[Env[Any, Any]] = []
+        for index, slot in enumerate(self._slots):
+            if slot.env is None:
+                raise VectorError(f"environment {index} has failed and is not built again yet: {slot.error}")
+            found.append(slot.env)
+        return tuple(found)
+
+    @property
+    def specs(self) -> tuple[EnvSpec | None, ...]:
+        """How each environment was made; None for one that was constructed by hand."""
+        living = [slot.env for slot in self._slots]
+        return tuple(known if env is None else env.spec for known, env in zip(super().specs, living, strict=True))
+
+
+def close_slots(slots: Sequence[Slot]) -> None:
+    """Close them all.
+
+    Raises:
+        VectorError: if some failed to close.
+    """
+    errors = _close_all(slots)
+    if errors:
+        raise VectorError(f"{len(errors)} environments could not be closed; the first: {describe(errors[0])}")
+
+
+def _close_all(slots: Sequence[Slot]) -> list[Exception]:
+    errors: list[Exception] = []
+    for slot in slots:
+        try:
+            slot.close()
+        except Exception as error:
+            errors.append(error)
+    return errors

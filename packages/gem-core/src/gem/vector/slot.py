@@ -1,0 +1,230 @@
+"""One environment inside a vector environment: autoreset, faults, rebuilding.
+
+Every vectorization mode runs this code, in whichever thread or process the environment lives, so that all of
+them behave alike.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import copy
+from enum import Enum
+from typing import Any
+
+from gem.core import Env, Info
+from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
+
+__all__ = ["AutoresetMode", "Maker", "Outcome", "Slot", "describe"]
+
+Maker = Callable[[], Env[Any, Any]]
+"""Builds the environment, again after a fault. Modes that leave the process need a picklable one."""
+
+Outcome = tuple[Any, float, bool, bool, Info]
+"""Observation, reward, terminated, truncated, info: what ``step`` returns, and ``Slot.reset`` as well."""
+
+_ERROR_LENGTH = 2000  # characters; an exception can carry a whole document
+
+_PLAYING, _OVER, _LOST = range(3)
+"""An episode goes on; there is none, but a sound environment; the environment failed and is gone."""
+
+
+class AutoresetMode(str, Enum):
+    """What happens after the last step of an episode. The words are Gymnasium's."""
+
+    SAME_STEP = "same_step"
+    """The step that ends an episode also begins the next one, and returns its first observation and info."""
+
+    NEXT_STEP = "next_step"
+    """The next step ignores its action, begins the next episode and returns reward 0.0 and false flags."""
+
+    DISABLED = "disabled"
+    """The environment waits for a reset; stepping it before is an error."""
+
+
+class Slot:
+    """The place of one environment, which is built anew when it fails.
+
+    An environment fails when it raises. The call that noticed reports a truncated episode whose info has
+    ``error``; the environment is closed and, where the autoreset mode asks for the next episode, built and reset
+    again. Each call builds at most once, so an environment that never works is an error each time and no endless
+    loop.
+
+    ``ResetNeededError``, ``EpisodeFinishedError`` and what is no ``Exception`` (``KeyboardInterrupt``) are no
+    faults of the environment and are passed on.
+    """
+
+    def __init__(self, maker: Maker, autoreset: AutoresetMode, seed: int | None = None) -> None:
+        """Build the environment; whatever ``maker`` raises is raised.
+
+        Args:
+            maker: builds the environment.
+            autoreset: what follows the end of an episode.
+            seed: for the first reset, unless that one brings a seed.
+        """
+        self.env: Env[Any, Any] | None = maker()
+        self._maker = maker
+        self._autoreset = autoreset
+        self._seed = seed
+        self._faults = 0  # since that seed was given
+        self._unused = True  # the environment was never reset
+        self._phase = _OVER
+        self.error = ""  # of the last fault
+        self._for_good = False
+        self._observation: Any = ""
+
+    def step(self, action: Any) -> Outcome:
+        """Play one turn.
+
+        Raises:
+            ResetNeededError, EpisodeFinishedError: without autoreset, if no episode goes on; and what the
+                environment raises of the kind.
+        """
+        if self._phase:
+            return self._step_between_episodes()
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(action)  # type: ignore[union-attr]
+            if terminated is not False or truncated is not False or type(reward) is not float or type(info) is not dict:
+                reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
+                info = dict(info)
+        except ResetNeededError:
+            raise
+        except Exception as error:
+            return self._fault(describe(error))
+        if terminated or truncated:
+            if self._autoreset is AutoresetMode.SAME_STEP:
+                return self._roll_over(observation, reward, terminated, truncated, info)
+            self._phase = _OVER
+        self._observation = observation
+        return observation, reward, terminated, truncated, info
+
+    def reset(self, arguments: Mapping[str, Any]) -> Outcome:
+        """Begin an episode with these arguments of ``Env.reset``; ``seed`` may be among them.
+
+        The outcome has reward 0.0 and is truncated only if the environment failed.
+
+        Raises:
+            ArgumentError, TypeError: from the environment, if arguments other than a seed were given: it does
+                not take them.
+        """
+        extra = {name: value for name, value in arguments.items() if name != "seed"}
+        observation, info = self._begin(arguments.get("seed"), extra)
+        return observation, 0.0, False, self._phase == _LOST, info
+
+    def replacement(self, error: str, for_good: bool = False) -> Slot:
+        """Return a slot that takes the place of this one, whose environment is given up.
+
+        May be called while another thread is inside this slot: nothing of it is changed.
+
+        Args:
+            error: why.
+            for_good: never build another; every step and reset reports the error.
+        """
+        heir = copy(self)
+        heir.env, heir._phase, heir.error, heir._for_good = None, _LOST, error, for_good
+        heir._faults += 1
+        return heir
+
+    def give_up(self, error: str) -> Outcome:
+        """Close the environment as one that failed, and return what its step returns."""
+        self._lose(error)
+        return self.failed_step()
+
+    def failed_step(self) -> Outcome:
+        """What a step returns whose environment was given up; nothing is built again yet."""
+        info: Info = {"error": self.error}
+        observation = self._observation
+        if self._autoreset is AutoresetMode.SAME_STEP:
+            info.update(final_observation=observation, final_info={"error": self.error})
+            observation = self._observation = ""
+        return observation, 0.0, False, True, info
+
+    def failed_reset(self) -> Outcome:
+        """What a reset returns whose environment was given up."""
+        return "", 0.0, False, True, {"error": self.error}
+
+    def close(self) -> None:
+        """Close the environment; what it raises is raised."""
+        env, self.env = self.env, None
+        self._phase = _LOST
+        if env is not None:
+            env.close()
+
+    def _step_between_episodes(self) -> Outcome:
+        if self._autoreset is AutoresetMode.NEXT_STEP:
+            observation, info = self._begin()
+            return observation, 0.0, False, self._phase == _LOST, info
+        if self._autoreset is AutoresetMode.SAME_STEP and self._phase == _LOST:
+            # The caller acted on an episode that could not begin: it ends here, truncated, without a turn.
+            return self._next_after_fault()
+        raise EpisodeFinishedError(f"no episode of {self.env!r} is going on; reset it before the next step")
+
+    def _roll_over(self, observation: Any, reward: float, terminated: bool, truncated: bool, info: Info) -> Outcome:
+        # A copy, made before the reset: an environment that reuses one dict cannot change what was returned.
+        final = {"final_observation": observation, "final_info": dict(info)}
+        next_observation, next_info = self._begin()
+        return next_observation, reward, terminated, truncated, {**next_info, **final}
+
+    def _fault(self, error: str) -> Outcome:
+        self._lose(error)
+        return self._next_after_fault() if self._autoreset is AutoresetMode.SAME_STEP else self.failed_step()
+
+    def _next_after_fault(self) -> Outcome:
+        final = self.failed_step()[4]
+        observation, info = self._begin()
+        # Where the next episode cannot begin either, the error is that one's; final_info has the first.
+        return observation, 0.0, False, True, {**final, **info}
+
+    def _begin(self, seed: int | None = None, extra: Mapping[str, Any] | None = None) -> tuple[Any, Info]:
+        """Begin an episode, in a new environment if the last one failed; never raises for a fault."""
+        if self._for_good:
+            return "", {"error": self.error}
+        if seed is not None:
+            self._seed, self._faults = seed, 0
+        try:
+            if self.env is None:
+                self.env, self._unused = self._maker(), True
+        except Exception as error:
+            return self._cannot_begin(error)
+        if seed is None and self._unused:
+            seed = _seed_after(self._seed, self._faults)
+        self._unused = False
+        try:
+            observation, info = self.env.reset(seed=seed, **(extra or {}))
+            info = dict(info)
+        except Exception as error:
+            if extra and isinstance(error, (ArgumentError, TypeError)):
+                self._phase = _OVER
+                raise
+            return self._cannot_begin(error)
+        self._phase, self._observation = _PLAYING, observation
+        return observation, info
+
+    def _cannot_begin(self, error: Exception) -> tuple[Any, Info]:
+        self._lose(describe(error))
+        self._observation = ""
+        return "", {"error": self.error}
+
+    def _lose(self, error: str) -> None:
+        with suppress(Exception):  # it has failed already, and that is what gets reported
+            self.close()
+        self._phase, self.error = _LOST, error
+        self._faults += 1
+
+
+def _seed_after(seed: int | None, faults: int) -> int | None:
+    """The seed of an environment that was built after so many faults: a function of the last given seed."""
+    if seed is None or not faults:
+        return seed
+    return random.Random(f"fault {faults} of {seed}").getrandbits(32)
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and message of an exception as text."""
+    try:
+        message = str(error)
+    except Exception:  # a hostile __str__ must not hide the fault
+        message = "(its message cannot be shown)"
+    text = f"{type(error).__name__}: {message}"
+    return text if len(text) <= _ERROR_LENGTH else text[: _ERROR_LENGTH - 3] + "..."

@@ -1,0 +1,62 @@
+"""Vectorization without concurrency: the fastest mode for environments that only compute."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gem.vector.local import LocalVectorEnv, close_slots
+from gem.vector.slot import AutoresetMode, Maker, Outcome, describe
+
+__all__ = ["SyncVectorEnv"]
+
+
+class SyncVectorEnv(LocalVectorEnv):
+    """Runs its environments one after the other in the calling thread.
+
+    ``recv`` runs everything that is pending; with a timeout, until that is over. Nothing can be interrupted, so
+    ``step_timeout`` has no effect.
+    """
+
+    def __init__(
+        self,
+        makers: Sequence[Maker],
+        *,
+        autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        seeds: Sequence[int | None] | None = None,
+        step_timeout: float | None = None,
+    ) -> None:
+        super().__init__(makers, autoreset=autoreset, seeds=seeds, step_timeout=step_timeout)
+        self._calls: deque[tuple[int, Callable[[Any], Outcome], Any]] = deque()
+
+    def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
+        slots = self._slots
+        self._calls.extend((index, slots[index].step, action) for index, action in zip(indices, actions, strict=True))
+
+    def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
+        slots = self._slots
+        self._calls.extend((index, slots[index].reset, given) for index, given in zip(indices, arguments, strict=True))
+
+    def _collect(self, count: int, timeout: float | None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        calls, arrived = self._calls, self._arrived
+        while calls:
+            index, call, argument = calls[0]
+            if index not in arrived:  # else it was interrupted after the call and before the line below
+                try:
+                    arrived[index] = call(argument)
+                except Exception as error:
+                    arrived[index] = error
+                except BaseException as error:
+                    # Interrupted in the middle of it: nobody knows what state the environment is in.
+                    arrived[index] = self._slots[index].give_up(describe(error))
+                    raise
+            calls.popleft()
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+
+    def _shut_down(self) -> None:
+        self._calls.clear()
+        close_slots(self._slots)

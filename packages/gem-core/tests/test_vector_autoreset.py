@@ -1,0 +1,151 @@
+"""What a vector environment returns at the end of an episode, alike in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gem.core import Env
+from gem.errors import ArgumentError, VectorError
+from gem.vector import AutoresetMode, VectorEnv
+from gem.vector.sync import SyncVectorEnv
+from gem.vector.thread import ThreadVectorEnv
+
+
+class Count(Env[str, str]):
+    """Episodes of a fixed length, in which everything can be told apart."""
+
+    def __init__(self, length: int = 2) -> None:
+        self.length = length
+        self.episode = 0
+        self.turn = 0
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.episode, self.turn = self.episode + 1, 0
+        return f"episode {self.episode}", {"turn": 0, "draw": self.rng.random()}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.turn += 1
+        over = self.turn == self.length
+        return f"turn {self.turn}: {action}", 0.5 * self.turn, over, False, {"turn": self.turn, "correct": over}
+
+
+@pytest.fixture(params=[SyncVectorEnv, ThreadVectorEnv])
+def build(request: pytest.FixtureRequest) -> Callable[..., VectorEnv]:
+    """Builds a vector environment of a mode, to be closed by the test."""
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_same_step_returns_the_next_episode_and_keeps_the_finished_one(build: Callable[..., VectorEnv]) -> None:
+    """Observation and info are the new episode's, final_* and reward and flags the old one's."""
+    with build([lambda: Count(1), lambda: Count(2)]) as envs:
+        envs.reset()
+        observations, rewards, terminations, truncations, infos = envs.step(["a", "b"])
+    assert observations == ["episode 2", "turn 1: b"]
+    assert infos[0]["turn"] == 0
+    assert infos[0]["final_observation"] == "turn 1: a"
+    assert infos[0]["final_info"] == {"turn": 1, "correct": True}
+    assert "final_info" not in infos[1]
+    assert rewards.tolist() == [0.5, 0.5]
+    assert rewards.dtype == np.float64
+    assert terminations.tolist() == [True, False]
+    assert terminations.dtype == np.bool_
+    assert truncations.tolist() == [False, False]
+    assert truncations.dtype == np.bool_
+
+
+def test_next_step_resets_in_the_step_after_the_last(build: Callable[..., VectorEnv]) -> None:
+    """The last step returns its own observation; the next ignores its action and pays nothing."""
+    with build([lambda: Count(1)], autoreset="next_step") as envs:
+        envs.reset()
+        observations, rewards, terminations, _, infos = envs.step(["a"])
+        assert (observations, rewards.tolist(), terminations.tolist()) == (["turn 1: a"], [0.5], [True])
+        assert infos == [{"turn": 1, "correct": True}]
+        observations, rewards, terminations, truncations, infos = envs.step(["ignored"])
+        assert (observations, infos[0]["turn"]) == (["episode 2"], 0)
+        assert (rewards.tolist(), terminations.tolist(), truncations.tolist()) == ([0.0], [False], [False])
+        assert envs.step(["b"])[0] == ["turn 1: b"]
+
+
+def test_disabled_refuses_a_finished_environment_before_touching_any(build: Callable[..., VectorEnv]) -> None:
+    """The error names the environment, no other was stepped, and reset_at lets it go on."""
+    with build([lambda: Count(9), lambda: Count(1)], autoreset=AutoresetMode.DISABLED) as envs:
+        envs.reset()
+        assert envs.step(["a", "b"])[0] == ["turn 1: a", "turn 1: b"]
+        with pytest.raises(VectorError, match=r"episode of environment 1 is over.*reset_at\(\[1\]\)"):
+            envs.step(["c", "d"])
+        with pytest.raises(VectorError, match="episode of environment 1 is over"):
+            envs.send({1: "d"})
+        assert envs.reset_at([1])[0] == ["episode 2"]
+        assert envs.step(["c", "d"])[0] == ["turn 2: c", "turn 1: d"]
+
+
+def test_a_reset_of_all_also_ends_the_wait_of_a_finished_environment(build: Callable[..., VectorEnv]) -> None:
+    """With autoreset disabled, reset() makes every environment steppable."""
+    with build([lambda: Count(1)], autoreset="disabled") as envs:
+        envs.reset()
+        envs.step(["a"])
+        envs.reset()
+        assert envs.step(["b"])[0] == ["turn 1: b"]
+
+
+def test_a_whole_run_is_a_function_of_its_first_seed(build: Callable[..., VectorEnv]) -> None:
+    """Autoresets go on from the generator, so runs with one seed draw alike and episodes differ."""
+    runs = []
+    for _ in range(2):
+        with build([lambda: Count(1)] * 3) as envs:
+            infos = [envs.reset(seed=5)[1], *(envs.step(["a"] * 3)[4] for _ in range(4))]
+        runs.append([info["draw"] for batch in infos for info in batch])
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) == 15
+
+
+def test_final_info_is_not_changed_by_an_environment_that_reuses_its_dict(build: Callable[..., VectorEnv]) -> None:
+    """final_info is a copy taken before the reset."""
+
+    class Reuses(Count):
+        def __init__(self) -> None:
+            super().__init__(1)
+            self.info: dict[str, Any] = {}
+
+        def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+            observation, info = super().reset(seed)
+            self.info.clear()
+            self.info.update(info)
+            return observation, self.info
+
+        def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+            *result, info = super().step(action)
+            self.info.clear()
+            self.info.update(info)
+            return *result, self.info  # type: ignore[return-value]
+
+    with build([Reuses]) as envs:
+        envs.reset()
+        info = envs.step(["a"])[4][0]
+    assert info["final_info"] == {"turn": 1, "correct": True}
+    assert info["turn"] == 0
+
+
+def test_unusual_but_clear_types_are_brought_into_shape(build: Callable[..., VectorEnv]) -> None:
+    """An int reward, NumPy flags and a mapping that is no dict are accepted."""
+    from types import MappingProxyType
+
+    class Unusual(Count):
+        def step(self, action: str) -> Any:
+            return "o", 1, np.bool_(False), np.bool_(True), MappingProxyType({"a": 1})
+
+    with build([Unusual], autoreset="next_step") as envs:
+        envs.reset()
+        observations, rewards, _, truncations, infos = envs.step(["a"])
+    assert (observations, rewards.tolist(), truncations.tolist(), infos) == (["o"], [1.0], [True], [{"a": 1}])
+
+
+def test_an_unknown_autoreset_mode_is_refused(build: Callable[..., VectorEnv]) -> None:
+    """The error lists the modes."""
+    with pytest.raises(ArgumentError, match="'same_step', 'next_step', 'disabled'"):
+        build([Count], autoreset="same")

@@ -1,0 +1,187 @@
+"""Every package as its wheel: complete, installable alone, and small."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {
+    re.search(r'^name = "(.+)"$', project.read_text(encoding="utf-8"), re.MULTILINE)[1]: project.parent  # type: ignore[index]
+    for project in sorted([*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("hub/pyproject.toml")])
+}
+PLUGINS = sorted(FOLDERS.keys() - {"gem-core"})
+
+MEASURE = """
+import importlib.metadata, json
+sizes = {}
+for distribution in importlib.metadata.distributions():
+    files = [file.locate() for file in distribution.files or [] if file.suffix != ".pyc"]
+    sizes[distribution.metadata["Name"].lower()] = sum(file.stat().st_size for file in files if file.exists())
+print(json.dumps(sizes))
+"""
+
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+
+# One worker builds the wheels and makes the environments that several tests look at.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+
+
+def output_of(*command: str | Path, cwd: Path) -> str:
+    """Run a command in a folder; return what it printed, or fail with what it said."""
+    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def install(venv: Path, *what: str | Path, cwd: Path) -> None:
+    """Make an empty environment and install into it."""
+    output_of(sys.executable, "-m", "venv", "--without-pip", venv, cwd=cwd)
+    python = venv / "bin" / "python"
+    output_of(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *what, cwd=cwd)
+    output_of(sys.executable, "-m", "pip", "--python", python, "check", cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheel of every package, by distribution name."""
+    folder = tmp_path_factory.mktemp("wheels")
+    output_of(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, *FOLDERS.values(), cwd=folder)
+    return {name: next(folder.glob(f"{name.replace('-', '_')}-*.whl")) for name in FOLDERS}
+
+
+@pytest.fixture(scope="module")
+def core_alone(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) -> Path:
+    """An environment with the wheel of gem-core and its dependencies alone."""
+    folder = tmp_path_factory.mktemp("core")
+    install(folder / "venv", wheels["gem-core"], cwd=folder)
+    return folder / "venv"
+
+
+@pytest.fixture(scope="module")
+def core_and_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment made by the README's install command, given from another folder."""
+    folder = tmp_path_factory.mktemp("games")
+    install(folder / "venv", FOLDERS["gem-core"], FOLDERS["gem-envs-games"], cwd=folder)
+    return folder / "venv"
+
+
+def contents(wheel: Path) -> tuple[list[str], Message]:
+    """Return the paths in a wheel and its metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        return names, HeaderParser().parsestr(archive.read(metadata).decode())
+
+
+def import_name(distribution: str) -> str:
+    """Return the package that a distribution of this repository brings."""
+    return "gem" if distribution == "gem-core" else distribution.replace("-", "_")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_wheel_is_complete(name: str, wheels: dict[str, Path]) -> None:
+    """A wheel holds one package with its type marker, its licence and its readme, and no tests."""
+    names, metadata = contents(wheels[name])
+    package = import_name(name)
+    assert {path.partition("/")[0] for path in names if ".dist-info/" not in path} == {package}
+    assert f"{package}/py.typed" in names
+    assert any(re.search(r"\.dist-info/licenses/LICENSE$", path) for path in names)
+    assert not [path for path in names if "test" in path.partition("/")[2].split("/")[0]]
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert name in str(metadata.get_payload())
+    assert metadata["Requires-Python"] == ">=3.10"
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_an_environment_package_brings_its_manifest(name: str, wheels: dict[str, Path]) -> None:
+    """A wheel that claims namespaces holds the manifest beside the package's __init__.py."""
+    with zipfile.ZipFile(wheels[name]) as archive:
+        entry_points = [archive.read(path).decode() for path in archive.namelist() if path.endswith("entry_points.txt")]
+        claims = "".join(entry_points).partition("[gem.envs]\n")[2].partition("\n[")[0].split()
+        assert not claims or f"{import_name(name)}/environments.toml" in archive.namelist()
+        assert bool(claims) == (FOLDERS[name] / "src" / import_name(name) / "environments.toml").exists()
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_pins_the_minor_version_of_gem_core(name: str, wheels: dict[str, Path]) -> None:
+    """A plugin asks for gem-core>=X.Y,<X.(Y+1), so that a resolver never pairs it with an interface it predates."""
+    version = contents(wheels["gem-core"])[1]["Version"]
+    major, minor = map(int, version.split(".")[:2])
+    required = [re.sub(r"[\s()]", "", line) for line in contents(wheels[name])[1].get_all("Requires-Dist", [])]
+    assert [line for line in required if re.match(r"gem-core(?![\w-])", line)] == [
+        f"gem-core<{major}.{minor + 1},>={major}.{minor}"
+    ]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_wheel_works_alone(name: str, wheels: dict[str, Path], tmp_path: Path) -> None:
+    """Every module of a package imports where only the wheel and its declared dependencies are installed."""
+    metadata = contents(wheels[name])[1]
+    needed = [wheels[found[0]] for line in metadata.get_all("Requires-Dist", []) if (found := _sibling(line))]
+    install(tmp_path / "venv", wheels[name], *needed, cwd=tmp_path)
+    output_of(tmp_path / "venv" / "bin" / "python", "-c", IMPORT_EVERYTHING, import_name(name), cwd=tmp_path)
+
+
+def _sibling(requirement: str) -> re.Match[str] | None:
+    name = re.match(r"[\w.-]+", requirement)
+    return name if name is not None and name[0] in FOLDERS and "extra ==" not in requirement else None
+
+
+def test_gem_core_stays_small(core_alone: Path, tmp_path: Path) -> None:
+    """gem-core brings at most 16 distributions, and at most 15 MB besides NumPy (unpacked, without bytecode)."""
+    sizes: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
+    del sizes["gem-core"]
+    assert len(sizes) <= 16, sorted(sizes)
+    assert sum(sizes.values()) - sizes["numpy"] <= 15_000_000, sizes
+
+
+def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path: Path) -> None:
+    """Without any environment package, the commands work and name the packages to install."""
+    gem = core_alone / "bin" / "gem"
+    assert "pip install gem-envs-games" in output_of(gem, "list", cwd=tmp_path)
+    assert json.loads(output_of(gem, "list", "--json", cwd=tmp_path)) == []
+    assert json.loads(output_of(core_alone / "bin" / "python", "-m", "gem", "doctor", "--json", cwd=tmp_path))
+    failed = subprocess.run(
+        [gem, "rollout", "game:Sudoku-v0-easy"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert failed.returncode == 1
+    assert "pip install gem-envs-games" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_installed_games_are_found_and_played(core_and_games: Path, tmp_path: Path) -> None:
+    """After pip install of the two folders, the games are listed, and the reference policy solves Sudoku."""
+    gem = core_and_games / "bin" / "gem"
+    listed = {item["id"]: item for item in json.loads(output_of(gem, "list", "--json", cwd=tmp_path))}
+    assert len(listed) == 52
+    assert listed["game:Sudoku-v0-easy"]["package"] == "gem-envs-games"
+    record = tmp_path / "sudoku.jsonl"
+    command = ("rollout", "game:Sudoku-v0-easy", "--agent", "reference", "--episodes", "4", "--out", record, "--json")
+    report: dict[str, Any] = json.loads(output_of(gem, *command, cwd=tmp_path))
+    assert [item["mean_return"] for item in report["environments"]] == [pytest.approx(1.0)]
+    assert len(record.read_text(encoding="utf-8").splitlines()) == 4
+
+
+def test_the_workflow_covers_every_package() -> None:
+    """The matrix of the continuous integration names exactly the packages of the workspace."""
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    matrix = re.search(r"^ *package:\n((?: *- .+\n)+)", workflow, re.MULTILINE)
+    assert matrix is not None
+    assert re.findall(r"- (.+)", matrix[1]) == sorted(FOLDERS)
