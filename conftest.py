@@ -80,7 +80,7 @@ class PluginSite:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginSite]:
     """An empty folder for distributions, first on ``sys.path``."""
-    from gem import discovery
+    from gem import discovery, plugins
 
     folder = tmp_path / "site"
     folder.mkdir()
@@ -92,3 +92,4 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginSite
             del sys.modules[name]
     monkeypatch.undo()
     discovery.clear_caches()
+    plugins._load_plugins.cache_clear()

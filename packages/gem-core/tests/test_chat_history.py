@@ -166,6 +166,22 @@ class TestConcatChat:
         assert prompts[1] == [text(begin), PICTURE, other]
         assert prompts[2] == [text(begin + "b</assistant><user>plain text</user><assistant>"), PICTURE, other]
 
+    def test_pictures_are_part_of_the_state(self) -> None:
+        """An instance that takes over shows them."""
+        env, twin = chat([PICTURE], "one", "two"), chat("one", "two")
+        shown(env, ["a"])
+        twin.set_state(json.loads(json.dumps(env.get_state())))
+        assert twin.step("b")[0][1:] == [PICTURE]
+
+    def test_each_episode_is_rendered_with_the_template_of_its_time(self) -> None:
+        """A tokenizer's template may be replaced between episodes."""
+        tokenizer = Tokenizer()
+        env = ConcatChat(Script("rules", "one"), tokenizer=tokenizer)
+        shown(env, ["a"] * 20)
+        tokenizer.__init__(CHATML.replace("{%- for message", "{{- messages | length }}{%- for message"))  # type: ignore[misc]
+        prompts = shown(env, ["a"] * 20)
+        assert [prompt.partition("<")[0] for prompt in prompts] == [str(2 * turn + 1) for turn in range(21)]
+
     def test_pictures_that_fell_out_of_the_window_are_gone(self) -> None:
         """With a limit only the pictures of shown messages follow."""
         env = chat([PICTURE], [text("one")], [text("two")], max_history_length=1)

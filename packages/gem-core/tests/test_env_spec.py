@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec, WrapperSpec
 from gem.errors import ArgumentError
 
+LOCK = Lock()  # cannot be copied
 NAMES = st.text(max_size=6)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -83,7 +85,7 @@ def test_the_dict_of_a_spec_is_what_json_would_give(spec: EnvSpec) -> None:
     assert json.loads(json.dumps(record)) == record
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"x", math.nan, math.inf, {"deep": [object()]}])
+@pytest.mark.parametrize("value", [object(), LOCK, {1, 2}, b"x", math.nan, math.inf, {"deep": [object()]}])
 def test_an_argument_that_json_cannot_hold_is_refused(value: Any) -> None:
     """Such an environment cannot be made again from a record, so writing its spec is an ArgumentError."""
     with pytest.raises(ArgumentError, match="test:Thing-v0"):
@@ -99,9 +101,9 @@ def test_an_argument_that_json_would_change_is_refused(value: Any) -> None:
 
 def test_a_wrapper_argument_that_json_cannot_hold_is_described() -> None:
     """A function given to a wrapper becomes its repr, so that the record still says that there was one."""
-    spec = EnvSpec("test:Thing-v0", "nowhere:Thing", wrappers=(WrapperSpec("m:W", (len,), {"summary": len, "n": 3}),))
+    spec = EnvSpec("test:Thing-v0", "nowhere:Thing", wrappers=(WrapperSpec("m:W", (LOCK,), {"summary": len, "n": 3}),))
     (wrapper,) = EnvSpec.from_json(spec.to_json()).wrappers
-    assert wrapper.args == ({"repr": repr(len)},)
+    assert wrapper.args == ({"repr": repr(LOCK)},)
     assert wrapper.kwargs == {"summary": {"repr": repr(len)}, "n": 3}
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from gem.built_in import WRAPPERS as BUILT_IN
 from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, MissingPluginError
 from gem.migration_adapters import WRAPPER_FACTORY, ObservationWrapper, get_wrapper_fns
 from gem.official import WRAPPERS
-from gem.wrappers import BUILT_IN
 
 
 class Tokenizer:

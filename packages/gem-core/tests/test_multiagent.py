@@ -583,7 +583,8 @@ def test_a_selector_may_be_made_in_reset() -> None:
 def test_old_paths_lead_here() -> None:
     """As does ``gem`` itself."""
     from gem.envs.multiagent import MultiAgentEnv as One  # type: ignore[import-not-found]
+    from gem.envs.multiagent.multi_agent_env import AgentSelector as Three  # type: ignore[import-not-found]
     from gem.multiagent.multi_agent_env import AgentSelector as Two  # type: ignore[import-not-found]
 
     assert One is gem.MultiAgentEnv is MultiAgentEnv
-    assert Two is gem.AgentSelector is AgentSelector
+    assert Two is Three is gem.AgentSelector is AgentSelector

@@ -72,9 +72,10 @@ def test_what_is_empty_gets_no_newline() -> None:
     assert shown(ConcatWithAction(says("", "", "two")), ["", "b"]) == ["", "", "b\ntwo\n"]
 
 
-def test_a_new_episode_begins_an_empty_history() -> None:
+@pytest.mark.parametrize("limit", [None, 2])
+def test_a_new_episode_begins_an_empty_history(limit: int | None) -> None:
     """Nothing of the last episode is left."""
-    env = ConcatWithAction(says("rules", "one"))
+    env = ConcatWithAction(says("rules", "one"), max_history_length=limit)
     first = shown(env, ["a"])
     assert shown(env, ["a"]) == first
 

@@ -447,14 +447,31 @@ def test_no_action_raises(action: Any) -> None:
     json.dumps(info, allow_nan=False)
 
 
+@pytest.mark.parametrize("depth", [60, 70, 300, 480, 900, 5000, 100_000])
+def test_deep_json_does_no_harm(depth: int) -> None:
+    """Neither in arguments nor in what a tool reads out of a text, at whatever depth a library gives up."""
+    deep = "[" * depth + "]" * depth
+    env = wrapped(tool(lambda value: value, name="same"), tool(lambda text: json.loads(text), name="load"))
+    calls = [
+        f'{{"name": "same", "arguments": {{"value": {deep}}}}}',
+        json.dumps({"name": "load", "arguments": {"text": deep}}),
+    ]
+    for call in calls:
+        observation, *_, info = env.step(f"<tool_call>{call}</tool_call>")
+        assert isinstance(observation, str)
+        json.dumps(info)
+
+
 def test_info_belongs_to_the_caller() -> None:
     """What a step returned is not changed by what comes after, nor does changing it change anything."""
-    data = {"items": [1]}
-    env = wrapped(tool(lambda: data, name="items"))
+    result = ToolResult("items", content=({"type": "text", "text": "x"},), data={"items": [1]})
+    env = wrapped(tool(lambda: result, name="items"))
     info = env.step(block("items"))[4]
     info["tool_results"][0]["data"]["items"].append(2)
+    info["tool_results"][0]["content"][0]["text"] = "y"
     before = json.dumps(info)
-    assert env.step(block("items"))[4]["tool_results"][0]["data"] == {"items": [1]}
+    again = env.step(block("items"))[4]["tool_results"][0]
+    assert (again["data"], again["content"]) == ({"items": [1]}, [{"type": "text", "text": "x"}])
     assert json.dumps(info) == before
 
 

@@ -128,6 +128,11 @@ def test_native_arguments_are_copied() -> None:
         ('<tool_call>{"name": "f"}</tool_call><tool_call>{"name": "g"}</tool_call>', "f", {}),
         ('<tool_call>{"name": "f"}', "f", {}),
         ('<tool_call>{"name": "f"}\n\n', "f", {}),
+        (
+            f'<tool_call>{{"name": "f", "arguments": {{"a": {json.dumps([[]] * 99)}}}}}</tool_call>',
+            "f",
+            {"a": [[]] * 99},
+        ),
         ("<tool_call><tool_name> f </tool_name></tool_call>", "f", {}),
         ("<tool_call>\n<tool_name>f</tool_name>\n<arguments>\n</arguments>\n</tool_call>", "f", {}),
         ('<tool_call><tool_name>f</tool_name><arguments> {"a": 1} </arguments></tool_call>', "f", {"a": 1}),
@@ -154,7 +159,8 @@ def test_variants_of_a_block_are_read(text: str, name: str, arguments: dict[str,
         ('{"name": "f", "arguments": "{} {}"}', "something follows"),
         ('{"name": "f", "arguments": {"a": NaN}}', "NaN is not JSON"),
         ('{"name": "f", "arguments": {"a": ' + "9" * 5000 + "}}", "limit"),
-        ('{"name": "f", "arguments": ' + '{"a":' * 100_000 + "}" * 100_000 + "}", "nested too deeply"),
+        ('{"name": "f", "arguments": ' + '{"a":' * 100_000 + "}" * 100_000 + "}", "levels deep"),
+        ('{"name": "f", "arguments": ' + '{"a":' * 64 + "1" + "}" * 64 + "}", "levels deep"),
         ("<tool_name>f", "<tool_name> is not closed"),
         ("<tool_name>f</tool_name><arguments>{}", "<arguments> is not closed"),
         ("<tool_name>f</tool_name><arguments>3</arguments>", "a JSON object is needed"),
@@ -354,6 +360,32 @@ def test_a_result_can_be_written_as_utf8() -> None:
     assert ToolResult("a\ud800b ß 😀").text == "a?b ß 😀"
     with pytest.raises(ArgumentTypeError, match="must be a str"):
         ToolResult(None)  # type: ignore[arg-type]
+
+
+def nested(depth: int) -> Any:
+    """A list in a list in a list …"""
+    value: Any = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("data", [object(), {1, 2}, float("nan"), b"x", nested(65), nested(5000)])
+def test_a_result_holds_json_only(data: Any) -> None:
+    """What nobody could write down is refused where it is made, which in a tool is a failed call."""
+    with pytest.raises(ArgumentTypeError, match="JSON"):
+        ToolResult("x", data=data)
+    with pytest.raises(ArgumentTypeError, match="JSON"):
+        ToolResult("x", content=({"type": "x", "x": data},))
+
+
+def test_a_result_keeps_nothing_of_its_maker() -> None:
+    """Later changes to what it was made of do not change it."""
+    data = {"list": [1]}
+    result = ToolResult("x", content=(data,), data=data)
+    data["list"].append(2)
+    assert (result.data, result.content) == ({"list": [1]}, ({"list": [1]},))
+    assert ToolResult("x", data=nested(64)).data == nested(64)
 
 
 @pytest.mark.parametrize(

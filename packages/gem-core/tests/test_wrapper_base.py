@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 import gem
+from gem.built_in import WRAPPERS as BUILT_IN
 from gem.core import Env, Info, Wrapper
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentTypeError, MissingPluginError, StateError, UnknownArgumentError
 from gem.official import WRAPPERS
 from gem.tools import ToolEnvWrapper, tool
-from gem.wrappers import BUILT_IN, WrapperLike, apply_wrappers
+from gem.wrappers import WrapperLike, apply_wrappers
 
 WrapperFunction = Callable[[Env[Any, Any]], Env[Any, Any]]
 
@@ -137,10 +138,13 @@ def test_every_built_in_wrapper_is_tested_here() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("turns", [0, 3, 6])
 def test_a_state_from_mid_episode_survives_json_and_continues_identically(name: str, turns: int) -> None:
-    """A new instance with the state of another plays on like it, this episode and the next ones."""
-    env, twin = APPLIED[name](Numbers()), APPLIED[name](Numbers())
+    """An instance with the state of another plays on like it, this episode and the next ones."""
+    env, twin = APPLIED[name](Numbers()), APPLIED[name](Numbers(99))
     env.reset(seed=1)
     play(env, turns)
+    twin.reset(seed=2)
+    play(twin, 4)
+    twin.unwrapped.highest = 9  # type: ignore[attr-defined]
     state = env.get_state()
     text = json.dumps(state)
     expected = [*play(env, 10), env.reset(), *play(env, 10)]

@@ -96,7 +96,7 @@ def test_possible_moves(move: str, row_1: str, row_2: str, row_3: str, message: 
 @pytest.mark.parametrize(
     ("row", "other", "move", "message"),
     [
-        ("#P_XO_#", "#_____#", "left", "A wall is in your way left."),
+        ("#P_XO_#", "#_____#", "left", "A wall stops you from moving left."),
         ("#X√P__#", "#_O___#", "left", "The box cannot be pushed left."),
         ("#_O_PX#", "#_____#", "right", "The box cannot be pushed right."),
         ("#___P√#", "#__XO_#", "right", "The box cannot be pushed right."),

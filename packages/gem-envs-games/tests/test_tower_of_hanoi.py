@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import timeit
 from typing import Any
 
 import pytest
@@ -168,6 +169,16 @@ def test_same_moves_as_published_are_accepted(inner: str) -> None:
     ours = TowerofHanoiEnv.pattern.match(text)
     published = re.search(r"\\boxed\{" + PUBLISHED_INNER + r"\}", text)
     assert (ours and ours.groups()) == (published and published.groups())
+
+
+def test_a_run_of_spaces_is_read_in_linear_time() -> None:
+    """Ten times the spaces take some ten times as long; the original took a hundred times as long."""
+
+    def seconds(spaces: int) -> float:
+        text = "\\boxed{a" + " " * spaces
+        return min(timeit.repeat(lambda: TowerofHanoiEnv.pattern.match(text), number=1, repeat=5))
+
+    assert seconds(20_000) < 40 * seconds(2_000)
 
 
 def test_the_last_box_counts() -> None:

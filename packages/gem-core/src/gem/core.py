@@ -33,7 +33,9 @@ key is optional. Those with a fixed meaning:
 ``error``                   str, the environment failed; the episode is truncated and counts for nothing
 ``use_tool``                bool, this step was answered by a tool (:class:`gem.tools.ToolEnvWrapper`)
 ``tool_name``               str, which tool answered
+``tool_type``               str, the same
 ``tool_error``              bool, the tool call failed
+``tool_results``            list, what came of each call; see :class:`gem.tools.ToolEnvWrapper`
 ``tool_use_counter``        int, tool calls in this episode
 ``tool_success_counter``    int, tool calls in this episode that succeeded
 ``step_counter``            int, steps of this episode (:class:`gem.wrappers.EpisodeTracking`)

@@ -82,8 +82,8 @@ class EnvSpec:
         Wrapper arguments that JSON cannot hold (a tokenizer, a function) are described by their ``repr``.
 
         Raises:
-            ArgumentError: if a constructor argument is not JSON-serialisable; such an environment cannot
-                be made again from a record.
+            ArgumentError: if a constructor argument would not come back from JSON as it was (a tuple, a key
+                that is no str, an object); such an environment cannot be made again from a record.
         """
         # Not asdict, which deep-copies: a wrapper's tokenizer or function may be large, or refuse that.
         record = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -91,8 +91,14 @@ class EnvSpec:
         record["recorded_digest"] = self.source_digest
         try:
             record["kwargs"] = json.loads(json.dumps(dict(self.kwargs), allow_nan=False))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentError(f"{self.id}: a constructor argument cannot be written as JSON: {error}") from error
+        for name, value in self.kwargs.items():
+            if record["kwargs"].get(name) != value:
+                raise ArgumentError(
+                    f"{self.id}: the argument {name!r} is {value!r}, and would come back from JSON as "
+                    f"{record['kwargs'].get(name)!r}; use lists, and dicts whose keys are strings"
+                )
         record["wrappers"] = [
             {"entry_point": w.entry_point, "args": [_jsonable(a) for a in w.args], "kwargs": _jsonable_dict(w.kwargs)}
             for w in self.wrappers
@@ -114,12 +120,16 @@ class EnvSpec:
             what = f"unknown keys {unknown}" if unknown else "'id' and 'entry_point' must be strings"
             raise ArgumentError(f"not an environment spec: {what}")
         values = dict(record)
-        for name in ("tags", "modality", "requires", "reward_range"):
-            if values.get(name) is not None:
-                values[name] = tuple(values[name])
-        values["wrappers"] = tuple(
-            WrapperSpec(w["entry_point"], tuple(w["args"]), dict(w["kwargs"])) for w in values.get("wrappers", ())
-        )
+        try:
+            values["kwargs"] = dict(values.get("kwargs", {}))
+            for name in ("tags", "modality", "requires", "reward_range"):
+                if values.get(name) is not None:
+                    values[name] = tuple(values[name])
+            values["wrappers"] = tuple(
+                WrapperSpec(w["entry_point"], tuple(w["args"]), dict(w["kwargs"])) for w in values.get("wrappers", ())
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArgumentError(f"not an environment spec: {error!r}") from error
         return cls(**values)
 
     def to_json(self) -> str:
@@ -131,7 +141,7 @@ class EnvSpec:
         """Undo :meth:`to_json`; raises ``ArgumentError`` for anything else."""
         try:
             record = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ArgumentError(f"not an environment spec: {error}") from error
         if not isinstance(record, dict):
             raise ArgumentError("not an environment spec: a JSON object is needed")

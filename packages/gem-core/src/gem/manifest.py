@@ -20,6 +20,7 @@ __all__ = ["FILE_NAME", "SCHEMA", "parse", "read_specs"]
 
 FILE_NAME = "environments.toml"
 SCHEMA = 1
+"""The schema's version; :mod:`gem.manifest_schema` describes the same one."""
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "id": str,
@@ -35,7 +36,10 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "reference_policy": str,
     "reference_sees": str,
     "reference_return": (int, float),
+    "variant_metadata": dict,
 }
+_OF_A_VARIANT = {"description", "tags", "reward_range", "requires", "reference_return"}
+"""What ``variant_metadata`` may say differently for a variant."""
 
 
 def parse(path: Path) -> dict[str, Any]:
@@ -79,25 +83,36 @@ def _specs_of(entry: dict[str, Any], distribution: str | None, version: str | No
     Any error means that something is odd. Whoever gets the specs relies on the types of their fields and on
     the way of their arguments through JSON, so that much is checked here too.
     """
-    for key, value in entry.items():
-        if not isinstance(value, _TYPES[key]):
-            raise TypeError(key)
-        member: Any = (int, float) if key == "reward_range" else str
-        if isinstance(value, list) and not all(isinstance(item, member) for item in value):
-            raise TypeError(key)
+    common = _checked(entry)
     json.dumps(entry, allow_nan=False)
-    lowest, highest = entry.get("reward_range", (0, 1))
-    if lowest > highest:
-        raise ValueError("reward_range")
-    common: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     base_id, kwargs, variants = common.pop("id"), common.pop("kwargs", {}), common.pop("variants", {})
+    differences = common.pop("variant_metadata", {})
+    if differences.keys() - variants.keys():
+        raise ValueError("variant_metadata")
     parsed = parse_id(base_id)
     if parsed.owner is not None or parsed.variant is not None or (variants and parsed.version is None):
         raise ValueError("id")
     common.update(distribution=distribution, version=version)
     specs = [EnvSpec(id=base_id, kwargs=kwargs, **common)]
     for name, overrides in variants.items():
-        variant = EnvSpec(id=f"{base_id}-{name}", kwargs={**kwargs, **overrides}, **common)
+        own = _checked(differences.get(name, {}))
+        if own.keys() - _OF_A_VARIANT:
+            raise ValueError("variant_metadata")
+        variant = EnvSpec(id=f"{base_id}-{name}", kwargs={**kwargs, **overrides}, **{**common, **own})
         parse_id(variant.id)
         specs.append(variant)
     return specs
+
+
+def _checked(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with its lists as tuples; KeyError, TypeError or ValueError if something is odd."""
+    for key, value in table.items():
+        if not isinstance(value, _TYPES[key]):
+            raise TypeError(key)
+        member: Any = (int, float) if key == "reward_range" else str
+        if isinstance(value, list) and not all(isinstance(item, member) for item in value):
+            raise TypeError(key)
+    lowest, highest = table.get("reward_range", (0, 1))
+    if lowest > highest:
+        raise ValueError("reward_range")
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}

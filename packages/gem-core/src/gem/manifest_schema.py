@@ -9,23 +9,56 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from gem.errors import InvalidIdError, ManifestError
 from gem.ids import parse_id
-from gem.manifest import SCHEMA
 from gem.official import install_line
 
-__all__ = ["Environment", "Manifest", "validate"]
+__all__ = ["Environment", "Manifest", "VariantMetadata", "validate"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Argument = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 EntryPoint = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Kwargs = dict[Argument, JsonValue]
+SCHEMA = 1
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def _pair(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value  # TOML has no tuples
+
+
+def _lowest_first(value: tuple[float, float]) -> tuple[float, float]:
+    if value[0] > value[1]:
+        raise ValueError(f"reward_range {list(value)} must be [lowest, highest]")
+    return value
+
+
+RewardRange = Annotated[tuple[float, float], BeforeValidator(_pair), AfterValidator(_lowest_first)]
+
+
+class VariantMetadata(_Strict):
+    """What is different about a variant besides its arguments."""
+
+    description: str | None = Field(default=None, min_length=1, max_length=500)
+    tags: list[Name] | None = None
+    reward_range: RewardRange | None = None
+    requires: list[Name] | None = None
+    reference_return: float | None = None
 
 
 class Environment(_Strict):
@@ -36,10 +69,11 @@ class Environment(_Strict):
     description: str = Field(min_length=1, max_length=500)
     kwargs: Kwargs = {}
     variants: dict[Name, Kwargs] = {}
+    variant_metadata: dict[Name, VariantMetadata] = {}
     tags: list[Name] = []
     turns: Literal["single", "multi"] = "multi"
     modality: list[Literal["text", "image", "audio", "video"]] = ["text"]
-    reward_range: tuple[float, float] | None = None
+    reward_range: RewardRange | None = None
     requires: list[Name] = []
     reference_policy: EntryPoint | None = None
     reference_sees: Literal["observation", "state"] = "observation"
@@ -56,17 +90,13 @@ class Environment(_Strict):
             raise ValueError(f"{value!r} must have neither owner nor variant; variants have a table of their own")
         return value
 
-    @field_validator("reward_range", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value  # TOML has no tuples
-
     @model_validator(mode="after")
-    def _is_consistent(self) -> Environment:
-        if self.reward_range is not None and self.reward_range[0] > self.reward_range[1]:
-            raise ValueError(f"reward_range {list(self.reward_range)} must be [lowest, highest]")
+    def _variants_are_consistent(self) -> Environment:
         if self.variants and parse_id(self.id).version is None:
             raise ValueError(f"{self.id!r} has variants, so its id needs a version: '{self.id}-v0'")
+        for name in self.variant_metadata:
+            if name not in self.variants:
+                raise ValueError(f"variant_metadata names {name!r}, which is none of its variants")
         return self
 
 

@@ -49,6 +49,10 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
         "gem-core",
         {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
     ),
+    "gem.envs.multiagent.multi_agent_env": (
+        "gem-core",
+        {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
+    ),
     "gem.multiagent.multi_agent_env": (
         "gem-core",
         {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},

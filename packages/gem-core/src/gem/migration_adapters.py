@@ -10,8 +10,8 @@ from functools import cached_property, partial
 from typing import Any
 
 from gem.core import Env
-from gem.errors import ArgumentError, ArgumentTypeError, MissingPluginError
-from gem.tools.base import Tool, ToolResult, guarded
+from gem.errors import ArgumentError, MissingPluginError
+from gem.tools.base import Tool, ToolResult, failure
 
 __all__ = ["WRAPPER_FACTORY", "BaseTool", "ObservationWrapper", "get_wrapper_fns"]
 
@@ -141,15 +141,11 @@ class BaseTool(Tool):
         raise NotImplementedError(f"{type(self).__name__} does not implement execute_action")
 
     def respond(self, text: str) -> tuple[str, ToolResult] | None:
-        found: list[str | None] = []
-
-        def execute() -> ToolResult:
+        try:
             is_call, has_error, observation, parsed_action = self.execute_action(text)
-            found.append((parsed_action if isinstance(parsed_action, str) else text) if is_call else None)
-            if not isinstance(observation, str):
-                raise ArgumentTypeError(f"the observation must be a str, got {type(observation).__name__}")
-            return ToolResult(observation, ok=not has_error)
-
-        result = guarded(self.name, execute)
-        parsed = found[0] if found else text
-        return None if parsed is None else (parsed, result)
+            if not is_call:
+                return None
+            result = ToolResult(observation, ok=not has_error)
+        except (Exception, SystemExit) as error:
+            return text, failure(self.name, error)
+        return parsed_action if isinstance(parsed_action, str) else text, result

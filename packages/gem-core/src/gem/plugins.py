@@ -21,6 +21,7 @@ from typing import Any
 
 import pluggy
 
+from gem import built_in
 from gem.discovery import PLUGIN_GROUP, Announcement, Problem, entry_points
 from gem.entry_points import load
 from gem.errors import MissingPluginError, PluginWarning
@@ -62,13 +63,11 @@ class BuiltIn:
 
     @hookimpl
     def gem_wrappers(self) -> Named:
-        from gem.wrappers import BUILT_IN
-
-        return BUILT_IN
+        return built_in.WRAPPERS
 
     @hookimpl
     def gem_vector_backends(self) -> Named:
-        return {"sync": "gem.vector.sync:SyncVectorEnv", "thread": "gem.vector.thread:ThreadVectorEnv"}
+        return built_in.VECTOR_BACKENDS
 
 
 def names(hook: str) -> dict[str, str | Callable[..., Any]]:
@@ -100,9 +99,9 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
     Raises:
         MissingPluginError: if nothing installed has that name.
     """
-    built_in: Named = getattr(BuiltIn(), hook, dict)()
-    if name in built_in:  # nothing built in can be overridden, so plugins need not be loaded
-        return load(built_in[name])
+    own: Named = getattr(BuiltIn(), hook, dict)()
+    if name in own:  # nothing built in can be overridden, so plugins need not be loaded
+        return load(own[name])
     known = names(hook)
     if name in known:
         return load(known[name])

@@ -6,7 +6,7 @@ that it does not belong to. A word that crosses no other stands by itself, one f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 __all__ = ["Place", "lay_out"]
@@ -16,91 +16,77 @@ Place = tuple[int, int, bool]
 
 # A cell is numbered row * _DOWN + column, so that a step across adds 1 and a step down adds _DOWN.
 _ACROSS, _DOWN = 1, 4096
-_OTHER = _ACROSS + _DOWN  # less one direction's step: the other one's
 _ORIGIN = 2048 * _DOWN + 2048
-_CROSSED = 0
 
 
 def lay_out(rng: Random, words: Sequence[str]) -> list[Place]:
-    """Return a place for each word; the smallest row is 0 and so is the smallest column.
+    """Return a place for each word, so that the first row and the first column are in use.
 
-    The words are all different and together have at most 2,000 letters.
+    The words are all different, have two letters or more each, and at most 2,000 together.
     """
-    grid = _Grid()
-    starts: dict[str, tuple[int, int]] = {}
+    letters: dict[int, str] = {}  # by cell
+    starts: dict[str, tuple[int, int]] = {}  # first cell and step of each word put down
     waiting = list(words)
-    while waiting:
+    word, (start, step) = waiting[0], (_ORIGIN, _ACROSS if rng.random() < 0.5 else _DOWN)
+    while True:
+        letters.update(zip(range(start, start + len(word) * step, step), word))  # noqa: B905  # as long by construction
+        starts[word] = start, step
+        waiting.remove(word)
+        if not waiting:
+            break
         for word in waiting:
-            crossings = grid.crossings(word)
-            if crossings:
-                start, step = crossings[int(rng.random() * len(crossings))]
+            crossing = _crossing(rng, word, letters)
+            if crossing is not None:
+                start, step = crossing
                 break
         else:
             word = waiting[0]
-            start, step = grid.aside(rng, word) if starts else (_ORIGIN, rng.choice((_ACROSS, _DOWN)))
-        grid.put(word, start, step)
-        starts[word] = start, step
-        waiting.remove(word)
-    top, left = min(grid.rows()), min(grid.columns())
+            start, step = _aside(rng, word, starts)
     placed = [starts[word] for word in words]
+    top, left = min(placed)[0] // _DOWN, min([start % _DOWN for start, _ in placed])
     return [(start // _DOWN - top, start % _DOWN - left, step == _DOWN) for start, step in placed]
 
 
-class _Grid:
-    """The words put down so far."""
+def _crossing(rng: Random, word: str, letters: Mapping[int, str]) -> tuple[int, int] | None:
+    """Draw a first cell and a step at which the word crosses others and touches nothing else; None if none."""
+    choices = []
+    for cell, letter in letters.items():
+        if letter in word:  # seldom, and quickly seen
+            place = word.find(letter)
+            while place >= 0:
+                choices.append((cell, place))
+                place = word.find(letter, place + 1)
+    while choices:
+        cell, place = choices.pop(int(rng.random() * len(choices)))
+        # A word that has this cell has one beside it as well, in its own direction.
+        step = _DOWN if cell + _ACROSS in letters or cell - _ACROSS in letters else _ACROSS
+        if _fits(word, cell - place * step, step, letters):
+            return cell - place * step, step
+    return None
 
-    def __init__(self) -> None:
-        self._letters: dict[int, str] = {}  # cell: letter
-        self._steps: dict[int, int] = {}  # cell: step of its word, or _CROSSED
-        self._cells: dict[str, list[int]] = {}  # letter: cells
 
-    def rows(self) -> set[int]:
-        return {cell // _DOWN for cell in self._letters}
-
-    def columns(self) -> set[int]:
-        return {cell % _DOWN for cell in self._letters}
-
-    def put(self, word: str, start: int, step: int) -> None:
-        for cell, letter in zip(range(start, start + len(word) * step, step), word, strict=True):
-            if cell in self._letters:
-                self._steps[cell] = _CROSSED
-            else:
-                self._letters[cell] = letter
-                self._steps[cell] = step
-                self._cells.setdefault(letter, []).append(cell)
-
-    def crossings(self, word: str) -> list[tuple[int, int]]:
-        """Every first cell and step at which the word crosses others and touches them nowhere else."""
-        found: dict[tuple[int, int], None] = {}
-        for place, letter in enumerate(word):
-            for cell in self._cells.get(letter, ()):
-                crossed = self._steps[cell]
-                if crossed != _CROSSED:
-                    step = _OTHER - crossed
-                    if self._fits(word, cell - place * step, step):
-                        found[cell - place * step, step] = None
-        return list(found)
-
-    def _fits(self, word: str, start: int, step: int) -> bool:
-        letters, beside = self._letters, _OTHER - step
-        end = start + len(word) * step
-        if start - step in letters or end in letters:
-            return False
-        for cell, letter in zip(range(start, end, step), word, strict=True):
-            there = letters.get(cell)
-            if there is None:
-                if cell - beside in letters or cell + beside in letters:
-                    return False
-            elif there != letter or self._steps[cell] != beside:
+def _fits(word: str, start: int, step: int, letters: Mapping[int, str]) -> bool:
+    if start - step in letters or start + len(word) * step in letters:
+        return False
+    beside = _ACROSS + _DOWN - step
+    cell = start
+    for letter in word:
+        if cell not in letters:
+            if cell - beside in letters or cell + beside in letters:
                 return False
-        return True
+        elif letters[cell] != letter or cell - step in letters or cell + step in letters:
+            return False
+        cell += step
+    return True
 
-    def aside(self, rng: Random, word: str) -> tuple[int, int]:
-        """A first cell and a step one free line below or to the right of everything, whichever side is shorter."""
-        rows, columns = self.rows(), self.columns()
-        top, bottom, left, right = min(rows), max(rows), min(columns), max(columns)
-        if bottom - top <= right - left:
-            slack = max(right - left + 1 - len(word), 0)
-            return (bottom + 2) * _DOWN + left + int(rng.random() * (slack + 1)), _ACROSS
-        slack = max(bottom - top + 1 - len(word), 0)
-        return (top + int(rng.random() * (slack + 1))) * _DOWN + right + 2, _DOWN
+
+def _aside(rng: Random, word: str, starts: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """A first cell and a step one free line below or to the right of everything, where the grid is shorter."""
+    firsts = [start for start, _ in starts.values()]
+    lasts = [start + (len(placed) - 1) * step for placed, (start, step) in starts.items()]
+    top, left = min(firsts) // _DOWN, min([cell % _DOWN for cell in firsts])
+    bottom, right = max(lasts) // _DOWN, max([cell % _DOWN for cell in lasts])
+    down = bottom - top > right - left
+    slack = (bottom - top if down else right - left) + 1 - len(word)
+    shift = int(rng.random() * (slack + 1)) if slack > 0 else 0
+    return ((top + shift) * _DOWN + right + 2, _DOWN) if down else ((bottom + 2) * _DOWN + left + shift, _ACROSS)

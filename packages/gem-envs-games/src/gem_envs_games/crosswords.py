@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
 from functools import cache, lru_cache
+from operator import itemgetter
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -30,11 +30,12 @@ __all__ = ["CrosswordsEnv", "CrosswordsPolicy", "Slot"]
 _MOST_WORDS = 30
 _DRAWN_WORDS = 3
 _DRAWN_TURNS = 20  # for three words, as in the original
-_LARGEST_SIDE = 400  # 30 words of 12 letters in one line, and a free line after each
+_LARGEST_SIDE = 200  # no game comes near it
 _LONGEST_CLUE = 200
 _ANSWER = re.compile(f"[A-Z]{{{SHORTEST},{LONGEST}}}")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_FREE, _NO_CELL = "_", "."
+_FREE, _NO_CELL = ord("_"), ord(".")
+_ACROSS = 3  # characters from one cell of the drawn grid to the next
 
 
 class Slot(NamedTuple):
@@ -52,10 +53,6 @@ class Slot(NamedTuple):
         if self.down:
             return [(row + place, column) for place in range(length)]
         return [(row, column + place) for place in range(length)]
-
-    def __str__(self) -> str:
-        direction = "Down" if self.down else "Across"
-        return f"{direction} from row {self.row}, column {self.column} ({len(self.answer)} letters): {self.clue}"
 
 
 class CrosswordsEnv(Game):
@@ -100,27 +97,40 @@ class CrosswordsEnv(Game):
         rng = self.rng
         if self._hardcore_drawn:
             self.hardcore = rng.random() < 0.5
-        words = draw_answers(rng, self.hardcore, self.num_words, self.max_turns)
+        answers = draw_answers(rng, self.hardcore, self.num_words, self.max_turns)
         clues_of = clues(self.hardcore)
-        places = lay_out(rng, words)
-        self._set_puzzle([Slot(word, rng.choice(clues_of[word]), *at) for word, at in zip(words, places, strict=True)])
+        slots = []
+        for answer, place in zip(answers, lay_out(rng, answers), strict=True):
+            choices = clues_of[answer]
+            slots.append(Slot(answer, choices[int(rng.random() * len(choices))], *place))
+        self._set_puzzle(slots)
 
-    def _set_puzzle(self, slots: Sequence[Slot]) -> None:
-        self._slots = sorted(slots, key=lambda slot: slot[2:])
-        self._solution = {
-            cell: letter for slot in self._slots for cell, letter in zip(slot.cells(), slot.answer, strict=True)
-        }
-        self._height = max(row for row, _ in self._solution) + 1
-        self._width = max(column for _, column in self._solution) + 1
-        self._filled: dict[tuple[int, int], None] = {}  # in the order filled
-        grid = [[_NO_CELL] * self._width for _ in range(self._height)]
-        for row, column in self._solution:
-            grid[row][column] = _FREE
-        self._grid = grid
-        self._rows = [_row(number, cells) for number, cells in enumerate(grid)]
-        self._header = "   " + " ".join([f"{column:2d}" for column in range(self._width)])
-        self._clues = "\n".join(map(str, self._slots))
+    def _set_puzzle(self, slots: list[Slot]) -> None:
+        slots.sort(key=itemgetter(2, 3, 4))
+        self._slots = slots
+        self._height = self._width = 0
+        lines = []
+        for answer, clue, row, column, down in slots:
+            length = len(answer)
+            self._height = max(self._height, row + length if down else row + 1)
+            self._width = max(self._width, column + 1 if down else column + length)
+            direction = "Down" if down else "Across"
+            lines.append(f"{direction} from row {row}, column {column} ({length} letters): {clue}")
+        self._clues = "\n".join(lines)
+        # A cell is known by its position in the drawn grid.
+        self._first, self._down, grid = _empty_grid(self._height, self._width)
+        self._grid = bytearray(grid)
+        self._solution: dict[int, str] = {}
+        for answer, _, row, column, down in slots:
+            start, step = self._cell(row, column), self._down if down else _ACROSS
+            self._solution.update(zip(range(start, start + len(answer) * step, step), answer, strict=True))
+        for cell in self._solution:
+            self._grid[cell] = _FREE
+        self._left = len(self._solution)
         self._draw_board()
+
+    def _cell(self, row: int, column: int) -> int:
+        return self._first + row * self._down + column * _ACROSS
 
     def _instructions(self) -> str:
         return _rules(self.hardcore, self.num_words, self.max_turns)
@@ -130,65 +140,65 @@ class CrosswordsEnv(Game):
 
     def _draw_board(self) -> None:
         """Draw the board anew; needed after a letter was written."""
-        left = len(self._solution) - len(self._filled)
-        self._drawn_board = "\n".join([self._header, *self._rows, self._clues, f"Letters left: {left}", ""])
+        self._drawn_board = f"{self._grid.decode()}{self._clues}\nLetters left: {self._left}\n"
 
     def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
         row, column, letter = read_number(move[1]), read_number(move[2]), move[3].upper()
-        solution = self._solution.get((row, column))
+        if not (0 <= row < self._height and 0 <= column < self._width):
+            ranges = f"Rows are numbered from 0 to {self._height - 1} and columns from 0 to {self._width - 1}."
+            return ranges, 0.0, ILLEGAL
+        cell = self._cell(row, column)
+        solution = self._solution.get(cell)
         if solution is None:
-            if 0 <= row < self._height and 0 <= column < self._width:
-                return f"No letter belongs to row {row}, column {column}.", 0.0, ILLEGAL
-            return (
-                f"Rows are numbered from 0 to {self._height - 1} and columns from 0 to {self._width - 1}.",
-                0.0,
-                ILLEGAL,
-            )
-        if (row, column) in self._filled:
-            return f"Row {row}, column {column} holds its letter already.", 0.0, ILLEGAL
+            return f"No letter belongs into row {row}, column {column}.", 0.0, ILLEGAL
+        if self._grid[cell] != _FREE:
+            return f"Row {row}, column {column} has its letter already.", 0.0, ILLEGAL
         if letter != solution:
             return f"{letter} is wrong for row {row}, column {column}.", 0.0, LEGAL
-        self._write((row, column))
+        self._write(cell)
         self._draw_board()
-        done, cells = len(self._filled), len(self._solution)
-        reward = share(done, cells) - share(done - 1, cells)
-        return f"{letter} is right for row {row}, column {column}.", reward, WON if done == cells else LEGAL
+        cells = len(self._solution)
+        reward = share(cells - self._left, cells) - share(cells - self._left - 1, cells)
+        return f"{letter} is right for row {row}, column {column}.", reward, LEGAL if self._left else WON
 
-    def _write(self, cell: tuple[int, int]) -> None:
-        row, column = cell
-        self._filled[cell] = None
-        self._grid[row][column] = self._solution[cell]
-        self._rows[row] = _row(row, self._grid[row])
+    def _write(self, cell: int) -> None:
+        self._grid[cell] = ord(self._solution[cell])
+        self._left -= 1
+
+    def _places(self, free: bool) -> list[list[int]]:
+        """Row and column of every letter that is still to be found, or of every one that was."""
+        cells = [cell for cell in self._solution if (self._grid[cell] == _FREE) == free]
+        return [[(cell - self._first) // self._down, (cell - self._first) % self._down // _ACROSS] for cell in cells]
 
     def _random_move(self) -> str:
         rng = self.action_rng
-        free = [cell for cell in self._solution if cell not in self._filled] or list(self._solution)
-        row, column = rng.choice(free)
+        row, column = rng.choice(self._places(free=True) or self._places(free=False))
         return f"{row} {column} {rng.choice(_LETTERS)}"
 
     def _save(self) -> dict[str, Any]:
         return {
             "slots": [list(slot) for slot in self._slots],
-            "filled": [list(cell) for cell in self._filled],
+            "filled": self._places(free=False),
             "hardcore": self.hardcore,
             "max_turns": self.max_turns,
         }
 
     def _load(self, episode: dict[str, Any]) -> None:
         slots = [_checked_slot(*fields) for fields in episode["slots"]]
-        self.num_words = integer("words", len(slots), minimum=1, maximum=_MOST_WORDS)
         letters: dict[tuple[int, int], str] = {}
         for slot in slots:
             for cell, letter in zip(slot.cells(), slot.answer, strict=True):
                 if letters.setdefault(cell, letter) != letter:
                     raise ValueError(f"two words disagree on the letter at {cell}")
+        self.num_words = integer("words", len(slots), minimum=1, maximum=_MOST_WORDS)
         self.hardcore = boolean("hardcore", episode["hardcore"])
         self.max_turns = integer("max_turns", episode["max_turns"], minimum=1, maximum=MAX_TURNS)
         self._set_puzzle(slots)
         for row, column in episode["filled"]:
-            if (row, column) not in self._solution or (row, column) in self._filled:
+            if (row, column) not in letters:
                 raise ValueError(f"not a cell that could have been filled: {row!r}, {column!r}")
-            self._write((integer("row", row), integer("column", column)))
+            del letters[row, column]
+            self._write(self._cell(integer("row", row), integer("column", column)))
         self._draw_board()
 
 
@@ -203,7 +213,7 @@ class CrosswordsPolicy(Policy[str, str]):
         for direction, row, column, _, clue in self._CLUE.findall(observation):
             slot = Slot(_answer_to()[clue], clue, int(row), int(column), direction == "Down")
             for (r, c), letter in zip(slot.cells(), slot.answer, strict=True):
-                if grid[r][c] == _FREE:
+                if grid[r][c] == chr(_FREE):
                     return f"\\boxed{{{r} {c} {letter}}}"
         raise AssertionError(observation)
 
@@ -216,16 +226,15 @@ def fewest_letters(hardcore: bool, num_words: int) -> int:
 
 def draw_answers(rng: Random, hardcore: bool, num_words: int, max_letters: int) -> list[str]:
     """Draw different words with at most ``max_letters`` letters in all, which is at least ``fewest_letters``."""
-    pool = answers(hardcore)
-    if num_words * LONGEST <= max_letters:
-        return rng.sample(pool, num_words)
-    left = list(pool)
+    left = list(answers(hardcore))
+    ample = num_words * len(left[-1]) <= max_letters
     drawn: list[str] = []
-    for missing in reversed(range(num_words)):
-        # The shortest words that are left are kept for those still to be drawn.
-        reserved = sum(map(len, left[:missing]))
-        longest = max_letters - reserved
-        choices = max(bisect_right(left, longest, key=len), missing + 1)
+    for missing in range(num_words - 1, -1, -1):
+        choices = len(left)
+        if not ample:
+            # The shortest words that are left are kept for those still to be drawn.
+            longest = max_letters - sum(map(len, left[:missing]))
+            choices = max(bisect_right(left, longest, key=len), missing + 1)
         word = left.pop(int(rng.random() * choices))
         drawn.append(word)
         max_letters -= len(word)
@@ -241,18 +250,24 @@ def _answer_to() -> dict[str, str]:
 def _rules(hardcore: bool, num_words: int, max_turns: int) -> str:
     kind = "words that take some schooling" if hardcore else "everyday words"
     return (
-        "You are playing Crosswords. Write the words behind the clues into the grid, one letter a turn, and complete it "
-        f"within {max_turns} turns. Number of words: {num_words} ({kind}).\n"
+        "You are playing Crosswords. Write the words behind the clues into the grid, one letter a turn, and complete "
+        f"it within {max_turns} turns. Number of words: {num_words} ({kind}).\n"
         "Each clue says where its word begins, by row and column counted from 0, which way it runs, how many letters "
-        f"it has, and what it means. In the grid, {_FREE} is a letter to be found and {_NO_CELL} is no part of any "
+        f"it has, and what it means. In the grid, {_FREE:c} is a letter to be found and {_NO_CELL:c} is no part of any "
         "word. A wrong letter is not written down but costs its turn.\n"
         "Write a letter in the format \\boxed{row column letter}. For example, \\boxed{0 2 E} writes E into row 0, "
         "column 2. Earlier turns are shown to you as the game goes on."
     )
 
 
-def _row(number: int, cells: Sequence[str]) -> str:
-    return f"{number:2d}  " + "  ".join(cells)
+@lru_cache(maxsize=256)
+def _empty_grid(height: int, width: int) -> tuple[int, int, bytes]:
+    """Return the place of the first cell, the characters from one row to the next, and the drawn grid."""
+    margin = len(str(height))
+    lines = [" " * margin + "".join([f"{column:{_ACROSS}d}" for column in range(width)])]
+    lines += [f"{row:{margin}d}" + f"{_NO_CELL:{_ACROSS}c}" * width for row in range(height)]
+    line = len(lines[0]) + 1
+    return line + margin + _ACROSS - 1, line, "\n".join([*lines, ""]).encode()
 
 
 def _checked_slot(answer: Any, clue: Any, row: Any, column: Any, down: Any) -> Slot:

@@ -22,7 +22,7 @@ from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, LOST, MAX_TURNS, WON, Game, is_drawn
+from gem_envs_games.game import ILLEGAL, LEGAL, LOST, MAX_TURNS, WON, Game, is_drawn, share
 
 __all__ = ["Game2048Env", "Game2048Policy"]
 
@@ -113,7 +113,7 @@ class Game2048Env(Game):
     def _progress(self, largest: int) -> float:
         """The share of the doublings from the first largest tile to the target that are done, 0.0 … 1.0."""
         first = self._first.bit_length()
-        return (largest.bit_length() - first) / (self.target_tile.bit_length() - first)
+        return share(largest.bit_length() - first, self.target_tile.bit_length() - first)
 
     def _random_move(self) -> str:
         moves = [direction for direction in _DIRECTIONS if _slide(self._rows, direction) != self._rows]
@@ -134,9 +134,9 @@ class Game2048Env(Game):
         self._first = _power_of_two("first", episode["first"], 2, 4)
         self._best = _power_of_two("best", episode["best"], self._first, self.target_tile)
         rows = episode["rows"]
-        cells = [tile and _power_of_two("tile", tile, 2, self.target_tile) for row in rows for tile in row]
-        if [len(row) for row in rows] != [_SIDE] * _SIDE or not any(cells):
-            raise ArgumentError(f"rows must be four rows of four tiles, not all empty, got {rows!r}")
+        cells = [_power_of_two("tile", tile, 0, self.target_tile) for row in rows for tile in row]
+        if [len(row) for row in rows] != [_SIDE] * _SIDE or not any(cells) or 1 in cells:
+            raise ArgumentError(f"rows must be four rows of four tiles (2, 4, 8 …) or 0, and not all 0, got {rows!r}")
         self._rows = _in_rows(cells)
 
 
@@ -242,6 +242,7 @@ def _in_rows(cells: list[int]) -> Board:
 
 
 def _power_of_two(name: str, value: object, lowest: int, highest: int) -> int:
+    """Check that ``value`` is a power of two in the closed range; 0 passes as well where ``lowest`` is 0."""
     number = integer(name, value, minimum=lowest, maximum=highest)
     if number & (number - 1):
         raise ArgumentError(f"{name} must be a power of two from {lowest} to {highest}, got {number}")

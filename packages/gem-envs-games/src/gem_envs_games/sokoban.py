@@ -121,7 +121,7 @@ class SokobanEnv(Game):
         target = player + step
         found = cells[target]
         if found == WALL:
-            return f"A wall is in your way {direction}.", 0.0, ILLEGAL
+            return f"A wall stops you from moving {direction}.", 0.0, ILLEGAL
         pushes = found in (BOX, BOX_ON_GOAL)
         if pushes:
             beyond = cells[target + step]
@@ -179,6 +179,7 @@ class SokobanPolicy(Policy[str, str]):
     def act(self, observation: str, info: Info) -> str:
         if not self._plan:
             rows = [symbols.replace(" ", "") for _, symbols in self._ROW.findall(observation)]
+            # Where there is no solution, one move is as good as another.
             self._plan = solve(from_rows(rows), self._turns_left) or [DIRECTIONS[0]] * self._turns_left
         self._turns_left -= 1
         return f"\\boxed{{{self._plan.pop(0)}}}"

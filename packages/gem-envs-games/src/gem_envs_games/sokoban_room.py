@@ -27,8 +27,8 @@ __all__ = [
     "to_rows",
 ]
 
-SYMBOLS = "#_OX√P+"
-WALL, FLOOR, GOAL, BOX, BOX_ON_GOAL, PLAYER, PLAYER_ON_GOAL = SYMBOLS
+WALL, FLOOR, GOAL, BOX, BOX_ON_GOAL, PLAYER, PLAYER_ON_GOAL = "#", "_", "O", "X", "√", "P", "+"
+SYMBOLS = WALL + FLOOR + GOAL + BOX + BOX_ON_GOAL + PLAYER + PLAYER_ON_GOAL
 
 DIRECTIONS = ("up", "down", "left", "right")
 

@@ -11,6 +11,8 @@ guessing (see :func:`gem_envs_games.sudoku_grid.make_blanks`; the original only 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from math import isqrt
 from typing import Any, Literal, NamedTuple
 
 from gem.arguments import choice, integer
@@ -212,7 +214,7 @@ def _rules(scale: int, max_turns: int, blanks: int) -> str:
         f"column and each {side}x{side} box must hold each of the numbers from 1 to {scale} once. There is one "
         f"solution. Fill all {blanks} blank cells within {max_turns} turns, one cell a turn. A number that is not the "
         "solution's is not entered, and the turn is lost.\n"
-        f"Put row, column and number in \\boxed{{}}, for example \\boxed{{1 {scale} 2}} for a 2 in row 1, column {scale}. "
-        "Rows are counted from the top and columns from the left, both from 1. "
+        f"Put row, column and number in \\boxed{{}}, for example \\boxed{{1 {scale} 2}} for a 2 in row 1, column "
+        f"{scale}. Rows are counted from the top and columns from the left, both from 1. "
         "Earlier turns are shown to you as the game goes on."
     )

@@ -15,8 +15,8 @@ from typing import NamedTuple
 __all__ = ["Layout", "is_full", "layout", "make_blanks", "random_grid", "solve"]
 
 _ROUNDS = 6
-"""Rounds of switches in :func:`random_grid`. After six, neither how often each 4x4 grid comes up nor how many row cycles
-a 9x9 grid has differs measurably from what fifty rounds give."""
+"""Rounds of switches in :func:`random_grid`. After six, neither how often each 4x4 grid comes up nor how many row
+cycles a 9x9 grid has differs measurably from what fifty rounds give."""
 
 
 class Layout(NamedTuple):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gem.errors import ArgumentTypeError, NotSupportedError, ToolError
 from gem.tools.calls import ToolCall, tagged, text_call
+from gem.tools.json_values import copied
 
-__all__ = ["Tool", "ToolResult", "guarded"]
+__all__ = ["Tool", "ToolResult", "failure"]
 
 _LONGEST_MESSAGE = 2000
 """Characters of an exception's message that the agent is shown."""
@@ -28,7 +29,7 @@ class ToolResult:
     ok: bool = True
     """False if the call failed; the text then says why."""
     content: tuple[Mapping[str, Any], ...] = ()
-    """OpenAI-style content parts that go with the text, pictures for example."""
+    """OpenAI-style content parts that go with the text, pictures for example; JSON values."""
     data: Any = None
     """The same answer as a JSON value, for programs."""
 
@@ -37,6 +38,13 @@ class ToolResult:
             raise ArgumentTypeError(f"the text of a tool's result must be a str, got {type(self.text).__name__}")
         if not self.text.isascii():
             object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
+        try:
+            if self.content != ():
+                object.__setattr__(self, "content", tuple(copied(list(self.content))))
+            if self.data is not None:
+                object.__setattr__(self, "data", copied(self.data))
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(f"content and data of a tool's result must be JSON values: {error}") from error
 
 
 class Tool:
@@ -86,6 +94,8 @@ class Tool:
 
         Calls in the tool's own tag come before those in ``<tool_call>``.
         """
+        if "<" not in text:
+            return None
         argument = self._tag_argument()
         if argument is not None:
             assert self.tag is not None
@@ -105,10 +115,20 @@ class Tool:
         raise NotSupportedError(f"{type(self).__name__} does not implement execute")
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out a call, or say why it cannot be; never raises what the tool raises."""
+        """Carry out a call, or say why it cannot be.
+
+        What the tool raises becomes a failed result, also where it calls ``sys.exit``; but an interrupt or a
+        cancellation of the program passes.
+        """
         if call.error is not None:
             return ToolResult(call.error, ok=False)
-        return guarded(self.name, lambda: self.execute(call.arguments))
+        try:
+            result: object = self.execute(call.arguments)
+        except (Exception, SystemExit) as error:
+            return failure(self.name, error)
+        if isinstance(result, ToolResult):
+            return result
+        return ToolResult(f"{self.name} failed: it returned {type(result).__name__} in place of a result.", ok=False)
 
     def respond(self, text: str) -> tuple[str, ToolResult] | None:
         """Carry out the first call of this tool in a text.
@@ -119,7 +139,7 @@ class Tool:
         try:
             call = self.parse(text)
         except Exception as error:
-            return text, _failure(self.name, error)
+            return text, failure(self.name, error)
         return None if call is None else (text[: call.end], self.call(call))
 
     def reset(self) -> None:
@@ -174,21 +194,8 @@ class Tool:
             )
 
 
-def guarded(name: str, execute: Callable[[], object]) -> ToolResult:
-    """Return the result of ``execute``, or a failed one if it raises or returns anything else.
-
-    ``KeyboardInterrupt`` and cancellation pass; a tool that calls ``sys.exit`` does not end the process.
-    """
-    try:
-        result = execute()
-    except (Exception, SystemExit) as error:
-        return _failure(name, error)
-    if isinstance(result, ToolResult):
-        return result
-    return ToolResult(f"{name} failed: it returned {type(result).__name__} in place of a result.", ok=False)
-
-
-def _failure(name: str, error: BaseException) -> ToolResult:
+def failure(name: str, error: BaseException) -> ToolResult:
+    """Return the result of a call that raised."""
     try:
         message = str(error)[:_LONGEST_MESSAGE]
     except Exception:  # a hostile __str__ must not hide that the call failed

@@ -12,12 +12,13 @@ Everything takes any input a model or a careless caller can produce, in time lin
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+
+from gem.tools.json_values import copied, decoded
 
 __all__ = ["ToolCall", "native_calls", "tagged", "text_call"]
 
@@ -137,41 +138,31 @@ def _read_tags(text: str, position: int) -> tuple[str, Mapping[str, Any], int]:
 
 def _arguments(value: object) -> Mapping[str, Any]:
     """Return arguments as an object: from JSON text, as chat APIs send them, or from what was decoded already."""
+    if isinstance(value, str):
+        stripped = value.strip()
+        if not stripped:
+            return {}
+        arguments, end = _decode(stripped, 0)
+        if end < len(stripped):
+            raise _NotACallError("something follows the JSON object of the arguments")
+        return arguments
     if value is None:
         return {}
-    if isinstance(value, Mapping):
-        try:
-            # A copy, so that no tool can change the caller's message, and a proof that it is JSON.
-            value = json.dumps(value)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise _NotACallError("the arguments are not JSON") from error
-    if not isinstance(value, str):
+    if not isinstance(value, Mapping):
         raise _NotACallError("the arguments must be a JSON object")
-    if not value or value.isspace():
-        return {}
-    start = len(value) - len(value.lstrip())
-    arguments, end = _decode(value, start)
-    if value[end:].strip():
-        raise _NotACallError("something follows the JSON object of the arguments")
-    return arguments
-
-
-def _constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_constant)
+    try:
+        # A copy, so that no tool can change the caller's message.
+        copy: Mapping[str, Any] = copied(value)
+    except (TypeError, ValueError) as error:
+        raise _NotACallError("the arguments are not JSON") from error
+    return copy
 
 
 def _decode(text: str, position: int) -> tuple[Mapping[str, Any], int]:
     try:
-        value, end = _DECODER.raw_decode(text, position)
-    except json.JSONDecodeError as error:
-        raise _NotACallError(f"invalid JSON, {error.msg} at character {error.pos - position}") from error
-    except RecursionError as error:
-        raise _NotACallError("the JSON is nested too deeply") from error
-    except ValueError as error:  # a number that Python cannot hold
-        raise _NotACallError(f"invalid JSON, {str(error).partition(';')[0]}") from error
+        value, end = decoded(text, position)
+    except ValueError as error:
+        raise _NotACallError(f"invalid JSON, {error}") from error
     if not isinstance(value, Mapping):
         raise _NotACallError("a JSON object is needed")
     return value, end

@@ -184,12 +184,12 @@ def _result(value: Any) -> ToolResult:
         return ToolResult(value)
     if value is None:
         return ToolResult("The call was carried out; it returns nothing.")
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
+    from pydantic_core import to_jsonable_python
 
     try:
         data = to_jsonable_python(value)
-        return ToolResult(json.dumps(data, ensure_ascii=False, allow_nan=False), data=data)
-    except (PydanticSerializationError, ValueError, TypeError, RecursionError):
+        return ToolResult(json.dumps(data, ensure_ascii=False), data=data)
+    except (TypeError, ValueError, RecursionError):  # not JSON, for example NaN, or an object that is no data
         return ToolResult(str(value))
 
 

@@ -23,6 +23,7 @@ from gem.errors import (
 from gem.text import action_text
 from gem.tools.base import Tool, ToolResult
 from gem.tools.calls import ToolCall, native_calls, text_call
+from gem.tools.json_values import copied
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -150,14 +151,13 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         if self._phase == _OVER:
             raise EpisodeFinishedError(f"the episode of {self!r} has ended; call reset() to begin another")
         if self.tools and self._uses != self.max_tool_uses:
-            calls = native_calls(action)
-            text = None if calls else action_text(action)
-            if calls:
+            if not isinstance(action, str) and (calls := native_calls(action)):
                 return self._tool_step(self._answer_natively(calls), {}, verbose)
+            text = action_text(action)
             if text is not None and (answered := self._answer_text(text)) is not None:
                 parsed_action, answer = answered
                 return self._tool_step([answer], {"parsed_action": parsed_action}, verbose)
-        observation, reward, terminated, truncated, info = super().step(action)
+        observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated or truncated:
             self._phase = _OVER
         return observation, reward, terminated, truncated, {**info, **self._counters(), "use_tool": False}
@@ -321,7 +321,7 @@ def _observation(answers: list[_Answer]) -> Any:
         return "\n\n".join(texts)
     parts: list[dict[str, Any]] = []
     for text, answer in zip(texts, answers, strict=True):
-        parts += [{"type": "text", "text": text}, *map(dict, answer.result.content)]
+        parts += [{"type": "text", "text": text}, *copied(list(answer.result.content))]
     return parts
 
 
@@ -343,9 +343,9 @@ def _record(answer: _Answer) -> Info:
         "ok": result.ok,
     }
     if result.content:
-        record["content"] = copy.deepcopy(list(result.content))
+        record["content"] = copied(list(result.content))
     if result.data is not None:
-        record["data"] = copy.deepcopy(result.data)
+        record["data"] = copied(result.data)
     return record
 
 

@@ -14,26 +14,11 @@ from gem.entry_points import load
 from gem.env_spec import WrapperSpec
 from gem.errors import ArgumentTypeError, StateError
 from gem.official import WRAPPERS
+from gem.plugins import lookup
 
-__all__ = ["BUILT_IN", "WrapperLike", "apply_wrappers", "rebuild", "wrapper"]
+__all__ = ["WrapperLike", "apply_wrappers", "rebuild", "wrapper"]
 
 WrapperLike = str | Callable[[Env[Any, Any]], Env[Any, Any]]
-
-BUILT_IN: dict[str, str | Callable[..., Any]] = {
-    "concat": "gem.wrappers.text_history:Concat",
-    "concat_with_action": "gem.wrappers.text_history:ConcatWithAction",
-    "concat_chat": "gem.wrappers.chat_history:ConcatChat",
-    "concat_chat_on_reset": "gem.wrappers.chat_history:ConcatChatOnReset",
-    "messages": "gem.wrappers.chat_history:Messages",
-    "sliding_window": "gem.wrappers.context:SlidingWindow",
-    "summarize": "gem.wrappers.context:Summarize",
-    "token_budget": "gem.wrappers.context:TokenBudget",
-    "episode_tracking": "gem.wrappers.tracking:EpisodeTracking",
-    "turn_limit": "gem.wrappers.limits:TurnLimit",
-    "time_limit": "gem.wrappers.limits:TimeLimit",
-    "tool_failure": "gem.wrappers.noise:ToolFailure",
-}
-"""The wrappers of gem-core, name → entry point."""
 
 
 def wrapper(name: str, **kwargs: Any) -> Callable[[Env[Any, Any]], Env[Any, Any]]:
@@ -42,8 +27,6 @@ def wrapper(name: str, **kwargs: Any) -> Callable[[Env[Any, Any]], Env[Any, Any]
     Raises:
         MissingPluginError: if nothing installed has the name; the message says what to install.
     """
-    from gem.plugins import lookup
-
     found: Callable[..., Env[Any, Any]] = lookup("gem_wrappers", name, "wrapper", WRAPPERS)
     return partial(found, **kwargs) if kwargs else found
 

@@ -110,8 +110,8 @@ class _Proof:
                 self.check(node)
 
     def message_loop(self, node: Any) -> None:
-        # A second loop, a filter or recursion would put something else between neighbours.
-        if self.looped or node.test or node.recursive or node.else_ or _kind(node.target) != "Name":
+        # A second loop or a filter would put something else between neighbours.
+        if self.looped or node.test or node.else_ or _kind(node.target) != "Name":
             raise _RefusedError
         self.check(node.target)
         self.loop_list = node.iter.name if _kind(node.iter) == "Name" else ""

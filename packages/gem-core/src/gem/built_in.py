@@ -1,0 +1,25 @@
+"""What gem-core itself brings by name: name → entry point."""
+
+from __future__ import annotations
+
+__all__ = ["VECTOR_BACKENDS", "WRAPPERS"]
+
+WRAPPERS = {
+    "concat": "gem.wrappers.text_history:Concat",
+    "concat_with_action": "gem.wrappers.text_history:ConcatWithAction",
+    "concat_chat": "gem.wrappers.chat_history:ConcatChat",
+    "concat_chat_on_reset": "gem.wrappers.chat_history:ConcatChatOnReset",
+    "messages": "gem.wrappers.chat_history:Messages",
+    "sliding_window": "gem.wrappers.context:SlidingWindow",
+    "summarize": "gem.wrappers.context:Summarize",
+    "token_budget": "gem.wrappers.context:TokenBudget",
+    "episode_tracking": "gem.wrappers.tracking:EpisodeTracking",
+    "turn_limit": "gem.wrappers.limits:TurnLimit",
+    "time_limit": "gem.wrappers.limits:TimeLimit",
+    "tool_failure": "gem.wrappers.noise:ToolFailure",
+}
+
+VECTOR_BACKENDS = {
+    "sync": "gem.vector.sync:SyncVectorEnv",
+    "thread": "gem.vector.thread:ThreadVectorEnv",
+}
