@@ -14,7 +14,7 @@ from bisect import bisect_right
 from functools import cache, lru_cache
 from operator import itemgetter
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from gem.arguments import boolean, integer
 from gem.core import Info
@@ -25,7 +25,7 @@ from gem_envs_games.crossword_clues import LONGEST, SHORTEST, answers, clues
 from gem_envs_games.crossword_layout import lay_out
 from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number, share
 
-__all__ = ["CrosswordsEnv", "CrosswordsPolicy", "Slot"]
+__all__ = ["CrosswordsEnv", "CrosswordsPolicy"]
 
 _MOST_WORDS = 30
 _DRAWN_WORDS = 3
@@ -38,21 +38,8 @@ _FREE, _NO_CELL = ord("_"), ord(".")
 _ACROSS = 3  # characters from one cell of the drawn grid to the next
 
 
-class Slot(NamedTuple):
-    """A word in the grid."""
-
-    answer: str
-    clue: str
-    row: int
-    column: int
-    down: bool
-
-    def cells(self) -> list[tuple[int, int]]:
-        """Row and column of each letter."""
-        row, column, length = self.row, self.column, len(self.answer)
-        if self.down:
-            return [(row + place, column) for place in range(length)]
-        return [(row, column + place) for place in range(length)]
+Slot = tuple[str, str, int, int, bool]
+"""A word in the grid: answer, clue, row and column of its first letter, and whether it runs down."""
 
 
 class CrosswordsEnv(Game):
@@ -102,24 +89,25 @@ class CrosswordsEnv(Game):
         slots = []
         for answer, place in zip(answers, lay_out(rng, answers), strict=True):
             choices = clues_of[answer]
-            slots.append(Slot(answer, choices[int(rng.random() * len(choices))], *place))
+            slots.append((answer, choices[int(rng.random() * len(choices))], *place))
         self._set_puzzle(slots)
 
     def _set_puzzle(self, slots: list[Slot]) -> None:
         slots.sort(key=itemgetter(2, 3, 4))
         self._slots = slots
-        self._height = self._width = 0
+        height = width = 0
         lines = []
         for answer, clue, row, column, down in slots:
             length = len(answer)
-            self._height = max(self._height, row + length if down else row + 1)
-            self._width = max(self._width, column + 1 if down else column + length)
+            height = max(height, row + length if down else row + 1)
+            width = max(width, column + 1 if down else column + length)
             direction = "Down" if down else "Across"
             lines.append(f"{direction} from row {row}, column {column} ({length} letters): {clue}")
+        self._height, self._width = height, width
         self._clues = "\n".join(lines)
         # A cell is known by its position in the drawn grid.
-        self._first, self._down, grid = _empty_grid(self._height, self._width)
-        self._grid = bytearray(grid)
+        self._first, self._down, grid = _empty_grid(height, width)
+        self._grid = grid = bytearray(grid)
         self._solution: dict[int, str] = {}
         for answer, _, row, column, down in slots:
             start, step = self._cell(row, column), self._down if down else _ACROSS
@@ -186,8 +174,8 @@ class CrosswordsEnv(Game):
     def _load(self, episode: dict[str, Any]) -> None:
         slots = [_checked_slot(*fields) for fields in episode["slots"]]
         letters: dict[tuple[int, int], str] = {}
-        for slot in slots:
-            for cell, letter in zip(slot.cells(), slot.answer, strict=True):
+        for answer, _, row, column, down in slots:
+            for cell, letter in zip(_cells(answer, row, column, down), answer, strict=True):
                 if letters.setdefault(cell, letter) != letter:
                     raise ValueError(f"two words disagree on the letter at {cell}")
         self.num_words = integer("words", len(slots), minimum=1, maximum=_MOST_WORDS)
@@ -210,12 +198,18 @@ class CrosswordsPolicy(Policy[str, str]):
 
     def act(self, observation: str, info: Info) -> str:
         grid = [row.split() for row in self._ROW.findall(observation)]
-        for direction, row, column, _, clue in self._CLUE.findall(observation):
-            slot = Slot(_answer_to()[clue], clue, int(row), int(column), direction == "Down")
-            for (r, c), letter in zip(slot.cells(), slot.answer, strict=True):
-                if grid[r][c] == chr(_FREE):
-                    return f"\\boxed{{{r} {c} {letter}}}"
+        for direction, first_row, first_column, _, clue in self._CLUE.findall(observation):
+            answer = _answer_to()[clue]
+            cells = _cells(answer, int(first_row), int(first_column), direction == "Down")
+            for (row, column), letter in zip(cells, answer, strict=True):
+                if grid[row][column] == chr(_FREE):
+                    return f"\\boxed{{{row} {column} {letter}}}"
         raise AssertionError(observation)
+
+
+def _cells(answer: str, row: int, column: int, down: bool) -> list[tuple[int, int]]:
+    """Row and column of each letter."""
+    return [(row + place, column) if down else (row, column + place) for place in range(len(answer))]
 
 
 @cache
@@ -276,4 +270,4 @@ def _checked_slot(answer: Any, clue: Any, row: Any, column: Any, down: Any) -> S
         raise ValueError(f"not an answer with its clue: {answer!r}, {clue!r}")
     row = integer("row", row, minimum=0, maximum=_LARGEST_SIDE)
     column = integer("column", column, minimum=0, maximum=_LARGEST_SIDE)
-    return Slot(answer, clue, row, column, boolean("down", down))
+    return answer, clue, row, column, boolean("down", down)
