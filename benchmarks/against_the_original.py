@@ -120,13 +120,19 @@ def histories(sides: Sides, rounds: int) -> list[str]:
         "| concat_with_action, CPU s an episode | ours | original | times better | goal | met |",
         "|---|---|---|---|---|---|",
     ]
-    for length, turns in ((20, 200), (20, 800), (2000, 200), (2000, 800)):
-        figure = Figure(
-            f"{turns} turns, actions of {length} characters", 10 if turns == 800 else 1, higher_is_better=False
-        )
+    for length, turns, what in (
+        (20, 200, "concat"),
+        (20, 800, "concat"),
+        (200, 800, "concat"),
+        (2000, 800, "concat"),
+        (2000, 800, "concat_dropped"),
+    ):
+        kept = "kept until the next" if what == "concat" else "let go of at once"
+        name = f"{turns} turns, actions of {length} characters, observations {kept}"
+        figure = Figure(name, 10 if turns == 800 else 1, higher_is_better=False)
         for _ in range(rounds):
-            figure.ours.append(sides.work("ours", "concat", length, turns)["seconds"])
-            figure.theirs.append(sides.work("theirs", "concat", length, turns)["seconds"])
+            figure.ours.append(sides.work("ours", what, length, turns)["seconds"])
+            figure.theirs.append(sides.work("theirs", what, length, turns)["seconds"])
         lines.append(figure.row(".5f"))
     return lines
 

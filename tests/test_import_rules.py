@@ -91,6 +91,33 @@ def test_what_is_allowed_passes(package: str, source: str) -> None:
     assert not violations(package, source)
 
 
+def _files_in_reading_order() -> list[str]:
+    """Return the modules and subpackages of gem as the table in docs/architecture.md lists them."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## The files of gem-core")[2]
+    rows = [line.split("|")[1] for line in page.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`(\w+)(?:\.py|/)`", row)]
+
+
+def test_gem_is_listed_whole_and_imports_upwards_only() -> None:
+    """The table in docs/architecture.md names every module of gem, and none imports one below it at import time."""
+    order = _files_in_reading_order()
+    (gem,) = (folder for folder in SOURCES if folder.name == "gem")
+    parts = {path.stem for path in gem.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert sorted(order) == sorted(parts - {"__init__", "__main__"})
+    wrong = []
+    for file in gem.rglob("*.py"):
+        own = file.relative_to(gem).parts[0].removesuffix(".py")
+        if own not in order:
+            continue
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "gem":
+                names = (
+                    [alias.name for alias in node.names] if node.module == "gem" else [str(node.module).split(".")[1]]
+                )
+                wrong += [f"{file.relative_to(gem)}: {name}" for name in names if order.index(name) > order.index(own)]
+    assert not wrong
+
+
 def test_declared_dependencies_follow_the_same_rules() -> None:
     """No pyproject.toml depends on a package of the workspace that its code may not import."""
     for project in (*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("hub/pyproject.toml")):

@@ -39,6 +39,23 @@ def test_reset_says_what_the_last_episode_came_to() -> None:
     assert env.reset()[1] == {"turn": 0, **nothing, **before}
 
 
+def test_the_environments_own_infos_stay_as_they_are() -> None:
+    """An environment may keep the dict that it returned."""
+    kept: Info = {"turn": 0}
+
+    class Keeps(Pays):
+        def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+            return "begin", kept
+
+        def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+            return "go on", 0.0, False, False, kept
+
+    env = EpisodeTracking(Keeps())
+    env.reset()
+    env.step("")
+    assert kept == {"turn": 0}
+
+
 def test_reset_takes_options() -> None:
     """They reach the environment."""
     assert EpisodeTracking(Pays()).reset(seed=1, options={"level": 3})[0] == "level 3"

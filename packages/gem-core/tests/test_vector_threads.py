@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import pytest
 
 from gem.core import Env
 from gem.errors import VectorError
-from gem.vector.lanes import Lanes, Task
+from gem.vector.lanes import GIVEN_UP, Lanes, Task
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 
@@ -234,9 +235,11 @@ def test_an_environment_that_always_hangs_costs_no_more_than_eight_threads() -> 
         with ThreadVectorEnv([Hangs, Scripted], step_timeout=0.005) as envs:
             envs.reset()
             for _ in range(12):
+                built = len(made)
                 observations, rewards, _, truncations, infos = envs.step([gate, "b"])
                 assert (observations, rewards.tolist(), truncations.tolist()) == (["", "b"], [0.0, 1.0], [True, False])
                 assert infos[0]["error"].startswith("TimeoutError")
+                assert len(made) <= built + 1
             assert "8 threads hang in this environment" in infos[0]["error"]
             assert "8 threads hang in this environment" in envs.reset()[1][0]["error"]
             assert len(made) == 8
@@ -370,30 +373,63 @@ def test_a_thread_that_cannot_be_started_is_done_without(monkeypatch: pytest.Mon
         assert envs.recv(min_ready=8).observations == ["through the gate"] * 8
 
 
-def test_no_task_is_lost_or_run_twice() -> None:
-    """Thousands of tasks in random portions, with threads switching all the time, give one result each."""
+@pytest.mark.parametrize("watched", [True, False])
+def test_no_task_is_lost_or_run_twice(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of tasks in random portions, with threads switching all the time, give one result each.
+
+    Without its watcher, which would cover up for a lane that overlooks a task, too.
+    """
+    if not watched:
+        monkeypatch.setattr(Lanes, "_watch", lambda self: None)
     chance = random.Random(0)
-    with restless_interpreter():
+    with all_threads_end(), restless_interpreter():
         lanes = Lanes(6, None)
         ran: list[int] = []
         collected: list[int] = []
         sent = 0
-        while sent < 3000:
+        while sent < 6000:
             tasks: list[Task] = [
                 (number % 6, ran.append, number) for number in range(sent, sent + chance.randint(1, 7))
             ]
             sent += len(tasks)
             lanes.submit(tasks)
             if chance.random() < 0.7:
-                lanes.wait(chance.randint(0, sent - len(collected)), None)
+                assert lanes.wait(chance.randint(0, sent - len(collected)), time.monotonic() + SAFETY)
                 while lanes.finished:
                     collected.append(lanes.finished.popleft()[0][2])
-        assert lanes.wait(sent - len(collected), None)
+        assert lanes.wait(sent - len(collected), time.monotonic() + SAFETY)
         collected += [task[2] for task, _ in lanes.finished]
         lanes.stop()
         lanes.join()
     assert sorted(collected) == list(range(sent))
     assert sorted(ran) == list(range(sent))
+
+
+def finish_just_after_the_time_limit(envs: ThreadVectorEnv) -> None:
+    """Let the pending step of environment 0 finish, with the watcher having given it up a moment before."""
+    lanes = envs._lanes
+    assert lanes.wait(1, time.monotonic() + SAFETY)
+    task = lanes.finished[0][0]
+    lanes.finished.appendleft((task, GIVEN_UP))
+
+
+@pytest.mark.parametrize("then", ["recv", "close"])
+def test_a_step_that_ends_between_giving_up_and_taking_note_of_it(then: str) -> None:
+    """Its environment is closed by the caller, as its thread had no reason to."""
+    made: list[Scripted] = []
+
+    def maker() -> Scripted:
+        made.append(Scripted())
+        return made[-1]
+
+    with ThreadVectorEnv([maker], autoreset="next_step", step_timeout=SAFETY) as envs:
+        envs.reset()
+        envs.send(["a"])
+        finish_just_after_the_time_limit(envs)
+        if then == "recv":
+            assert envs.recv().truncations.tolist() == [True]
+            assert made[0].closed == 1
+    assert [env.closed for env in made] == [1]
 
 
 def test_given_up_environments_are_closed_once_and_never_while_running() -> None:

@@ -171,8 +171,10 @@ def test_a_damaged_state_raises_and_changes_nothing(name: str, damage: Any) -> N
     for each in (env, twin):
         each.reset(seed=1)
         play(each, 3)
-    state = env.get_state()
-    if state["wrapper"] or damage is None:
+    if env.get_state()["wrapper"] or damage is None:
+        elsewhere = env.spawn()
+        elsewhere.reset(seed=2)
+        state = elsewhere.get_state()
         with pytest.raises(StateError):
             env.set_state({"env": state["env"], "wrapper": damage} if damage is not None else {"turn": 1})
     assert play(env, 6) == play(twin, 6)

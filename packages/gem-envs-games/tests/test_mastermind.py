@@ -26,9 +26,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def begun(code: list[int], num_numbers: int = 6, max_turns: int = 20, repeats: bool = False) -> MastermindEnv:
     """A game in progress with a known code."""
-    env = MastermindEnv(
-        code_length=len(code), num_numbers=num_numbers, max_turns=max_turns, duplicate_numbers=repeats
-    )
+    env = MastermindEnv(code_length=len(code), num_numbers=num_numbers, max_turns=max_turns, duplicate_numbers=repeats)
     env.reset(seed=0)
     state = env.get_state()
     state["episode"]["code"] = code
@@ -162,7 +160,9 @@ def test_random_draws_the_published_settings() -> None:
     assert only_turns.max_turns == 15
 
 
-@pytest.mark.parametrize("kwargs", [{"code_length": 7}, {"code_length": "random"}, {"num_numbers": 1}, {"max_turns": 0}])
+@pytest.mark.parametrize(
+    "kwargs", [{"code_length": 7}, {"code_length": "random"}, {"num_numbers": 1}, {"max_turns": 0}]
+)
 def test_impossible_arguments_are_refused(kwargs: dict[str, Any]) -> None:
     """No code of seven different numbers exists among six; drawn parameters belong together."""
     with pytest.raises(ArgumentError):

@@ -106,14 +106,14 @@ class CrosswordsEnv(Game):
         self._height, self._width = height, width
         self._clues = "\n".join(lines)
         # A cell is known by its position in the drawn grid.
-        self._first, self._down, grid = _empty_grid(height, width)
-        self._grid = grid = bytearray(grid)
+        self._first, self._down, empty = _empty_grid(height, width)
+        self._grid = grid = bytearray(empty)
         self._solution: dict[int, str] = {}
         for answer, _, row, column, down in slots:
             start, step = self._cell(row, column), self._down if down else _ACROSS
             self._solution.update(zip(range(start, start + len(answer) * step, step), answer, strict=True))
         for cell in self._solution:
-            self._grid[cell] = _FREE
+            grid[cell] = _FREE
         self._left = len(self._solution)
         self._draw_board()
 
@@ -138,7 +138,7 @@ class CrosswordsEnv(Game):
         cell = self._cell(row, column)
         solution = self._solution.get(cell)
         if solution is None:
-            return f"No letter belongs into row {row}, column {column}.", 0.0, ILLEGAL
+            return f"No letter belongs in row {row}, column {column}.", 0.0, ILLEGAL
         if self._grid[cell] != _FREE:
             return f"Row {row}, column {column} has its letter already.", 0.0, ILLEGAL
         if letter != solution:

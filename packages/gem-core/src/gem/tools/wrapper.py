@@ -61,9 +61,9 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
     A text is offered to the tools in their order, and the first that finds a call of its own answers it; then a
     ``<tool_call>`` block is dispatched by name. Of one text one call is carried out, and
     ``info["parsed_action"]`` ends with it. The native ``tool_calls`` of an assistant message are dispatched by
-    name, all of them, in their order, and what one of them answers precedes the next call. A call that fails,
-    for whatever reason, is reported to the agent and never goes on to the environment; so is a call of a tool
-    that does not exist, and a ``<tool_call>`` that cannot be read.
+    name, all of them, one after the other. A call that fails, for whatever reason, is reported to the agent and
+    never goes on to the environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that
+    cannot be read.
 
     A step that tools answered ends no episode and takes none of the environment's turns. Its reward is the sum
     over its calls, where one call earns
@@ -75,9 +75,8 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
     Every call counts as a use. Native calls beyond ``max_tool_uses`` in the message that reaches it are answered,
     but not carried out; after that, calls go to the environment like any other action.
 
-    ``info`` holds, besides the keys that :mod:`gem.core` documents, ``tool_type`` (the same as ``tool_name``)
-    and ``tool_results``: for every call ``tool_call_id`` (str or None), ``name`` (str or None), ``text``, ``ok``,
-    and ``content`` and ``data`` where there are any.
+    ``info["tool_results"]`` is a list with a dict for every call: ``tool_call_id`` (str or None), ``name`` (str or
+    None), ``text``, ``ok``, and ``content`` and ``data`` where the tool gave any.
 
     Args:
         env: its observations are text or content parts.
@@ -119,7 +118,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         self.max_tool_uses = None if max_tool_uses is None else integer("max_tool_uses", max_tool_uses, minimum=0)
         self.instructions = boolean("instructions", instructions)
         self._phase = _NOT_BEGUN
-        self._uses = self._successes = self._previous_uses = self._previous_successes = 0
+        self._uses = self._successes = 0
 
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:

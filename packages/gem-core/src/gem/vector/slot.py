@@ -87,6 +87,7 @@ class Slot:
             observation, reward, terminated, truncated, info = self.env.step(action)  # type: ignore[union-attr]
             if terminated is not False or truncated is not False or type(reward) is not float or type(info) is not dict:
                 reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
+                # A copy: an environment that reuses one dict must not change the last info when it is reset.
                 info = dict(info)
         except ResetNeededError:
             raise
@@ -161,8 +162,7 @@ class Slot:
         raise EpisodeFinishedError(f"no episode of {self.env!r} is going on; reset it before the next step")
 
     def _roll_over(self, observation: Any, reward: float, terminated: bool, truncated: bool, info: Info) -> Outcome:
-        # A copy, made before the reset: an environment that reuses one dict cannot change what was returned.
-        final = {"final_observation": observation, "final_info": dict(info)}
+        final = {"final_observation": observation, "final_info": info}
         next_observation, next_info = self._begin()
         return next_observation, reward, terminated, truncated, {**next_info, **final}
 

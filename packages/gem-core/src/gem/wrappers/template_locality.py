@@ -113,7 +113,6 @@ class _Proof:
         # A second loop or a filter would put something else between neighbours.
         if self.looped or node.test or node.else_ or _kind(node.target) != "Name":
             raise _RefusedError
-        self.check(node.target)
         self.loop_list = node.iter.name if _kind(node.iter) == "Name" else ""
         for inner in node.body:
             self.check(inner, in_loop=True, own=True)

@@ -1,0 +1,63 @@
+"""What the documents say is so: their programs run, their links lead somewhere, their commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "packages/*/README.md", "hub/README.md", "benchmarks/*.md")
+    for path in ROOT.glob(pattern)
+)
+TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
+PROGRAMS = [
+    (name, index, code)
+    for name, text in TEXTS.items()
+    for index, code in enumerate(re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+]
+COMMANDS = sorted(
+    {match for text in TEXTS.values() for match in re.findall(r"(?:^|`)gem ([a-z]+)", text, re.MULTILINE)}
+)
+
+
+@pytest.mark.parametrize(("name", "index", "code"), PROGRAMS, ids=[f"{name}-{index}" for name, index, _ in PROGRAMS])
+def test_a_program_in_a_document_runs(name: str, index: int, code: str, tmp_path: Path) -> None:
+    """Every Python block runs as written, after those before it in the same document, without a warning."""
+    earlier = [block for other, number, block in PROGRAMS if other == name and number < index]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join([*earlier, code])],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name: str) -> None:
+    """Every relative link of a document names a file or folder of the repository."""
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", TEXTS[name])
+    assert not [link for link in links if not (ROOT / name).parent.joinpath(link).exists()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_in_a_document_exists(command: str) -> None:
+    """Every 'gem NAME' in the documents is a command with a help page that shows an example."""
+    done = subprocess.run([sys.executable, "-m", "gem", command, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "gem " + command in done.stdout.partition("Example")[2]
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    """The first two code blocks of the README are the set-up commands, and dev.py has them."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", TEXTS["README.md"], re.MULTILINE | re.DOTALL)
+    assert blocks[:2] == ["python3 dev.py demo\n", "python3 dev.py test\n"]
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "python3 dev.py test" in ci
