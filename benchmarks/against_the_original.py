@@ -116,6 +116,7 @@ def rates(sides: Sides, what: str, title: str, ids: list[str], rounds: int, budg
 
 
 def histories(sides: Sides, rounds: int) -> list[str]:
+    """The cost of whole episodes under concat_with_action."""
     lines = [
         "| concat_with_action, CPU s an episode | ours | original | times better | goal | met |",
         "|---|---|---|---|---|---|",

@@ -145,6 +145,7 @@ def test_spawn_keeps_arguments_and_overrides_them() -> None:
     env = Dice(20, name="d20")
     env.reset(seed=1)
     assert (env.spawn().sides, env.spawn(name="other").name, env.spawn(name="other").sides) == (20, "other", 20)
+    assert (Dice(20, name="d20").spawn(sides=4).sides, env.spawn(sides=4).name) == (4, "d20")
     twin = env.spawn(same_state=True)
     assert rolls(twin, None) == rolls(env, None)
 

@@ -75,6 +75,10 @@ NOT_LOCAL = {
     "memory between messages": (
         "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{{ ns.n }}{% endfor %}"
     ),
+    "memory in a macro": (
+        "{% set ns = namespace(n=0) %}{% macro count() %}{% set ns.n = ns.n + 1 %}{{ ns.n }}{% endmacro %}"
+        "{% for m in messages %}{{ count() }}{% endfor %}"
+    ),
     "memory in an inner loop": (
         "{% set ns = namespace(n=0) %}{% for m in messages %}{% for c in m.content %}{% set ns.n = 1 %}{% endfor %}"
         "{{ ns.n }}{% endfor %}"

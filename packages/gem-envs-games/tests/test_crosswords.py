@@ -47,7 +47,7 @@ def cells_of(word: str, place: Place) -> list[Cell]:
 def runs(letters: dict[Cell, str]) -> list[tuple[str, Place]]:
     """Every string of two or more letters that can be read in the grid, across or down, with its place."""
     found = []
-    for (row, column), _ in letters.items():
+    for row, column in letters:
         for down, (rows, columns) in ((False, (0, 1)), (True, (1, 0))):
             if (row - rows, column - columns) in letters:
                 continue
@@ -130,7 +130,7 @@ def test_every_instance_can_be_solved_within_its_turns(hardcore: bool) -> None:
     for num_words in (1, 2, 3, 7, 30):
         fewest = fewest_letters(hardcore, num_words)
         for max_turns in (fewest, fewest + 1, fewest + 5, "random"):
-            env = CrosswordsEnv(hardcore=hardcore, num_words=num_words, max_turns=max_turns)  # type: ignore[arg-type]
+            env = CrosswordsEnv(hardcore=hardcore, num_words=num_words, max_turns=max_turns)
             for seed in range(10):
                 observation, _ = env.reset(seed=seed)
                 match = re.search(r"Letters left: (\d+)", observation)

@@ -53,7 +53,7 @@ import sys
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gem.arguments import check_names, seed_value
@@ -186,7 +186,10 @@ class Env(Generic[ObsT, ActT]):
             **kwargs: constructor arguments that override the old ones.
         """
         args, own_kwargs = self._arguments
-        twin = type(self)(*args, **{**own_kwargs, **kwargs})
+        # By name, so that an argument that was given by position can be overridden too.
+        names = _positional_names(type(self))[: len(args)]
+        by_name = dict(zip(names, args, strict=False))
+        twin = type(self)(*args[len(names) :], **{**by_name, **own_kwargs, **kwargs})
         if self.spec is not None:
             twin.spec = self.spec.with_kwargs(kwargs)
         if same_state:
@@ -314,8 +317,20 @@ class Wrapper(Env[ObsT, ActT]):
         return f"{type(self).__name__}({self.env!r})"
 
 
+def _positional_names(cls: type) -> tuple[str, ...]:
+    """Names of the constructor's positional arguments; none where it takes any number of them or hides its code."""
+    code = _constructor_code(cls)
+    if code is None or code.co_flags & _VARIADIC_POSITIONAL:
+        return ()
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def _constructor_code(cls: type) -> CodeType | None:
+    return getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009  # mypy distrusts cls.__init__
+
+
 def _check_signature(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    code = getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009  # mypy distrusts cls.__init__
+    code = _constructor_code(cls)
     if code is None:  # object.__init__, or one that a decorator replaced: Python itself checks
         return
     positional = code.co_varnames[1 : code.co_argcount]

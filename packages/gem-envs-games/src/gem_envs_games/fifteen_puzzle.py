@@ -12,14 +12,14 @@ from __future__ import annotations
 import random
 import re
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gem.arguments import choice, integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text import boxed_pattern
-from gem_envs_games.fifteen_puzzle_solver import slides, solve
+from gem_envs_games.fifteen_puzzle_solver import solve
 from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn
 
 __all__ = ["FifteenPuzzleEnv", "FifteenPuzzlePolicy"]
@@ -100,7 +100,7 @@ class FifteenPuzzleEnv(Game):
 
     def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
         direction, cells, gap = move[1], self._cells, self._gap
-        source = slides(self.num_rows).sources[gap].get(direction)
+        source = _slides(self.num_rows).sources[gap].get(direction)
         if source is None:
             return f"No tile can move {direction} into the gap.", 0.0, ILLEGAL
         # Every second entry is a tile; the blanks between them stay where they are.
@@ -117,7 +117,7 @@ class FifteenPuzzleEnv(Game):
         return in_place / self.num_rows**2
 
     def _random_move(self) -> str:
-        directions = list(slides(self.num_rows).sources[self._gap])
+        directions = list(_slides(self.num_rows).sources[self._gap])
         return directions[int(len(directions) * self.action_rng.random())]
 
     def _save(self) -> dict[str, Any]:
@@ -155,9 +155,39 @@ class FifteenPuzzlePolicy(Policy[str, str]):
             # The instructions show the goal first.
             board = self._BOARD.findall(observation)[-1]
             tiles = [0 if text == _GAP else int(text) for text in self._CELL.findall(board)]
-            self._plan = solve(bytes(tiles), board.count("\n"), self._turns_left)[::-1]
+            self._plan = solve(bytes(tiles), _slides(board.count("\n")).sources, self._turns_left)[::-1]
         self._turns_left -= 1
         return f"\\boxed{{{self._plan.pop()}}}"
+
+
+class _Slides(NamedTuple):
+    """Which moves there are on a board of one size."""
+
+    sources: tuple[dict[str, int], ...]
+    """For each cell of the gap: direction → the cell of the tile that slides that way into the gap."""
+    onward: tuple[tuple[tuple[int, ...], ...], ...]
+    """For each cell of the gap and each cell that it was in before: where it can go but back. The row for "before"
+    that is one past the last cell is without that restriction."""
+
+
+@lru_cache(maxsize=16)
+def _slides(num_rows: int) -> _Slides:
+    cells = range(num_rows**2)
+    sources = []
+    for gap in cells:
+        row, column = divmod(gap, num_rows)
+        steps = {
+            "up": (row + 1 < num_rows, num_rows),
+            "down": (row > 0, -num_rows),
+            "left": (column + 1 < num_rows, 1),
+            "right": (column > 0, -1),
+        }
+        sources.append({direction: gap + step for direction, (inside, step) in steps.items() if inside})
+    onward = tuple(
+        tuple(tuple(cell for cell in sources[gap].values() if cell != before) for before in range(len(cells) + 1))
+        for gap in cells
+    )
+    return _Slides(tuple(sources), onward)
 
 
 def _enough_turns(num_rows: int) -> int:
@@ -169,7 +199,7 @@ def _walk(num_rows: int, length: int, rng: random.Random) -> list[int]:
 
     A walk that ends at the solved board stops one move short of it.
     """
-    onward, draw = slides(num_rows).onward, rng.random
+    onward, draw = _slides(num_rows).onward, rng.random
     goal = [*range(1, num_rows**2), 0]
     tiles = goal[:]
     gap, before = len(tiles) - 1, len(tiles)

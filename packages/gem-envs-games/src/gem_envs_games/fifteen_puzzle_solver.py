@@ -5,11 +5,12 @@ A position is a ``bytes`` object, cell by cell, row by row: the number of the ti
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
-from typing import NamedTuple
+from math import isqrt
 
-__all__ = ["Slides", "slides", "solve"]
+__all__ = ["solve"]
 
 _WEIGHT = 1.6
 """Of the estimate against the moves made. It finds a solution, not a shortest one, and so after far fewer positions."""
@@ -17,46 +18,20 @@ _MOST_POSITIONS = 100_000
 """Positions looked at before giving up, some two seconds and 50 MB."""
 
 
-class Slides(NamedTuple):
-    """Which moves there are on a board of one size."""
-
-    sources: tuple[dict[str, int], ...]
-    """For each cell of the gap: direction → the cell of the tile that slides that way into the gap."""
-    onward: tuple[tuple[tuple[int, ...], ...], ...]
-    """For each cell of the gap and each cell that it was in before: where it can go but back. The row for "before"
-    that is one past the last cell is without that restriction."""
-
-
-@lru_cache(maxsize=16)
-def slides(num_rows: int) -> Slides:
-    """Return the moves of a board of ``num_rows`` rows and columns."""
-    cells = range(num_rows**2)
-    sources = []
-    for gap in cells:
-        row, column = divmod(gap, num_rows)
-        steps = {
-            "up": (row + 1 < num_rows, num_rows),
-            "down": (row > 0, -num_rows),
-            "left": (column + 1 < num_rows, 1),
-            "right": (column > 0, -1),
-        }
-        sources.append({direction: gap + step for direction, (inside, step) in steps.items() if inside})
-    onward = tuple(
-        tuple(tuple(cell for cell in sources[gap].values() if cell != before) for before in range(len(cells) + 1))
-        for gap in cells
-    )
-    return Slides(tuple(sources), onward)
-
-
-def solve(position: bytes, num_rows: int, budget: int) -> list[str]:
+def solve(position: bytes, sources: Sequence[Mapping[str, int]], budget: int) -> list[str]:
     """Return directions that solve a position within ``budget`` moves, at least one.
 
     Where the search finds none, or looks at too many positions: directions to the position that came nearest.
 
     Weighted A* (I. Pohl, 1970). A position whose moves so far and estimate are more than the budget is dropped; the
     estimate never exceeds the moves needed, so that no solution within the budget is lost.
+
+    Args:
+        position: tiles cell by cell.
+        sources: for each cell of the gap: direction → the cell of the tile that slides that way into the gap.
+        budget: moves.
     """
-    sources = slides(num_rows).sources
+    num_rows = isqrt(len(position))
     goal = bytes([*range(1, num_rows**2), 0])
     made = {position: 0}
     before: dict[bytes, tuple[bytes, str]] = {}

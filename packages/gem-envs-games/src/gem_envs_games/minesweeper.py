@@ -12,21 +12,24 @@ flagged, and looked only after a reveal.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, Literal
 
-from gem.arguments import integer
+from gem.arguments import integer, string
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text import boxed_pattern
 from gem_envs_games.game import ILLEGAL, LEGAL, LOST, MAX_TURNS, WON, Game, is_drawn, read_number, share
-from gem_envs_games.minesweeper_solver import best_cell, neighbours
+from gem_envs_games.minesweeper_solver import HIDDEN, mine_chances
 
 __all__ = ["MinesweeperEnv", "MinesweeperPolicy"]
 
 _LONGEST_SIDE = 50
-_HIDDEN, _FLAG, _MINE = ".", "F", "*"
+_HIDDEN, _FLAG, _MINE, _DIGITS = ".", "F", "*", "012345678"
+_LONGEST_ECHO = 20  # letters of an unknown command
+_EQUAL = 1e-12  # probabilities that differ by less are equal
 _REVEAL_SHARE = 0.9  # of the random moves
 
 
@@ -69,13 +72,200 @@ class MinesweeperEnv(Game):
         if self._drawn:
             side = 5 + int(4 * self.rng.random())
             self._set_size(side, side, side**2 // 5)
-        self._mines: frozenset[int] = frozenset()  # empty until the first reveal
-        self._numbers: list[int] = []
-        self._flags: set[int] = set()
-        self._revealed: set[int] = set()
-        self._lines = list(_empty_board(self.rows, self.cols))
+        self._shown = [_HIDDEN] * (self.rows * self.cols)
+        self._revealed = 0
+        self._lay(())
 
-    def _write(self, cell: int, text: str) -> None:
-        row, column = divmod(cell, self.cols)
-        line = self._lines[row + 1]
-        self._lines[row + 1] = line
+    def _lay(self, mines: Collection[int]) -> None:
+        """Put the mines, none before the first reveal, and count them around each cell."""
+        self._mines = frozenset(mines)
+        self._numbers = [0] * len(self._shown)
+        around = _neighbours(self.rows, self.cols)
+        for mine in mines:
+            for cell in around[mine]:
+                self._numbers[cell] += 1
+
+    def _instructions(self) -> str:
+        return _rules(self.rows, self.cols, self.num_mines, self.max_turns)
+
+    def _board(self) -> str:
+        header, gap, margins = _frame(self.rows, self.cols)
+        shown, cols = self._shown, self.cols
+        lines = [f"{margin}{gap.join(shown[begin : begin + cols])}\n" for begin, margin in margins]
+        return header + "".join(lines)
+
+    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+        command, row, column = move[1].lower(), read_number(move[2]), read_number(move[3])
+        if command not in ("reveal", "flag"):
+            return f"{move[1][:_LONGEST_ECHO]} is no command; use reveal or flag.", 0.0, ILLEGAL
+        if not (0 <= row < self.rows and 0 <= column < self.cols):
+            return f"Rows are from 0 to {self.rows - 1} and columns from 0 to {self.cols - 1}.", 0.0, ILLEGAL
+        cell = row * self.cols + column
+        mark = self._shown[cell]
+        where = f"Row {row}, column {column}"
+        if mark != _HIDDEN and mark != _FLAG:
+            return f"{where} is revealed already.", 0.0, ILLEGAL
+        if command == "flag":
+            self._shown[cell] = _FLAG if mark == _HIDDEN else _HIDDEN
+            return f"{where} is {'flagged' if mark == _HIDDEN else 'no longer flagged'}.", 0.0, LEGAL
+        if cell in self._mines:
+            for mine in self._mines:
+                self._shown[mine] = _MINE
+            return f"{where} is a mine.", 0.0, LOST
+        if mark == _FLAG:
+            return f"{where} is flagged; take the flag away before you reveal it.", 0.0, ILLEGAL
+        if not self._mines:
+            block = {cell, *_neighbours(self.rows, self.cols)[cell]}
+            outside = [other for other in range(len(self._shown)) if other not in block]
+            self._lay(self.rng.sample(outside, self.num_mines))
+        before = self._revealed
+        self._revealed = after = before + self._uncover(cell)
+        safe = len(self._shown) - self.num_mines
+        message = f"{where} is safe. Cells uncovered: {after - before}."
+        return message, share(after, safe) - share(before, safe), LEGAL if after < safe else WON
+
+    def _uncover(self, first: int) -> int:
+        """Show a safe cell, and the surroundings of each 0 that comes to light; return how many cells that are."""
+        shown, numbers, around = self._shown, self._numbers, _neighbours(self.rows, self.cols)
+        waiting, uncovered = [first], 0
+        while waiting:
+            cell = waiting.pop()
+            if shown[cell] == _HIDDEN:
+                shown[cell] = _DIGITS[numbers[cell]]
+                uncovered += 1
+                if not numbers[cell]:
+                    waiting += around[cell]
+        return uncovered
+
+    def _random_move(self) -> str:
+        marks = _HIDDEN + _FLAG
+        cells = [cell for cell, mark in enumerate(self._shown) if mark in marks] or range(len(self._shown))
+        cell = cells[int(len(cells) * self.action_rng.random())]
+        reveals = self.action_rng.random() < _REVEAL_SHARE and self._shown[cell] != _FLAG
+        return f"{'reveal' if reveals else 'flag'} {cell // self.cols} {cell % self.cols}"
+
+    def _save(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "cols": self.cols,
+            "num_mines": self.num_mines,
+            "max_turns": self.max_turns,
+            "mines": sorted(self._mines),
+            "shown": "".join(self._shown),
+        }
+
+    def _load(self, episode: dict[str, Any]) -> None:
+        size = _check_size(episode["rows"], episode["cols"], episode["num_mines"])
+        max_turns = integer("max_turns", episode["max_turns"], minimum=1, maximum=MAX_TURNS)
+        if not self._drawn and size != (self.rows, self.cols, self.num_mines):
+            raise ArgumentError(f"made with rows, cols and num_mines {size}")
+        if not self._turns_drawn and max_turns != self.max_turns:
+            raise ArgumentError(f"made with max_turns={max_turns}, not {self.max_turns}")
+        self._set_size(*size)
+        self.max_turns = max_turns
+        cells = self.rows * self.cols
+        mines = {integer("mine", mine, minimum=0, maximum=cells - 1) for mine in episode["mines"]}
+        if len(mines) not in (0, self.num_mines):
+            raise ArgumentError(f"mines must be {self.num_mines} different cells or none, got {episode['mines']}")
+        self._shown = list(string("shown", episode["shown"]))
+        if len(self._shown) != cells:
+            raise ArgumentError(f"shown must hold {cells} cells, got {len(self._shown)}")
+        self._lay(mines)
+        revealed = [cell for cell, mark in enumerate(self._shown) if mark not in (_HIDDEN, _FLAG)]
+        if revealed and not mines:
+            raise ArgumentError("shown must not reveal anything before there are mines")
+        if any(self._shown[cell] != (_MINE if cell in mines else _DIGITS[self._numbers[cell]]) for cell in revealed):
+            raise ArgumentError("shown must agree with the mines")
+        self._revealed = len(set(revealed) - mines)
+
+
+class MinesweeperPolicy(Policy[str, str]):
+    """Reveals the cell that is least likely to be a mine, by exact probabilities; in the middle first.
+
+    Of equally safe cells it takes the one with most revealed neighbours. Looking one move ahead, or playing out all
+    continuations near the end, wins a few games more but changed the mean return by less than 0.002.
+    """
+
+    _SIZE = re.compile(r"(\d+) rows and (\d+) columns with (\d+) mine")
+    _LINE = re.compile(r"^ *\d+ +([.F0-8](?: +[.F0-8])*)$", re.MULTILINE)
+
+    def reset(self, observation: str, info: Info) -> None:
+        match = self._SIZE.search(observation)
+        assert match is not None, observation
+        self._rows, self._cols, self._num_mines = map(int, match.groups())
+        self._safe: list[int] = []
+
+    def act(self, observation: str, info: Info) -> str:
+        lines = self._LINE.findall(observation)[-self._rows :]
+        board = [HIDDEN if mark in (_HIDDEN, _FLAG) else int(mark) for line in lines for mark in line.split()]
+        row, column = divmod(self._choose(board), self._cols)
+        return f"\\boxed{{reveal {row} {column}}}"
+
+    def _choose(self, board: list[int]) -> int:
+        while self._safe:
+            cell = self._safe.pop()
+            if board[cell] == HIDDEN:
+                return cell
+        if max(board) == HIDDEN:
+            return self._rows // 2 * self._cols + self._cols // 2
+        around = _neighbours(self._rows, self._cols)
+        chances = mine_chances(board, around, self._num_mines)
+        self._safe = [cell for cell, chance in chances.items() if not chance]
+        if self._safe:
+            return self._safe.pop()
+        least = min(chances.values()) + _EQUAL
+        safest = [cell for cell, chance in chances.items() if chance <= least]
+        return max(safest, key=lambda cell: (sum(board[other] != HIDDEN for other in around[cell]), -cell))
+
+
+def _check_size(rows: object, cols: object, num_mines: object) -> tuple[int, int, int]:
+    """Return the three if they make a board on which every first reveal can be a 0."""
+    rows = integer("rows", rows, minimum=1, maximum=_LONGEST_SIDE)
+    cols = integer("cols", cols, minimum=1, maximum=_LONGEST_SIDE)
+    num_mines = integer("num_mines", num_mines, minimum=1)
+    room = rows * cols - min(3, rows) * min(3, cols)
+    if num_mines > room:
+        raise ArgumentError(
+            f"num_mines must fit outside the 3x3 block of the first reveal: {room} at most with rows={rows} and "
+            f"cols={cols}, got {num_mines if num_mines <= _LONGEST_SIDE**2 else 'far more'}"
+        )
+    return rows, cols, num_mines
+
+
+@lru_cache(maxsize=64)
+def _neighbours(rows: int, cols: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(
+            other_row * cols + other_column
+            for other_row in range(max(row - 1, 0), min(row + 2, rows))
+            for other_column in range(max(column - 1, 0), min(column + 2, cols))
+            if (other_row, other_column) != (row, column)
+        )
+        for row in range(rows)
+        for column in range(cols)
+    )
+
+
+@lru_cache(maxsize=64)
+def _frame(rows: int, cols: int) -> tuple[str, str, tuple[tuple[int, str], ...]]:
+    """The line of column numbers, what stands between two cells, and for each row its first cell and its margin."""
+    width, margin = len(str(cols - 1)), len(str(rows - 1))
+    header = " " * (margin + 1) + " ".join(f"{column:>{width}}" for column in range(cols)) + "\n"
+    margins = tuple((row * cols, f"{row:>{margin}}{' ' * width}") for row in range(rows))
+    return header, " " * width, margins
+
+
+@lru_cache(maxsize=64)
+def _rules(rows: int, cols: int, num_mines: int, max_turns: int) -> str:
+    mines = "1 mine" if num_mines == 1 else f"{num_mines} mines"
+    return (
+        f"You are playing Minesweeper on {rows} rows and {cols} columns with {mines}. Reveal every cell that holds no "
+        f"mine within {max_turns} turns; revealing a mine loses. Your first reveal is always safe, and so are the "
+        f"cells around it. A dot is a hidden cell, {_FLAG} one that you have flagged, and a number tells how many of "
+        "the up to eight neighbours of a cell are mines. Where the number is 0, all neighbours are revealed as well. "
+        "Flags are notes for yourself: you need none to win, a second flag on a cell takes the first away, and only "
+        "cells without a flag are revealed, but trying it on a flagged mine loses all the same.\n"
+        f"Put command, row and column in \\boxed{{}}, for example \\boxed{{reveal 0 {cols - 1}}} or "
+        f"\\boxed{{flag {rows - 1} 0}}. Rows are counted from the top and columns from the left, both from 0. "
+        "Earlier turns are shown to you as the game goes on."
+    )

@@ -1,85 +1,73 @@
-"""Minesweeper by exact probabilities."""
+"""Exact probabilities of mines, from what a Minesweeper board shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Sequence
 from math import comb
+
+__all__ = ["HIDDEN", "mine_chances"]
 
 HIDDEN = -1
 
-
-@lru_cache(maxsize=64)
-def neighbours(rows: int, cols: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(
-        tuple(
-            other_row * cols + other_column
-            for other_row in range(max(row - 1, 0), min(row + 2, rows))
-            for other_column in range(max(column - 1, 0), min(column + 2, cols))
-            if (other_row, other_column) != (row, column)
-        )
-        for row in range(rows)
-        for column in range(cols)
-    )
+_NEED_BITS = 4  # a number is at most 8
 
 
-def chances(board: list[int], rows: int, cols: int, mines: int) -> dict[int, float]:
-    """Return for each hidden cell the probability of a mine."""
-    around = neighbours(rows, cols)
+def mine_chances(board: Sequence[int], around: Sequence[Sequence[int]], num_mines: int) -> dict[int, float]:
+    """Return for each hidden cell the probability that it holds a mine, exactly 0.0 for a safe one.
+
+    All ways to lay the mines that agree with the board are equally likely, and are counted by dynamic programming.
+    Hidden cells that touch the same numbers form a group: only how many mines each group holds matters. Groups are
+    decided one after another. The state is what each number still needs; for each state a polynomial counts the
+    ways to get there, the coefficient of xᵐ those with m mines so far. A second pass, from the end, counts the ways
+    to go on. Polynomials are ints, ``width`` bits a coefficient, so that a shift multiplies by x.
+
+    Args:
+        board: for each cell the number of mines around it, or HIDDEN.
+        around: for each cell its neighbours.
+        num_mines: mines on the whole board.
+
+    Raises:
+        ZeroDivisionError: if no way to lay the mines agrees with the board.
+    """
+    numbers = [cell for cell, number in enumerate(board) if number != HIDDEN]
+    numbers = [cell for cell in numbers if any(board[other] == HIDDEN for other in around[cell])]
+    position = {cell: index for index, cell in enumerate(numbers)}
     groups: dict[tuple[int, ...], list[int]] = {}
-    numbers = [c for c, n in enumerate(board) if n > 0 and any(board[o] == HIDDEN for o in around[c])]
-    index = {c: i for i, c in enumerate(numbers)}
-    for cell, n in enumerate(board):
-        if n == HIDDEN:
-            groups.setdefault(tuple(index[o] for o in around[cell] if o in index), []).append(cell)
-    order = sort_groups(groups)
+    for cell, number in enumerate(board):
+        if number == HIDDEN:
+            groups.setdefault(tuple(position[other] for other in around[cell] if other in position), []).append(cell)
+    # Neighbouring groups follow each other, which keeps the states few; the cells that touch no number come last.
+    order = sorted(groups, key=lambda touched: touched or (len(numbers),))
+
     width = sum(map(len, groups.values())) + 1
     mask = (1 << width) - 1
-    capacity = [0] * len(numbers)
-    for key in order:
-        for i in key:
-            capacity[i] += len(groups[key])
-    start = sum(board[c] << 4 * i for i, c in enumerate(numbers))
-    layers = [{start: 1}]
-    steps = []
-    for key in order:
-        size = len(groups[key])
-        unit = sum(1 << 4 * i for i in key)
-        for i in key:
-            capacity[i] -= size
-        limits = [(4 * i, capacity[i]) for i in key]
-        layer: dict[int, int] = {}
-        step = []
-        for state, ways in layers[-1].items():
-            low = max([((state >> s) & 15) - cap for s, cap in limits], default=0)
-            high = min([(state >> s) & 15 for s, _ in limits], default=size)
-            for k in range(max(low, 0), min(high, size, mines) + 1):
-                new = state - k * unit
-                layer[new] = layer.get(new, 0) + (comb(size, k) * ways << width * k)
-                step.append((state, k, new))
-        layers.append(layer)
-        steps.append(step)
-    total = layers[-1].get(0, 0) >> width * mines & mask
-    back = {0: 1}
-    result = {}
-    for key, layer, step in zip(reversed(order), reversed(layers[:-1]), reversed(steps), strict=True):
-        size = len(groups[key])
-        expected = 0
-        before: dict[int, int] = {}
-        for state, k, new in step:
-            if new in back:
-                w = comb(size, k) * back[new] << width * k
-                before[state] = before.get(state, 0) + w
-                if k:
-                    expected += k * ((layer[state] * w >> width * mines) & mask)
-        back = before
-        for cell in groups[key]:
-            result[cell] = expected / (size * total)
-    return result
+    free = [sum(board[other] == HIDDEN for other in around[cell]) for cell in numbers]
+    ways_to = [{sum(board[cell] << _NEED_BITS * index for index, cell in enumerate(numbers)): 1}]
+    steps: list[list[tuple[int, int, int, int]]] = []
+    for touched in order:
+        size = len(groups[touched])
+        one_each = sum(1 << _NEED_BITS * index for index in touched)
+        for index in touched:
+            free[index] -= size
+        ways_to.append({})
+        steps.append([])
+        for state, ways in ways_to[-2].items():
+            needs = [state >> _NEED_BITS * index & 15 for index in touched]
+            least = max((need - free[index] for need, index in zip(needs, touched, strict=True)), default=0)
+            for mines in range(max(least, 0), min([*needs, size, num_mines]) + 1):
+                following, choices = state - mines * one_each, comb(size, mines)
+                ways_to[-1][following] = ways_to[-1].get(following, 0) + (choices * ways << width * mines)
+                steps[-1].append((state, mines, following, choices))
 
-
-def sort_groups(groups: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    return sorted((k for k in groups if k)) + [()] * (() in groups)
-
-
-def best_cell(*a): ...
+    total = ways_to.pop().get(0, 0) >> width * num_mines & mask
+    ways_from = {0: 1}
+    chances: dict[int, float] = {}
+    while order:
+        touched, here, before, expected = order.pop(), ways_to.pop(), dict[int, int](), 0
+        for state, mines, following, choices in steps.pop():
+            ways = choices * ways_from.get(following, 0) << width * mines
+            before[state] = before.get(state, 0) + ways
+            expected += mines * (here[state] * ways >> width * num_mines & mask)
+        ways_from = before
+        chances.update(dict.fromkeys(groups[touched], expected / (len(groups[touched]) * total)))
+    return chances

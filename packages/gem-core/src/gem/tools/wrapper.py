@@ -120,6 +120,15 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         self._phase = _NOT_BEGUN
         self._uses = self._successes = 0
 
+    def replace_tools(self, tools: Iterable[Tool]) -> None:
+        """Put other tools in the place of these, for example ones that stand in front of them.
+
+        Raises:
+            ToolError: if two of them have the same name.
+        """
+        self.tools = tuple(tools)
+        self._by_name = _named(self.tools)
+
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The tools as chat APIs take them in ``tools``."""
@@ -167,8 +176,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         # In one call, so that two methods of one object stay methods of one object.
         shared = copy.deepcopy([tool for tool in twin.tools if id(tool) not in twin._own])
         remaining = iter(shared)
-        twin.tools = tuple(tool if id(tool) in twin._own else next(remaining) for tool in twin.tools)
-        twin._by_name = _named(twin.tools)
+        twin.replace_tools(tool if id(tool) in twin._own else next(remaining) for tool in twin.tools)
         if same_state:
             twin.set_state(self.get_state())
         return twin

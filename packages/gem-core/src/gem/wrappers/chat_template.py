@@ -12,7 +12,8 @@ the last message of ``s`` both renderings are the same, and from there on ``R(s)
 what ``R(s + t)`` has alone. This is exact, also where the generation prompt or a mark on the last message goes
 away again.
 
-Locality is proved from the template's source (:mod:`gem.wrappers.template_locality`), or not assumed.
+Locality is proved from the template's source (:mod:`gem.wrappers.template_locality`), or not assumed. One thing
+differs from rendering everything: a date that a template prints stays that of the first rendering.
 """
 
 from __future__ import annotations

@@ -45,8 +45,7 @@ class ToolFailure(Wrapper[Any, Any]):
         self._seed = random.SystemRandom().getrandbits(64)
         self._calls = 0
         tool_wrapper = _tool_wrapper(env)
-        tool_wrapper.tools = tuple(_UnreliableTool(tool, self._failure) for tool in tool_wrapper.tools)
-        tool_wrapper._by_name = {tool.name: tool for tool in tool_wrapper.tools if tool.parameters is not None}
+        tool_wrapper.replace_tools([_UnreliableTool(tool, self._failure) for tool in tool_wrapper.tools])
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
         observation, info = super().reset(seed=seed, options=options)

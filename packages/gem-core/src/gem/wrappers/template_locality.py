@@ -101,7 +101,7 @@ class _Proof:
                 self.looped = any(after)
             elif kind == "Macro":
                 for inner in node.iter_child_nodes():
-                    self.check(inner)
+                    self.check(inner, in_loop=True)  # from where it may be called
             elif kind == "For" and self.is_list(node.iter):
                 self.message_loop(node)
             elif kind == "Assign" and _kind(node.target) == "Name" and self.is_list(node.node):
