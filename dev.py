@@ -7,9 +7,10 @@
     python3 dev.py package [NAME ...]     for each package (default: all): build its wheel, install only that
                                           wheel and what it depends on, run the package's own tests there
 
-It puts Hatch into .hatch/, never into the Python that runs it, and Hatch makes the environment .venv/ with every
-package installed editable (the environments are described in pyproject.toml). Neither root nor python3-venv is
-needed. A second run reuses both; .venv is made anew when the packaging of a package or the Python changes.
+It puts Hatch into .hatch/, never into the Python that runs it. Hatch makes the environments that pyproject.toml
+describes, with every package installed editable: .venv/ for the tests and for your editor, .hatch/demo/ with the
+packages alone, .hatch/lint/. Neither root nor python3-venv is needed. A second run reuses what is there; an
+environment is made anew when the packaging of a package or the Python changes.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 HOME = ROOT / ".hatch"
 TOOL = HOME / "tool"
-VENV = ROOT / ".venv"
 HATCH = "hatch>=1.18,<2"
+ENVIRONMENTS = {"default": ROOT / ".venv", "demo": HOME / "demo", "lint": HOME / "lint"}
 BIN = "Scripts" if os.name == "nt" else "bin"
 
 # The interpreter that everything is built from; a changed one means that what was built from it is stale.
@@ -42,22 +43,22 @@ def main(arguments: list[str]) -> int:
         fail(f"Python 3.10 or newer is needed, this is {sys.version.split()[0]}")
     command, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
     if command == "demo" and not rest:
-        return hatch_run("demo")
+        return hatch_run("demo", "demo")
     if command == "test":
-        return hatch_run("test", *rest)
+        return hatch_run("default", "test", *rest)
     if command == "lint" and not rest:
-        return hatch_run("lint:check")
+        return hatch_run("lint", "check")
     if command == "package":
         return test_alone(rest)
     print(__doc__.strip())
     return 0 if command in ("help", "-h", "--help") else 2
 
 
-def hatch_run(*arguments: str) -> int:
-    """Run a script of pyproject.toml in its Hatch environment; return the script's exit code."""
+def hatch_run(environment: str, script: str, *arguments: str) -> int:
+    """Run a script of a Hatch environment in pyproject.toml; return the script's exit code."""
     ensure_hatch()
-    discard_stale_environment()
-    return attempt(python_of(TOOL), "-m", "hatch", "run", *arguments)
+    discard_if_stale(environment)
+    return attempt(python_of(TOOL), "-m", "hatch", "run", f"{environment}:{script}", *arguments)
 
 
 def test_alone(names: list[str]) -> int:
@@ -158,22 +159,22 @@ def ensure_hatch() -> None:
     stamp.write_text(wanted, encoding="utf-8")
 
 
-def discard_stale_environment() -> None:
-    """Remove a .venv made here whose Python or whose packages' pyproject.toml have changed since.
+def discard_if_stale(environment: str) -> None:
+    """Remove an environment made here whose Python or whose packages' pyproject.toml have changed since.
 
     Hatch itself notices changed dependencies and new packages, but neither changed entry points nor packages
     that are gone. A .venv that somebody else made is left as it is; Hatch installs into it what is missing.
     """
-    stamp = HOME / "venv.stamp"
+    folder, stamp = ENVIRONMENTS[environment], HOME / f"{environment}.stamp"
     digest = hashlib.sha256(PYTHON.encode())
     for project in project_files():
         digest.update(f"\0{project.relative_to(ROOT)}\0".encode() + project.read_bytes())
     wanted = digest.hexdigest()
-    if VENV.exists() and not stamp.exists():
+    if folder.exists() and not stamp.exists():
         return
-    if VENV.exists() and text_of(stamp) != wanted:
-        say("the packaging has changed; making .venv anew")
-        run(python_of(TOOL), "-m", "hatch", "env", "remove", "default")
+    if folder.exists() and text_of(stamp) != wanted:
+        say(f"the packaging has changed; making {folder.relative_to(ROOT)} anew")
+        run(python_of(TOOL), "-m", "hatch", "env", "remove", environment)
     stamp.write_text(wanted, encoding="utf-8")
 
 

@@ -89,8 +89,9 @@ def workspace(dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     package.mkdir(parents=True)
     (package / "pyproject.toml").write_text('name = "thing"\n', encoding="utf-8")
     (tmp_path / ".hatch").mkdir()
-    for name, value in (("ROOT", tmp_path), ("HOME", tmp_path / ".hatch"), ("VENV", tmp_path / ".venv")):
-        monkeypatch.setattr(dev, name, value)
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "HOME", tmp_path / ".hatch")
+    monkeypatch.setattr(dev, "ENVIRONMENTS", {"default": tmp_path / ".venv"})
     monkeypatch.setattr(dev, "run", lambda *command, **_: ran.append(tuple(map(str, command[1:]))))
     return ran
 
@@ -100,9 +101,9 @@ REMOVE = ("-m", "hatch", "env", "remove", "default")
 
 def test_the_environment_is_kept_while_nothing_changes(dev: ModuleType, workspace: list[tuple[str, ...]]) -> None:
     """A first and a second run remove nothing."""
-    dev.discard_stale_environment()
-    dev.VENV.mkdir()
-    dev.discard_stale_environment()
+    dev.discard_if_stale("default")
+    dev.ENVIRONMENTS["default"].mkdir()
+    dev.discard_if_stale("default")
     assert workspace == []
 
 
@@ -111,8 +112,8 @@ def test_the_environment_is_made_anew_when_the_packaging_changes(
     dev: ModuleType, workspace: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """What Hatch itself would not notice removes the environment, once."""
-    dev.discard_stale_environment()
-    dev.VENV.mkdir()
+    dev.discard_if_stale("default")
+    dev.ENVIRONMENTS["default"].mkdir()
     project = dev.ROOT / "packages" / "thing" / "pyproject.toml"
     if change == "entry points":
         project.write_text('name = "thing"\n[project.entry-points."gem.envs"]\nthing = "thing"\n', encoding="utf-8")
@@ -122,16 +123,23 @@ def test_the_environment_is_made_anew_when_the_packaging_changes(
         project.parent.rename(project.parent.with_name("other"))
     else:
         monkeypatch.setattr(dev, "PYTHON", "another interpreter")
-    dev.discard_stale_environment()
+    dev.discard_if_stale("default")
     assert workspace == [REMOVE]
-    dev.discard_stale_environment()
+    dev.discard_if_stale("default")
     assert workspace == [REMOVE]
 
 
 def test_an_environment_of_somebody_else_is_never_removed(dev: ModuleType, workspace: list[tuple[str, ...]]) -> None:
     """A .venv that was there before the first run stays, whatever changes."""
-    dev.VENV.mkdir()
-    dev.discard_stale_environment()
+    dev.ENVIRONMENTS["default"].mkdir()
+    dev.discard_if_stale("default")
     (dev.ROOT / "packages" / "thing" / "pyproject.toml").unlink()
-    dev.discard_stale_environment()
+    dev.discard_if_stale("default")
     assert workspace == []
+
+
+def test_the_environments_are_those_of_the_workspace(dev: ModuleType) -> None:
+    """Each environment lies where pyproject.toml tells Hatch to put it."""
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    placed = re.findall(r'^\[tool\.hatch\.envs\.(\w+)\]\npath = "(.+)"$', settings, re.MULTILINE)
+    assert {name: ROOT / path for name, path in placed} == dev.ENVIRONMENTS

@@ -188,6 +188,27 @@ def test_an_environment_over_its_time_is_a_fault_and_its_late_result_is_lost() -
     assert not any(env.closed_while_running for env in made)
 
 
+def test_an_environment_that_fails_after_its_time_is_not_built_again_over_there() -> None:
+    """The thread that it was left in only closes it."""
+    gate = Gate()
+    made: list[Scripted] = []
+
+    def maker() -> Scripted:
+        made.append(Scripted())
+        return made[-1]
+
+    def fail_late() -> str:
+        gate()
+        raise OSError("too late")
+
+    with all_threads_end():
+        with ThreadVectorEnv([maker], step_timeout=0.02) as envs:
+            envs.reset()
+            assert envs.step([fail_late])[0] == ["begin"]
+        gate.opened.set()
+    assert [env.closed for env in made] == [1, 1]
+
+
 @pytest.mark.parametrize("autoreset", ["next_step", "disabled"])
 def test_time_limits_without_same_step_reset(autoreset: str) -> None:
     """The last observation comes back, and the next episode begins in a new environment."""

@@ -44,6 +44,7 @@ _LOOK = 0.001  # seconds between two looks of the watcher while there is somethi
 _QUIET_LOOKS = 20  # so many looks at an empty queue, and the watcher sleeps
 _PACE = 16_000.0  # tasks a second; below it the queue moves slowly, and another lane may help
 _SLOW_TASKS = 8  # so many tasks of an environment get lanes of their own after a lane dwelt on one
+_SLICE = 0.5  # seconds; the longest single wait, as a Ctrl-C just before a wait is only seen after it
 _NEVER = 1 << 62
 
 
@@ -114,10 +115,10 @@ class Lanes:
         self._wanted = count
         try:
             while len(self.finished) < count:
-                if deadline is None:
-                    self._ready.acquire()
-                elif not self._ready.acquire(timeout=max(0.0, deadline - time.monotonic())):
-                    return len(self.finished) >= count
+                left = _SLICE if deadline is None else min(_SLICE, deadline - time.monotonic())
+                if left <= 0.0:
+                    return False
+                self._ready.acquire(timeout=left)
             return True
         finally:
             self._wanted = _NEVER

@@ -74,6 +74,11 @@ class Slot:
         self._for_good = False
         self._observation: Any = ""
 
+    @property
+    def lost(self) -> bool:
+        """Whether the environment failed and no other has begun an episode yet."""
+        return self._phase == _LOST
+
     def step(self, action: Any) -> Outcome:
         """Play one turn.
 
@@ -111,18 +116,19 @@ class Slot:
         """
         extra = {name: value for name, value in arguments.items() if name != "seed"}
         observation, info = self._begin(arguments.get("seed"), extra)
-        return observation, 0.0, False, self._phase == _LOST, info
+        return observation, 0.0, False, self.lost, info
 
     def replacement(self, error: str, for_good: bool = False) -> Slot:
         """Return a slot that takes the place of this one, whose environment is given up.
 
-        May be called while another thread is inside this slot: nothing of it is changed.
+        May be called while another thread is inside this slot; that thread then builds nothing any more.
 
         Args:
             error: why.
-            for_good: never build another; every step and reset reports the error.
+            for_good: the new slot builds nothing either; every step and reset reports the error.
         """
         heir = copy(self)
+        self._for_good = True
         heir.env, heir._phase, heir.error, heir._for_good = None, _LOST, error, for_good
         heir._faults += 1
         return heir
@@ -155,8 +161,8 @@ class Slot:
     def _step_between_episodes(self) -> Outcome:
         if self._autoreset is AutoresetMode.NEXT_STEP:
             observation, info = self._begin()
-            return observation, 0.0, False, self._phase == _LOST, info
-        if self._autoreset is AutoresetMode.SAME_STEP and self._phase == _LOST:
+            return observation, 0.0, False, self.lost, info
+        if self._autoreset is AutoresetMode.SAME_STEP and self.lost:
             # The caller acted on an episode that could not begin: it ends here, truncated, without a turn.
             return self._next_after_fault()
         raise EpisodeFinishedError(f"no episode of {self.env!r} is going on; reset it before the next step")

@@ -15,8 +15,6 @@ __all__ = ["ThreadVectorEnv"]
 
 _MAX_HUNG = 8  # threads of one environment that may hang at a time
 
-_REBUILD: Any = object()  # the action of a step that only builds a new environment
-
 
 class ThreadVectorEnv(LocalVectorEnv):
     """Runs its environments in as few threads as will do, and in one each where they wait.
@@ -80,8 +78,9 @@ class ThreadVectorEnv(LocalVectorEnv):
 
     def _give_up(self, task: Task) -> None:
         """Leave an environment behind in the thread that it keeps, and put another in its place."""
-        index, call, argument = task
+        index, call, _ = task
         old, in_step = self._slots[index], call is self._steps[index]
+        rebuilding = old.lost  # then that hung, and a second time in one call would be too much
         error = f"TimeoutError: no return from {'step' if in_step else 'reset'} within {self.step_timeout} s"
         hung = self._lanes.orphans_of(index) + 1
         if hung >= _MAX_HUNG:
@@ -92,8 +91,8 @@ class ThreadVectorEnv(LocalVectorEnv):
         self._lanes.orphan(task, old.close)
         if not in_step:
             self._arrived[index] = new.failed_reset()
-        elif self.autoreset is AutoresetMode.SAME_STEP and argument is not _REBUILD and hung < _MAX_HUNG:
-            self._submit([(index, new.step, _REBUILD)])
+        elif self.autoreset is AutoresetMode.SAME_STEP and not rebuilding and hung < _MAX_HUNG:
+            self._submit([(index, new.step, None)])  # builds the next environment, whatever the action
         else:
             self._arrived[index] = new.failed_step()
 
