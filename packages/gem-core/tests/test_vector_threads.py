@@ -372,17 +372,25 @@ def test_an_interrupt_in_sync_mode_loses_the_interrupted_episode_alone() -> None
         assert envs.step(["a", "ignored", "c"])[0] == ["a", "begin", "c"]
 
 
-def test_a_thread_that_cannot_be_started_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system gives no more threads, those that there are do all the work."""
+@pytest.fixture
+def threads_left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many threads the system still gives, to be set by the test."""
     start = threading.Thread.start
-    allowed = iter([True] * 3)
+    left = [0]
 
     def limited(self: threading.Thread) -> None:
-        if not next(allowed, False):
+        if not left[0]:
             raise RuntimeError("can't start new thread")
+        left[0] -= 1
         start(self)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
+    return left
+
+
+def test_a_thread_that_cannot_be_started_is_done_without(threads_left: list[int]) -> None:
+    """Where the system gives no more threads, those that there are do all the work."""
+    threads_left[0] = 3
     with ThreadVectorEnv([Scripted] * 8) as envs:
         envs.reset()
         gates = [Gate() for _ in range(8)]
@@ -394,8 +402,31 @@ def test_a_thread_that_cannot_be_started_is_done_without(monkeypatch: pytest.Mon
         assert envs.recv(min_ready=8).observations == ["through the gate"] * 8
 
 
+def test_without_any_thread_there_is_an_error_and_no_endless_wait(threads_left: list[int]) -> None:
+    """What the system said is raised, and once it gives threads again all is well."""
+    with ThreadVectorEnv([Scripted] * 2) as envs:
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            envs.reset()
+        threads_left[0] = 9
+        assert envs.reset()[0] == ["begin", "begin"]
+
+
+class Bell:
+    """A lock on which nobody may wait in vain; it takes the place of the one that lanes signal with."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self.release, self.locked = self._lock.release, self._lock.locked
+
+    def acquire(self, timeout: float) -> bool:
+        assert self._lock.acquire(timeout=SAFETY), "the wait ended without a signal"
+        return True
+
+
+@pytest.mark.parametrize("size", [1, 6])
 @pytest.mark.parametrize("watched", [True, False])
-def test_no_task_is_lost_or_run_twice(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_task_is_lost_or_run_twice(size: int, watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of tasks in random portions, with threads switching all the time, give one result each.
 
     Without its watcher, which would cover up for a lane that overlooks a task, too.
@@ -404,7 +435,8 @@ def test_no_task_is_lost_or_run_twice(watched: bool, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(Lanes, "_watch", lambda self: None)
     chance = random.Random(0)
     with all_threads_end(), restless_interpreter():
-        lanes = Lanes(6, None)
+        lanes = Lanes(size, None)
+        lanes._ready = Bell()  # type: ignore[assignment]
         ran: list[int] = []
         collected: list[int] = []
         sent = 0
@@ -415,15 +447,63 @@ def test_no_task_is_lost_or_run_twice(watched: bool, monkeypatch: pytest.MonkeyP
             sent += len(tasks)
             lanes.submit(tasks)
             if chance.random() < 0.7:
-                assert lanes.wait(chance.randint(0, sent - len(collected)), time.monotonic() + SAFETY)
+                count = chance.randint(0, sent - len(collected))
+                assert lanes.wait(count, None)
+                assert len(lanes.finished) >= count
                 while lanes.finished:
                     collected.append(lanes.finished.popleft()[0][2])
-        assert lanes.wait(sent - len(collected), time.monotonic() + SAFETY)
+        assert lanes.wait(sent - len(collected), None)
         collected += [task[2] for task, _ in lanes.finished]
         lanes.stop()
         lanes.join()
     assert sorted(collected) == list(range(sent))
     assert sorted(ran) == list(range(sent))
+
+
+def test_a_task_over_its_time_is_reported_once_and_at_once() -> None:
+    """The waiting caller is signalled, and the same task is never reported again."""
+    gate = Gate()
+    with all_threads_end():
+        lanes = Lanes(1, 0.005)
+        lanes._ready = Bell()  # type: ignore[assignment]
+        task: Task = (0, lambda _: gate(), None)
+        lanes.submit([task])
+        assert lanes.wait(1, None)
+        lanes._ready = threading.Lock()
+        lanes._ready.acquire()
+        assert not lanes.wait(2, time.monotonic() + 0.05)
+        assert list(lanes.finished) == [(task, GIVEN_UP)]
+        gate.opened.set()
+        lanes.stop()
+        lanes.join()
+
+
+def test_the_watcher_wakes_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After it went to sleep for want of tasks, environments that wait still do so in parallel."""
+    asleep = threading.Event()
+    sleep = Lanes._sleep
+
+    def announced(self: Lanes, next_deadline: float | None) -> bool:
+        asleep.set()
+        return sleep(self, next_deadline)
+
+    monkeypatch.setattr(Lanes, "_sleep", announced)
+    with ThreadVectorEnv([Scripted] * 4) as envs:
+        envs.reset()
+        for _ in range(10):
+            asleep.clear()
+            assert asleep.wait(SAFETY)
+            envs._lanes._slow.clear()  # as if it had never seen any of them wait
+            barrier = threading.Barrier(4, timeout=SAFETY)
+            assert sorted(envs.step([barrier.wait] * 4)[0]) == list(range(4))
+
+
+def test_the_watcher_does_not_sleep_over_a_task() -> None:
+    """A task that was queued after its last look keeps it awake."""
+    lanes = Lanes(1, 0.001)
+    assert lanes._sleep(None)
+    lanes._queue.append((0, len, ""))
+    assert not lanes._sleep(None)
 
 
 def finish_just_after_the_time_limit(envs: ThreadVectorEnv) -> None:

@@ -273,6 +273,19 @@ def test_the_policy_plays_on_where_there_is_no_solution_in_time() -> None:
         assert 0 <= total <= 1
 
 
+def test_the_policy_searches_within_the_turns_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a plan ends before the goal, the next one gets the remaining turns as its budget."""
+    budgets = []
+
+    def solve(position: bytes, sources: Any, budget: int) -> list[str]:
+        budgets.append(budget)
+        return [next(iter(sources[position.index(0)]))]
+
+    monkeypatch.setattr(fifteen_puzzle, "solve", solve)
+    play(FifteenPuzzleEnv(num_rows=4, max_turns=5), FifteenPuzzlePolicy(), seed=0)
+    assert budgets == [5, 4, 3, 2, 1]
+
+
 def test_random_moves_are_legal() -> None:
     """A sampled action slides a tile, also after the end (the original's lacked the box)."""
     env = laid([1, 2, 3, 4, 5, 6, 7, 0, 8], max_turns=99)

@@ -308,6 +308,15 @@ def test_the_policy_prefers_what_is_safe() -> None:
     assert info["success"] is True
 
 
+def test_the_policy_guesses_where_the_risk_is_least() -> None:
+    """Beside the 1 a mine has the probability 1/2, far from it 1/5, though no neighbour there is known."""
+    env = laid({0, 7}, rows=1, cols=8, shown=".1......")
+    policy = MinesweeperPolicy()
+    policy.reset(MinesweeperEnv(rows=1, cols=8, num_mines=2).reset(seed=0)[0], {})
+    action = policy.act(flag(env, 1, cols=8)[0], {})
+    assert int(action[-2]) >= 3
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -321,6 +330,7 @@ def test_the_policy_prefers_what_is_safe() -> None:
         {"mines": [0, -1]},
         {"mines": None},
         {"mines": []},
+        {"mines": [], "shown": "0" + "." * 19},
         {"shown": "." * 19},
         {"shown": ["."] * 20},
         {"shown": "." * 19 + "1"},

@@ -89,7 +89,8 @@ def test_numbers_outside_the_grid_are_illegal(bad: int | str) -> None:
     """Rows, columns and numbers go from 1 to the scale; nothing else crashes or counts."""
     env = laid()
     for move in ((bad, 1, 1), (1, bad, 1), (1, 1, bad)):
-        _, reward, terminated, _, info = put(env, *move)
+        observation, reward, terminated, _, info = put(env, *move)
+        assert "must each be from 1 to 4" in observation
         assert (reward, terminated, info["action_status"]) == (0.0, False, "illegal")
 
 

@@ -6,10 +6,13 @@ r"""GEM, the General Experience Maker: environments for language-model agents.
 
     env = gem.make("game:Sudoku-v0-easy")
     observation, info = env.reset(seed=7)
-    observation, reward, terminated, truncated, info = env.step("\boxed{1 2 3}")
+    observation, reward, terminated, truncated, info = env.step("\\boxed{1 2 3}")
 
 Everything here loads on first use (PEP 562); importing ``gem`` costs next to nothing.
 """
+
+from gem import migration
+from gem.lazy import loaded_on_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,21 +72,6 @@ _HOMES = {
     "wrapper": "gem.wrappers",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'gem' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
-
-
-from gem import migration  # noqa: E402  # names of the original GEM resolve only once this has run
+__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)
 
 migration.install()

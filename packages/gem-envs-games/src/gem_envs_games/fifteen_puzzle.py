@@ -85,8 +85,9 @@ class FifteenPuzzleEnv(Game):
 
     def _lay(self, tiles: list[int]) -> None:
         """Make the board from the tiles cell by cell, 0 for the gap."""
-        names, blanks = _names(self.num_rows)
-        self._cells = [text for tile, blank in zip(tiles, blanks, strict=True) for text in (names[tile], blank)]
+        names = _names(self.num_rows)
+        self._cells = list(_solved(self.num_rows))
+        self._cells[::2] = [names[tile] for tile in tiles]
         self._gap = tiles.index(0)
 
     def _tiles(self) -> list[int]:
@@ -246,18 +247,18 @@ def _can_be_solved(tiles: list[int], num_rows: int) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _names(num_rows: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the board shows for each tile, and what follows each cell."""
-    cells = num_rows**2
-    width = len(str(cells - 1))
-    names = (_GAP.rjust(width), *(str(tile).rjust(width) for tile in range(1, cells)))
-    return names, tuple("\n" if cell % num_rows == num_rows - 1 else " " for cell in range(cells))
+def _names(num_rows: int) -> tuple[str, ...]:
+    """What the board shows for the gap and for each tile."""
+    width = len(str(num_rows**2 - 1))
+    return (_GAP.rjust(width), *(str(tile).rjust(width) for tile in range(1, num_rows**2)))
 
 
 @lru_cache(maxsize=16)
 def _solved(num_rows: int) -> tuple[str, ...]:
-    names, blanks = _names(num_rows)
-    return tuple(text for pair in zip((*names[1:], names[0]), blanks, strict=True) for text in pair)
+    """The solved board: for each cell its name, and the space or the line break that follows it."""
+    gap, *tiles = _names(num_rows)
+    blanks = (" " * (num_rows - 1) + "\n") * num_rows
+    return tuple(text for pair in zip((*tiles, gap), blanks, strict=True) for text in pair)
 
 
 @lru_cache(maxsize=64)

@@ -92,9 +92,8 @@ class Game(Env[str, str]):
             action = action_text(action) or ""
         move = self.pattern.match(action)
         if move is None:
-            self._phase = _OVER
             info: Info = {"turn": turn, "action_status": "malformed", "success": False}
-            obs = self._show("No move in the required format was found.", "The game is over.")
+            obs = self._finish("No move in the required format was found.", "The game is over.")
             return obs, MALFORMED_REWARD, True, turn >= self.max_turns, info
         message, reward, verdict = self._play(move)
         info = {"turn": turn, "action_status": _STATUS[verdict]}
@@ -102,11 +101,11 @@ class Game(Env[str, str]):
             # The same as _show, without a call: this is the line that nearly every step takes.
             obs = f"Turn {turn}{self._of_turns}{message}\n{self._board()}{self._request}"
             return obs, reward, False, False, info
-        self._phase = _OVER
         info["success"] = verdict == WON
+        obs = self._finish(message, _ENDINGS[verdict])
         if verdict < WON:
-            return self._show(message, _ENDINGS[verdict]), self._last_turn_reward(reward), True, True, info
-        return self._show(message, _ENDINGS[verdict]), reward, True, False, info
+            return obs, self._last_turn_reward(reward), True, True, info
+        return obs, reward, True, False, info
 
     def get_state(self) -> dict[str, Any]:
         """Return the whole state; see :meth:`gem.Env.get_state`."""
@@ -182,6 +181,11 @@ class Game(Env[str, str]):
     def _load(self, episode: dict[str, Any]) -> None:
         """Undo :meth:`_save`: assign new objects, change none in place. Any ordinary error is reported."""
         raise NotImplementedError
+
+    def _finish(self, message: str, closing: str) -> str:
+        """End the episode; return its last observation."""
+        self._phase = _OVER
+        return self._show(message, closing)
 
     def _show(self, message: str, closing: str) -> str:
         return f"Turn {self._turn}{self._of_turns}{message}\n{self._board()}{closing}"

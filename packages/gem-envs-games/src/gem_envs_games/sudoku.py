@@ -36,8 +36,8 @@ class SudokuEnv(Game):
     Args:
         scale: rows, columns and numbers: 4, 9, 16 or 25.
         clues: cells that the generator tries to blank, 1 … scale². It blanks as many as leave a grid that can be
-            solved without guessing, and no more than ``max_turns``: 9 or 10 of 10 at scale 4, 44 to 50 of 50 at
-            scale 9.
+            solved without guessing, and no more than ``max_turns``: nearly always 10 of 10 at scale 4, 43 to 50 of
+            50 at scale 9.
         max_turns: moves that the agent is told it has. ``"random"``: the turns of the drawn setting, or else as many
             as ``clues``.
 

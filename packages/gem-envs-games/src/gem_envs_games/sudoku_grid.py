@@ -70,9 +70,7 @@ def random_grid(scale: int, rng: random.Random) -> list[int]:
                     if start < scale:
                         _switch_cycle(rows[upper], rows[lower], start)
         rows = [list(column) for column in zip(*rows, strict=True)]
-    bands = [rows[band : band + side] for band in range(0, scale, side)]
-    rng.shuffle(bands)
-    return [number for band in bands for row in band for number in row]
+    return [number for row in rows for number in row]
 
 
 def _switch_cycle(upper: list[int], lower: list[int], start: int) -> None:

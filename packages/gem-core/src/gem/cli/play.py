@@ -70,6 +70,7 @@ class _Screen:
             if action == "/new":
                 record, hints = self._begin(None)
                 continue
+            hints.played(action)
             after, reward, terminated, truncated, info = self.env.step(action)
             record.transitions.append(Transition(observation, action, reward, terminated, truncated, info))
             record.final_observation = after
@@ -120,6 +121,8 @@ class _Hints:
     """What the reference policy would do. It follows every turn, since it may remember what it has seen."""
 
     def __init__(self, env: Env[Any, Any], observation: Any, info: Info) -> None:
+        self.first = (observation, info)
+        self.last = ""
         self.policy: Policy[Any, Any] | None
         try:
             self.policy = make_policy("reference", env)
@@ -131,10 +134,16 @@ class _Hints:
         if self.policy is None:
             return "This environment has no reference policy to ask."
         try:
-            return str(self.policy.act(observation, {}))
+            self.last = str(self.policy.act(observation, {}))
         except Exception:  # a policy may rely on its own moves having been played
             self.policy = None
             return "The reference policy does not know what to do here."
+        return self.last
+
+    def played(self, action: str) -> None:
+        """Have the policy begin anew from what it sees next, where the person does not follow its plan."""
+        if self.policy is not None and action != self.last:
+            self.policy.reset(*self.first)
 
 
 def _as_text(observation: Any) -> str:

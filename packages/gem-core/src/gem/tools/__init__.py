@@ -16,6 +16,8 @@ Everything here loads on first use; pydantic only when a function is made a tool
 
 from __future__ import annotations
 
+from gem.lazy import loaded_on_use
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gem.tools.base import Tool, ToolResult
@@ -34,16 +36,4 @@ _HOMES = {
     "tool": "gem.tools.function",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'gem.tools' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)

@@ -51,7 +51,12 @@ class ThreadVectorEnv(LocalVectorEnv):
         current = self._current
         for task in tasks:
             current[task[0]] = task
-        self._lanes.submit(tasks)
+        try:
+            self._lanes.submit(tasks)
+        except RuntimeError as error:  # the system has not a single thread for us
+            for index, *_ in self._lanes.cancel():
+                current[index] = None
+                self._arrived[index] = error
 
     def _collect(self, count: int, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
