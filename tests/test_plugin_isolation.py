@@ -198,6 +198,23 @@ print(json.dumps([name for name in ("my_things", "other_things", "gem_envs_games
     ]
 
 
+def test_a_malformed_distribution_does_not_stop_pydantic(site: PluginSite) -> None:
+    """Pydantic looks for plugins of its own in all distributions; tools are made although one is malformed."""
+    site.add("bad-plugin", "[pydantic]\nno equals sign\n", {})
+    code = """
+import json
+from gem.tools import tool
+
+@tool
+def add(a: int, b: int) -> str:
+    "Add two numbers."
+    return str(a + b)
+
+print(json.dumps(add.name))
+"""
+    assert json_of(site, code) == "add"
+
+
 def test_a_broken_command_plugin_leaves_the_commands_alone(site: PluginSite) -> None:
     """A plugin whose hooks cannot be loaded is a warning where plugins matter, and no other command fails."""
     site.add("bad-plugin", "[gem.plugins]\nbad = bad_plugin\n", {"bad_plugin.py": "raise RuntimeError('boom')"})

@@ -134,7 +134,7 @@ def test_walks_are_as_long_as_the_turns_allow(
     """The length is drawn from the upper half of 1 … max_turns, or of 1 … 100 where there are more turns."""
     walked = []
 
-    def walk(rows: int, length: int, rng: random.Random) -> list[int]:
+    def walk(rows: int, length: int, rng: random.Random) -> tuple[list[str], int]:
         walked.append(length)
         return original(rows, length, rng)
 

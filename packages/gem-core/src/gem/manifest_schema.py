@@ -24,6 +24,7 @@ from pydantic import (
 from gem.errors import InvalidIdError, ManifestError
 from gem.ids import parse_id
 from gem.official import install_line
+from gem.pydantic_start import start_pydantic
 
 __all__ = ["Environment", "Manifest", "VariantMetadata", "validate"]
 
@@ -32,6 +33,8 @@ Argument = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 EntryPoint = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Kwargs = dict[Argument, JsonValue]
 SCHEMA = 1
+
+start_pydantic()
 
 
 class _Strict(BaseModel):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import re
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from gem.arguments import choice, integer
 from gem.core import Info
@@ -74,10 +74,9 @@ class FifteenPuzzleEnv(Game):
             if self._turns_drawn:
                 self.max_turns = _enough_turns(self.num_rows)
         if self.init_algo == "pure_random":
-            tiles = _shuffled(self.num_rows, self.rng)
+            self._lay(_shuffled(self.num_rows, self.rng))
         else:
-            tiles = _walk(self.num_rows, self.mc_rand_moves or self._walk_length(), self.rng)
-        self._lay(tiles)
+            self._cells, self._gap = _walk(self.num_rows, self.mc_rand_moves or self._walk_length(), self.rng)
 
     def _walk_length(self) -> int:
         longest = min(self.max_turns, _LONGEST_WALK)
@@ -86,43 +85,37 @@ class FifteenPuzzleEnv(Game):
     def _lay(self, tiles: list[int]) -> None:
         """Make the board from the tiles cell by cell, 0 for the gap."""
         names = _names(self.num_rows)
-        self._cells = list(_solved(self.num_rows))
-        self._cells[::2] = [names[tile] for tile in tiles]
+        self._cells = [names[tile] for tile in tiles]
         self._gap = tiles.index(0)
-
-    def _tiles(self) -> list[int]:
-        return [0 if text.endswith(_GAP) else int(text) for text in self._cells[::2]]
 
     def _instructions(self) -> str:
         return _rules(self.num_rows, self.max_turns)
 
     def _board(self) -> str:
-        return "".join(self._cells)
+        return _frame(self.num_rows) % tuple(self._cells)
 
     def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
         direction, cells, gap = move[1], self._cells, self._gap
-        source = _slides(self.num_rows).sources[gap].get(direction)
+        source = _sources(self.num_rows)[gap].get(direction)
         if source is None:
             return f"No tile can move {direction} into the gap.", 0.0, ILLEGAL
-        # Every second entry is a tile; the blanks between them stay where they are.
-        tile = cells[2 * source]
-        cells[2 * source], cells[2 * gap] = cells[2 * gap], tile
+        cells[source], cells[gap] = cells[gap], cells[source]
         self._gap = source
-        message = f"Tile {tile.strip()} has moved {direction}."
+        message = f"Tile {cells[gap].strip()} has moved {direction}."
         if source == self.num_rows**2 - 1 and tuple(cells) == _solved(self.num_rows):
             return message, 1.0, WON
         return message, 0.0, LEGAL
 
     def _last_turn_reward(self, reward: float) -> float:
-        in_place = sum(map(str.__eq__, self._cells[::2], _solved(self.num_rows)[::2]))
-        return in_place / self.num_rows**2
+        return sum(map(str.__eq__, self._cells, _solved(self.num_rows))) / self.num_rows**2
 
     def _random_move(self) -> str:
-        directions = list(_slides(self.num_rows).sources[self._gap])
+        directions = list(_sources(self.num_rows)[self._gap])
         return directions[int(len(directions) * self.action_rng.random())]
 
     def _save(self) -> dict[str, Any]:
-        return {"num_rows": self.num_rows, "max_turns": self.max_turns, "tiles": self._tiles()}
+        tiles = [0 if cell == self._gap else int(name) for cell, name in enumerate(self._cells)]
+        return {"num_rows": self.num_rows, "max_turns": self.max_turns, "tiles": tiles}
 
     def _load(self, episode: dict[str, Any]) -> None:
         num_rows = integer("num_rows", episode["num_rows"], minimum=2, maximum=_MOST_ROWS)
@@ -156,26 +149,20 @@ class FifteenPuzzlePolicy(Policy[str, str]):
             # The instructions show the goal first.
             board = self._BOARD.findall(observation)[-1]
             tiles = [0 if text == _GAP else int(text) for text in self._CELL.findall(board)]
-            self._plan = solve(bytes(tiles), _slides(board.count("\n")).sources, self._turns_left)[::-1]
+            self._plan = solve(bytes(tiles), _sources(board.count("\n")), self._turns_left)[::-1]
         self._turns_left -= 1
         return f"\\boxed{{{self._plan.pop()}}}"
 
 
-class _Slides(NamedTuple):
-    """Which moves there are on a board of one size."""
-
-    sources: tuple[dict[str, int], ...]
-    """For each cell of the gap: direction → the cell of the tile that slides that way into the gap."""
-    onward: tuple[tuple[tuple[int, ...], ...], ...]
-    """For each cell of the gap and each cell that it was in before: where it can go but back. The row for "before"
-    that is one past the last cell is without that restriction."""
+def _enough_turns(num_rows: int) -> int:
+    return _TURNS.get(num_rows, max(_TURNS.values()))
 
 
 @lru_cache(maxsize=16)
-def _slides(num_rows: int) -> _Slides:
-    cells = range(num_rows**2)
+def _sources(num_rows: int) -> tuple[dict[str, int], ...]:
+    """For each cell of the gap: direction → the cell of the tile that slides that way into the gap."""
     sources = []
-    for gap in cells:
+    for gap in range(num_rows**2):
         row, column = divmod(gap, num_rows)
         steps = {
             "up": (row + 1 < num_rows, num_rows),
@@ -184,34 +171,47 @@ def _slides(num_rows: int) -> _Slides:
             "right": (column > 0, -1),
         }
         sources.append({direction: gap + step for direction, (inside, step) in steps.items() if inside})
-    onward = tuple(
-        tuple(tuple(cell for cell in sources[gap].values() if cell != before) for before in range(len(cells) + 1))
-        for gap in cells
-    )
-    return _Slides(tuple(sources), onward)
+    return tuple(sources)
 
 
-def _enough_turns(num_rows: int) -> int:
-    return _TURNS.get(num_rows, max(_TURNS.values()))
+_Ways = list[tuple[int, "_Ways"]]
+"""For each random byte: the next cell of the gap, and the ways on from there."""
 
 
-def _walk(num_rows: int, length: int, rng: random.Random) -> list[int]:
-    """The board after ``length`` random moves from the solved one, none of which takes back the one before.
+@lru_cache(maxsize=16)
+def _ways(num_rows: int) -> _Ways:
+    """How a walk begins at the solved board; no way takes back the move before it.
 
-    A walk that ends at the solved board stops one move short of it.
+    A table for each pair of the gap's cell and the one before makes a walk one look-up a move. Of the 256 bytes, each
+    of three ways gets 85 or 86.
     """
-    onward, draw = _slides(num_rows).onward, rng.random
-    goal = [*range(1, num_rows**2), 0]
-    tiles = goal[:]
-    gap, before = len(tiles) - 1, len(tiles)
-    for _ in range(length):
-        options = onward[gap][before]
-        before, gap = gap, options[int(len(options) * draw())]
-        tiles[before] = tiles[gap]
-        tiles[gap] = 0
-    if tiles == goal:
-        tiles[gap], tiles[before] = tiles[before], 0
-    return tiles
+    sources = _sources(num_rows)
+    last = len(sources) - 1
+    begin = last, last  # no cell is its own neighbour, so this pair rules out no way
+    pairs = [(cell, gap) for gap, around in enumerate(sources) for cell in around.values()]
+    tables: dict[tuple[int, int], _Ways] = {pair: [] for pair in (*pairs, begin)}
+    for (before, gap), table in tables.items():
+        ways = [(cell, tables[gap, cell]) for cell in sources[gap].values() if cell != before]
+        table += [ways[byte * len(ways) // 256] for byte in range(256)]
+    return tables[begin]
+
+
+def _walk(num_rows: int, length: int, rng: random.Random) -> tuple[list[str], int]:
+    """The board after ``length`` random moves from the solved one, and the cell of its gap.
+
+    No move takes back the one before. A walk that ends at the solved board stops one move short of it.
+    """
+    solved, ways = _solved(num_rows), _ways(num_rows)
+    cells = list(solved)
+    before = gap = len(cells) - 1
+    for byte in rng.randbytes(length):
+        before = gap
+        gap, ways = ways[byte]
+        cells[before] = cells[gap]
+    cells[gap] = solved[-1]
+    if gap == len(cells) - 1 and tuple(cells) == solved:
+        cells[gap], cells[before], gap = cells[before], cells[gap], before
+    return cells, gap
 
 
 def _shuffled(num_rows: int, rng: random.Random) -> list[int]:
@@ -255,17 +255,23 @@ def _names(num_rows: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _solved(num_rows: int) -> tuple[str, ...]:
-    """The solved board: for each cell its name, and the space or the line break that follows it."""
+    """What each cell of the solved board shows."""
     gap, *tiles = _names(num_rows)
-    blanks = (" " * (num_rows - 1) + "\n") * num_rows
-    return tuple(text for pair in zip((*tiles, gap), blanks, strict=True) for text in pair)
+    return (*tiles, gap)
+
+
+@lru_cache(maxsize=16)
+def _frame(num_rows: int) -> str:
+    """A board with a place for what each cell shows."""
+    return (" ".join(["%s"] * num_rows) + "\n") * num_rows
 
 
 @lru_cache(maxsize=64)
 def _rules(num_rows: int, max_turns: int) -> str:
+    goal = _frame(num_rows) % _solved(num_rows)
     return (
         f"You are playing the sliding puzzle with {num_rows**2 - 1} tiles on {num_rows} rows and {num_rows} columns; "
-        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{''.join(_solved(num_rows))}"
+        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{goal}"
         "A move slides one tile that is next to the gap into the gap. Name the direction in which the tile moves: up "
         "(the tile below the gap), down (the one above it), left (the one to its right) or right (the one to its "
         "left).\n"

@@ -14,12 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from gem.arguments import boolean, check_names, integer
+from gem.arguments import boolean, check_names, integer, real
 from gem.arguments import string as text_argument
 from gem.errors import ArgumentError, ArgumentTypeError, GemError, MissingPluginError
+from gem.official import install_line
 from gem_envs_games.wiki_graph import LONGEST_TITLE, Page, title_key
 
 if TYPE_CHECKING:
@@ -30,15 +31,43 @@ __all__ = ["BackendError", "Kiwix", "LiveWiki", "MediaWiki"]
 _ATTEMPTS_TO_DRAW = 20
 _CHOICES_TO_DRAW = 50
 _MOST_LINK_REQUESTS = 10  # of 500 links each
-_MOST_BYTES = 20_000_000
+_MOST_BYTES = 10_000_000
 _LONGEST_TEXT = 10_000
 _LONGEST_WAIT = 30.0
 _CACHED_PAGES = 1000
 _TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
+_OTHER_FOLDERS = ("-/", "I/", "M/", "X/", "_")  # of a ZIM file: what is no article
+_FILES = (
+    ".css",
+    ".gif",
+    ".jpeg",
+    ".jpg",
+    ".js",
+    ".mp3",
+    ".mp4",
+    ".oga",
+    ".ogg",
+    ".pdf",
+    ".png",
+    ".svg",
+    ".webm",
+    ".webp",
+)
 
 
 class BackendError(GemError, OSError):
     """A wiki's server cannot be reached or does not answer as it should."""
+
+
+_Params = Mapping[str, str | int]
+
+
+class _Answer(NamedTuple):
+    status: int
+    url: str
+    """Where the answer came from in the end, after all redirections."""
+    body: bytes
+    retry_after: str
 
 
 class LiveWiki(ABC):
@@ -53,20 +82,27 @@ class LiveWiki(ABC):
         timeout_s: longest time to wait for a connection or for the next part of an answer, in seconds.
     """
 
+    names: ClassVar[tuple[str, ...]] = ("url", "query_delay_ms", "max_query_attempts", "query_use_cache", "timeout_s")
+    """The arguments of the constructor."""
+
     def __init__(
         self,
         url: str,
         query_delay_ms: int = 25,
         max_query_attempts: int = 5,
         query_use_cache: bool = False,
-        timeout_s: int = 10,
+        timeout_s: float = 10,
     ) -> None:
         self.url = text_argument("url", url)
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise ArgumentError(f"url must begin with http:// or https://, got {url!r}")
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise ArgumentError(f"url must be an address, got {url!r}: {error}") from error
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ArgumentError(f"url must begin with http:// or https:// and a host, got {url!r}")
         self._delay = integer("query_delay_ms", query_delay_ms, minimum=0, maximum=60_000) / 1000
         self._attempts = integer("max_query_attempts", max_query_attempts, minimum=1, maximum=20)
-        self._timeout = integer("timeout_s", timeout_s, minimum=1, maximum=600)
+        self._timeout = real("timeout_s", timeout_s, minimum=0.01, maximum=600)
         self._cache: dict[str, Page] | None = {} if boolean("query_use_cache", query_use_cache) else None
         self._client: httpx2.Client | None = None
         self._last_request = float("-inf")
@@ -85,10 +121,7 @@ class LiveWiki(ABC):
         """
         if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
             raise ArgumentTypeError(f"trawler_kwargs must be a dict of names and values, got {type(kwargs).__name__}")
-        code = cls.__init__.__code__
-        common = LiveWiki.__init__.__code__
-        names = {*code.co_varnames[1 : code.co_argcount], *common.co_varnames[1 : common.co_argcount]}
-        check_names("trawler_kwargs", kwargs, sorted(names))
+        check_names("trawler_kwargs", kwargs, cls.names)
         return cls(**kwargs)
 
     def draw_pair(self, rng: Random, max_turns: int) -> tuple[Page, Page]:
@@ -129,48 +162,49 @@ class LiveWiki(ABC):
     def _draw_title(self, rng: Random) -> str:
         """Draw the title of a page."""
 
-    def _get(self, url: str, params: Mapping[str, str | int]) -> bytes | None:
-        """Return the body of an answer, None if there is no such page; try again where that can help."""
+    def _get(self, url: str, params: _Params) -> _Answer | None:
+        """Return an answer, None if there is no such page; try again where that can help."""
         problem = ""
         for attempt in range(self._attempts):
             self._wait(self._delay * 2**attempt)
             try:
-                status, body, advice = self._request(url, params)
-            except _httpx().HTTPError as error:
+                answer = self._request(url, params)
+            except (_httpx().HTTPError, _httpx().InvalidURL) as error:
                 problem = str(error) or type(error).__name__
                 continue
-            if status == 404:
+            if answer.status == 404:
                 return None
-            if status < 400:
-                return body
-            problem = f"status {status}"
-            if status not in _TRY_AGAIN:
+            if answer.status < 400:
+                return answer
+            problem = f"status {answer.status}"
+            if answer.status not in _TRY_AGAIN:
                 break
+            advice = answer.retry_after[:9]
             if advice.isascii() and advice.isdigit() and attempt + 1 < self._attempts:
-                self._wait(min(float(advice[:9]), _LONGEST_WAIT))
+                self._wait(min(float(advice), _LONGEST_WAIT))
         raise BackendError(f"{url}: {problem}")
 
-    def _request(self, url: str, params: Mapping[str, str | int]) -> tuple[int, bytes, str]:
-        """Status, body and ``Retry-After`` of one answer."""
+    def _request(self, url: str, params: _Params) -> _Answer:
         if self._client is None:
             self._client = _httpx().Client(
                 headers={"User-Agent": "gem-envs-games (WikiGame)"}, timeout=self._timeout, follow_redirects=True
             )
-        with self._client.stream("GET", url, params=dict(params)) as response:
+        with self._client.stream("GET", url, params=dict(params) or None) as response:
             parts, size = [], 0
             for part in response.iter_bytes():
                 size += len(part)
                 if size > _MOST_BYTES:
                     raise BackendError(f"{url}: answer of more than {_MOST_BYTES} bytes")
                 parts.append(part)
-            return response.status_code, b"".join(parts), response.headers.get("Retry-After", "")
+            retry_after = response.headers.get("Retry-After", "")
+            return _Answer(response.status_code, str(response.url), b"".join(parts), retry_after)
 
-    def _get_json(self, url: str, params: Mapping[str, str | int]) -> Any:
-        body = self._get(url, params)
-        if body is None:
+    def _get_json(self, url: str, params: _Params) -> Any:
+        answer = self._get(url, params)
+        if answer is None:
             raise BackendError(f"{url}: status 404")
         try:
-            return json.loads(body)
+            return json.loads(answer.body)
         except (ValueError, RecursionError) as error:
             raise BackendError(f"{url}: the answer is no JSON") from error
 
@@ -192,7 +226,7 @@ class MediaWiki(LiveWiki):
         super().__init__(url, **options)
 
     def _fetch(self, title: str) -> Page:
-        about = {"titles": title, "redirects": 1}
+        about: _Params = {"titles": title, "redirects": 1}
         try:
             # The extracts come from an extension; without it, pages just have no text.
             found = self._query({**about, "prop": "extracts", "exintro": 1, "explaintext": 1})["query"]["pages"][0]
@@ -203,16 +237,17 @@ class MediaWiki(LiveWiki):
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise BackendError(f"{self.url}: not the answer of a MediaWiki: {error!r}") from error
 
-    def _links(self, about: Mapping[str, str | int], own: str) -> tuple[str, ...]:
+    def _links(self, about: _Params, own: str) -> tuple[str, ...]:
         """Titles of the articles linked to that exist, in the order of the alphabet."""
-        links = {}
+        links: dict[str, None] = {}
         request = {**about, "generator": "links", "gplnamespace": 0, "gpllimit": "max"}
         more: dict[str, Any] = {}
         for _ in range(_MOST_LINK_REQUESTS):
             answer = self._query({**request, **more})
             for page in answer.get("query", {}).get("pages", ()):
-                if "missing" not in page and page["title"] != own:
-                    links[str(page["title"])] = None
+                title = str(page["title"])
+                if "missing" not in page and title != own and _is_title(title):
+                    links[title] = None
             more = answer.get("continue")
             if not more:
                 break
@@ -247,6 +282,8 @@ class Kiwix(LiveWiki):
         **options: see :class:`LiveWiki`.
     """
 
+    names = ("zimfile", *LiveWiki.names)
+
     def __init__(self, zimfile: str = "", url: str = "http://localhost:8080", **options: Any) -> None:
         if not zimfile:
             raise ArgumentError("trawler_kwargs of backend 'kiwix' must have 'zimfile', the name of a ZIM file")
@@ -258,37 +295,37 @@ class Kiwix(LiveWiki):
         path = quote(title.replace(" ", "_"))
         # ZIM files of the older kind keep their articles in a folder A.
         for address in (self._content + path, f"{self._content}A/{path}"):
-            body = self._get(address, {})
-            if body is not None:
-                return self._read(title, address, body.decode("utf-8", "replace"))
+            answer = self._get(address, {})
+            if answer is not None:
+                return self._read(title, answer)
         return Page(title, "", ())
 
-    def _read(self, title: str, address: str, html: str) -> Page:
+    def _read(self, title: str, answer: _Answer) -> Page:
         reader = _ArticleReader()
-        reader.feed(html)
-        links: dict[str, None] = {}
-        for href in reader.hrefs:
-            linked = self._title_of(address, href)
-            if linked is not None and title_key(linked) != title_key(title):
-                links.setdefault(linked)
-        return Page(title, reader.text(), tuple(links))
+        reader.feed(answer.body.decode("utf-8", "replace"))
+        own = self._title_of(answer.url, "") or title
+        linked = (self._title_of(answer.url, href) for href in reader.hrefs)
+        links = dict.fromkeys(link for link in linked if link is not None and link != own)
+        return Page(own, reader.text(), tuple(links))
 
     def _title_of(self, address: str, href: str) -> str | None:
-        """The title of the article that a link leads to; None if it leads elsewhere."""
+        """The title of the article that a link in the page at ``address`` leads to; None if it leads elsewhere."""
         try:
             target = urljoin(address, href).partition("#")[0].partition("?")[0]
         except ValueError:
             return None
         if not target.startswith(self._content):
             return None
-        title = unquote(target[len(self._content) :]).removeprefix("A/").replace("_", " ").strip()
-        is_file = title.startswith(("-/", "I/", "_", " ")) or title.lower().endswith(_FILES)
-        return title if title and len(title) <= LONGEST_TITLE and title.isprintable() and not is_file else None
+        path = unquote(target[len(self._content) :]).removeprefix("A/")
+        if path.startswith(_OTHER_FOLDERS) or path.lower().endswith(_FILES):
+            return None
+        title = path.replace("_", " ").strip()
+        return title if _is_title(title) else None
 
     def _draw_title(self, rng: Random) -> str:
         """Draw one of the articles that are suggested for two drawn letters."""
         for _ in range(_ATTEMPTS_TO_DRAW):
-            request = {"content": self.zimfile, "term": _draw_letters(rng), "count": _CHOICES_TO_DRAW}
+            request: _Params = {"content": self.zimfile, "term": _draw_letters(rng), "count": _CHOICES_TO_DRAW}
             answer = self._get_json(f"{self.url.rstrip('/')}/suggest", request)
             try:
                 paths = [str(item["path"]) for item in answer if item["kind"] == "path"]
@@ -297,9 +334,6 @@ class Kiwix(LiveWiki):
             if paths:
                 return rng.choice(paths).removeprefix("A/").replace("_", " ")
         raise BackendError(f"{self.url}: {self.zimfile!r} has no articles that could be drawn")
-
-
-_FILES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".css", ".js", ".ogg", ".oga", ".webm", ".mp3", ".mp4", ".pdf")
 
 
 class _ArticleReader(HTMLParser):
@@ -339,7 +373,12 @@ class _ArticleReader(HTMLParser):
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text[:_LONGEST_TEXT].split())
+    # Half a surrogate pair, which JSON can hold, could not be printed or sent on.
+    return " ".join(text[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8").split())
+
+
+def _is_title(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_TITLE and text.isprintable()
 
 
 def _draw_letters(rng: Random) -> str:
@@ -350,7 +389,6 @@ def _httpx() -> Any:
     try:
         import httpx2
     except ImportError:
-        raise MissingPluginError(
-            "live wikis need the package httpx2; run: pip install 'gem-envs-games[wiki]'"
-        ) from None
+        line = install_line("'gem-envs-games[wiki]'")
+        raise MissingPluginError(f"live wikis need the package httpx2; run: {line}") from None
     return httpx2

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, overload
 
 from gem.errors import ToolError
+from gem.pydantic_start import start_pydantic
 from gem.tools.base import Tool, ToolResult
 
 __all__ = ["FunctionTool", "tool"]
@@ -123,6 +124,7 @@ def _argument_model(
     from pydantic import ConfigDict, Field, create_model
     from pydantic.errors import PydanticUserError
 
+    start_pydantic()
     try:
         parameters = inspect.signature(function).parameters.values()
         target = function if inspect.isroutine(function) else type(function).__call__
