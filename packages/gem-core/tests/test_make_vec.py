@@ -101,7 +101,8 @@ def test_a_list_gives_one_each_or_is_gone_through_again_and_again() -> None:
     ("arguments", "error", "says"),
     [
         ({"env_ids": []}, ArgumentError, "at least one"),
-        ({"env_ids": [3]}, ArgumentTypeError, "got int"),
+        ({"env_ids": [3]}, ArgumentTypeError, "got \\[3\\]"),
+        ({"env_ids": 3}, ArgumentTypeError, "a list of them, got 3"),
         ({"env_ids": ["test:Board-v0"] * 3, "num_envs": 2}, ArgumentError, "leaves out some of the 3"),
         ({"num_envs": 0}, ArgumentError, "num_envs"),
         ({"num_envs": 10**12}, ArgumentError, "num_envs must be at most"),

@@ -80,6 +80,9 @@ def test_reset_arguments_reach_the_environments_they_are_for(build: Build) -> No
         ({"seed": True}, ArgumentTypeError),
         ({"env2_kwargs": {}}, UnknownArgumentError),
         ({"level": 3}, UnknownArgumentError),
+        ({"options": 3}, ArgumentTypeError),
+        ({"env1_kwargs": 3}, ArgumentTypeError),
+        ({"env1_kwargs": {"seed": -1}}, ArgumentError),
     ],
 )
 def test_impossible_reset_arguments_are_refused(build: Build, arguments: Any, error: type[Exception]) -> None:

@@ -342,6 +342,15 @@ def test_a_closed_vector_environment_that_never_ran_started_no_thread() -> None:
         assert set(threading.enumerate()) == before
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, even in a process that was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="the system cannot signal a thread")
 def test_an_interrupt_while_waiting_loses_no_result() -> None:
     """After Ctrl-C in step, recv has all results, or reset drops them."""

@@ -159,7 +159,7 @@ def play(env: gem.Env[Any, Any], policy: FifteenPuzzlePolicy, seed: int) -> tupl
 
 @pytest.mark.parametrize("moves", range(1, 30))
 def test_walks_have_the_asked_length_and_never_end_solved(moves: int) -> None:
-    """On two rows twelve moves lead round to the solved board: the walk then stops a move short."""
+    """On two rows twelve moves lead round to the solved board: the walk then goes one move further."""
     env = FifteenPuzzleEnv(num_rows=2, max_turns=10, mc_rand_moves=moves)
     around = [moves % 12, -moves % 12] if moves % 12 else [1, 11]
     circle = [[1, 2, 3, 0]]

@@ -59,8 +59,7 @@ class FifteenPuzzleEnv(Game):
         self._drawn = is_drawn(("num_rows",), (num_rows,))
         self._turns_drawn = is_drawn(("max_turns",), (max_turns,))
         if not self._drawn:
-            self.num_rows = integer("num_rows", num_rows, minimum=2, maximum=_MOST_ROWS)
-            self.max_turns = _enough_turns(self.num_rows)
+            self._set_rows(integer("num_rows", num_rows, minimum=2, maximum=_MOST_ROWS))
         if not self._turns_drawn:
             self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
         self.init_algo = choice("init_algo", init_algo, ("monte_carlo", "pure_random"))
@@ -68,19 +67,24 @@ class FifteenPuzzleEnv(Game):
             integer("mc_rand_moves", mc_rand_moves, minimum=1, maximum=_MOST_MOVES)
         self.mc_rand_moves = mc_rand_moves
 
-    def _begin(self) -> None:
-        if self._drawn:
-            self.num_rows = _DRAWN[int(len(_DRAWN) * self.rng.random())]
-            if self._turns_drawn:
-                self.max_turns = _enough_turns(self.num_rows)
-        if self.init_algo == "pure_random":
-            self._lay(_shuffled(self.num_rows, self.rng))
-        else:
-            self._cells, self._gap = _walk(self.num_rows, self.mc_rand_moves or self._walk_length(), self.rng)
+    def _set_rows(self, num_rows: int) -> None:
+        self.num_rows = num_rows
+        self._frame = (" ".join(["%s"] * num_rows) + "\n") * num_rows
+        if self._turns_drawn:
+            self.max_turns = _enough_turns(num_rows)
 
-    def _walk_length(self) -> int:
-        longest = min(self.max_turns, _LONGEST_WALK)
-        return longest - int((longest + 1) // 2 * self.rng.random())
+    def _begin(self) -> None:
+        rng = self.rng
+        if self._drawn:
+            self._set_rows(_DRAWN[int(len(_DRAWN) * rng.random())])
+        if self.init_algo == "pure_random":
+            self._lay(_shuffled(self.num_rows, rng))
+            return
+        length = self.mc_rand_moves
+        if length is None:
+            longest = self.max_turns if self.max_turns < _LONGEST_WALK else _LONGEST_WALK
+            length = longest - int((longest + 1) // 2 * rng.random())
+        self._cells, self._gap = _walk(self.num_rows, length, rng)
 
     def _lay(self, tiles: list[int]) -> None:
         """Make the board from the tiles cell by cell, 0 for the gap."""
@@ -89,10 +93,10 @@ class FifteenPuzzleEnv(Game):
         self._gap = tiles.index(0)
 
     def _instructions(self) -> str:
-        return _rules(self.num_rows, self.max_turns)
+        return _rules(self.num_rows, self.max_turns, self._frame)
 
     def _board(self) -> str:
-        return _frame(self.num_rows) % tuple(self._cells)
+        return self._frame % tuple(self._cells)
 
     def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
         direction, cells, gap = move[1], self._cells, self._gap
@@ -127,7 +131,8 @@ class FifteenPuzzleEnv(Game):
         tiles = [integer("tile", tile) for tile in episode["tiles"]]
         if sorted(tiles) != list(range(num_rows**2)) or not _can_be_solved(tiles, num_rows):
             raise ArgumentError(f"tiles must be a board that can be solved, got {tiles}")
-        self.num_rows, self.max_turns = num_rows, max_turns
+        self._set_rows(num_rows)
+        self.max_turns = max_turns
         self._lay(tiles)
 
 
@@ -179,8 +184,8 @@ _Ways = list[tuple[int, "_Ways"]]
 
 
 @lru_cache(maxsize=16)
-def _ways(num_rows: int) -> _Ways:
-    """How a walk begins at the solved board; no way takes back the move before it.
+def _start(num_rows: int) -> tuple[tuple[str, ...], _Ways]:
+    """Where a walk begins: the solved board, and the ways from there. No way takes back the move before it.
 
     A table for each pair of the gap's cell and the one before makes a walk one look-up a move. Of the 256 bytes, each
     of three ways gets 85 or 86.
@@ -193,24 +198,25 @@ def _ways(num_rows: int) -> _Ways:
     for (before, gap), table in tables.items():
         ways = [(cell, tables[gap, cell]) for cell in sources[gap].values() if cell != before]
         table += [ways[byte * len(ways) // 256] for byte in range(256)]
-    return tables[begin]
+    return _solved(num_rows), tables[begin]
 
 
 def _walk(num_rows: int, length: int, rng: random.Random) -> tuple[list[str], int]:
     """The board after ``length`` random moves from the solved one, and the cell of its gap.
 
-    No move takes back the one before. A walk that ends at the solved board stops one move short of it.
+    No move takes back the one before. A walk that ends at the solved board goes one move further.
     """
-    solved, ways = _solved(num_rows), _ways(num_rows)
+    solved, ways = _start(num_rows)
     cells = list(solved)
-    before = gap = len(cells) - 1
+    gap = len(cells) - 1
     for byte in rng.randbytes(length):
-        before = gap
-        gap, ways = ways[byte]
-        cells[before] = cells[gap]
+        following, ways = ways[byte]
+        cells[gap] = cells[following]
+        gap = following
     cells[gap] = solved[-1]
     if gap == len(cells) - 1 and tuple(cells) == solved:
-        cells[gap], cells[before], gap = cells[before], cells[gap], before
+        following, _ = ways[0]
+        cells[gap], cells[following], gap = cells[following], cells[gap], following
     return cells, gap
 
 
@@ -260,18 +266,11 @@ def _solved(num_rows: int) -> tuple[str, ...]:
     return (*tiles, gap)
 
 
-@lru_cache(maxsize=16)
-def _frame(num_rows: int) -> str:
-    """A board with a place for what each cell shows."""
-    return (" ".join(["%s"] * num_rows) + "\n") * num_rows
-
-
 @lru_cache(maxsize=64)
-def _rules(num_rows: int, max_turns: int) -> str:
-    goal = _frame(num_rows) % _solved(num_rows)
+def _rules(num_rows: int, max_turns: int, frame: str) -> str:
     return (
         f"You are playing the sliding puzzle with {num_rows**2 - 1} tiles on {num_rows} rows and {num_rows} columns; "
-        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{goal}"
+        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{frame % _solved(num_rows)}"
         "A move slides one tile that is next to the gap into the gap. Name the direction in which the tile moves: up "
         "(the tile below the gap), down (the one above it), left (the one to its right) or right (the one to its "
         "left).\n"

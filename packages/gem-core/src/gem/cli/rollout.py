@@ -47,6 +47,7 @@ def rollout_command(
       gem rollout game:Sudoku-v0-easy --agent reference --episodes 32
       gem rollout game:Wordle-v0-easy game:Hangman-v0-easy --num-envs 64 --out runs/words.jsonl
     """
+    from gem.ids import parse_id
     from gem.policies import make_policy
     from gem.rollout import rollout, summarize
     from gem.trajectory import TrajectoryWriter
@@ -72,7 +73,8 @@ def rollout_command(
             bar.update(task, advance=1, note=f"return {trajectory.episode_return:.2f}")
     seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin
     steps = sum(len(trajectory) for trajectory in finished)
-    summaries = [asdict(item) for item in summarize(finished)]
+    order = {parse_id(env_id).unowned: position for position, env_id in enumerate(env_ids)}
+    summaries = sorted((asdict(item) for item in summarize(finished)), key=lambda item: order[item["env_id"]])
     if as_json:
         report = {"agent": agent, "seed": seed, "steps": steps, "seconds": seconds, "cpu_seconds": cpu_seconds}
         print_json({**report, "out": out, "environments": [_without_nan(item) for item in summaries]})

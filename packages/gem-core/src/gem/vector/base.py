@@ -139,7 +139,10 @@ class VectorEnv:
         names = [f"env{index}_kwargs" for index in range(self.num_envs)] if env_kwargs else []
         check_names("reset", env_kwargs, names)
         for name, extra in env_kwargs.items():
-            arguments[names.index(name)].update(extra)
+            own = arguments[names.index(name)]
+            own.update(_mapping(name, extra))
+            if own["seed"] is not None:
+                seed_value(own["seed"])
         if self._pending:
             self._collect(len(self._pending), None)
             self._pending.clear()
@@ -400,7 +403,13 @@ class VectorEnv:
 def _reset_arguments(seed: int | None, options: Mapping[str, Any] | None) -> dict[str, Any]:
     # Each environment gets a dict of its own, and options only where they are given: published environments have
     # reset(self, seed=None).
-    return {"seed": seed} if options is None else {"seed": seed, "options": dict(options)}
+    return {"seed": seed} if options is None else {"seed": seed, "options": dict(_mapping("options", options))}
+
+
+def _mapping(name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"{name} must be a dict, got {type(value).__name__}")
+    return value
 
 
 def _stack(outcomes: Sequence[Outcome]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:

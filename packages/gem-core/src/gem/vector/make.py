@@ -98,22 +98,16 @@ def make_vec(
 
 
 def _repeated(env_ids: str | EnvSpec | Sequence[str | EnvSpec], num_envs: int | None) -> list[EnvSpec]:
-    wanted = [env_ids] if isinstance(env_ids, (str, EnvSpec)) else list(env_ids)
+    wanted = [env_ids] if isinstance(env_ids, (str, EnvSpec)) else env_ids
+    if not isinstance(wanted, Sequence) or not all(isinstance(item, (str, EnvSpec)) for item in wanted):
+        raise ArgumentTypeError(f"env_ids must be an id, a spec, or a list of them, got {env_ids!r:.80}")
     if not wanted:
         raise ArgumentError("env_ids must name at least one environment")
-    wrong = [item for item in wanted if not isinstance(item, (str, EnvSpec))]
-    if wrong:
-        raise ArgumentTypeError(f"env_ids must hold ids or specs, got {type(wrong[0]).__name__}")
     count = len(wanted) if num_envs is None else integer("num_envs", num_envs, minimum=1, maximum=_MAX_ENVS)
     if count < len(wanted):
         raise ArgumentError(f"num_envs={count} leaves out some of the {len(wanted)} env_ids")
-    found: dict[str, EnvSpec] = {}
-    specs: list[EnvSpec] = []
-    for item in wanted:
-        if isinstance(item, EnvSpec):
-            specs.append(item)
-        else:
-            specs.append(found.get(item) or found.setdefault(item, find_spec(item)))
+    found = {item: find_spec(item) for item in dict.fromkeys(wanted) if isinstance(item, str)}
+    specs = [found[item] if isinstance(item, str) else item for item in wanted]
     return [specs[index % len(specs)] for index in range(count)]
 
 
