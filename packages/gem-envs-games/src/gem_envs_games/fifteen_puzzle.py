@@ -92,8 +92,9 @@ class FifteenPuzzleEnv(Game):
         self._cells = [names[tile] for tile in tiles]
         self._gap = tiles.index(0)
 
-    def _instructions(self) -> str:
-        return _rules(self.num_rows, self.max_turns, self._frame)
+    def _opening(self) -> str:
+        rules = _rules(self.num_rows, self.max_turns, self._frame)
+        return f"{rules}\n\n{self._frame % tuple(self._cells)}{self._request}"
 
     def _board(self) -> str:
         return self._frame % tuple(self._cells)
@@ -206,10 +207,25 @@ def _walk(num_rows: int, length: int, rng: random.Random) -> tuple[list[str], in
 
     No move takes back the one before. A walk that ends at the solved board goes one move further.
     """
+    if num_rows == 2:
+        cells, gap = _ring_walk(length, rng.random() < 0.5)
+        return list(cells), gap
+    return _after(num_rows, rng.randbytes(length))
+
+
+@lru_cache(maxsize=256)
+def _ring_walk(length: int, first_way: bool) -> tuple[tuple[str, ...], int]:
+    """A walk on a board of 2 rows, where after the first move there is one way on, so that walks are few."""
+    cells, gap = _after(2, bytes([255 * first_way]) * length)
+    return tuple(cells), gap
+
+
+def _after(num_rows: int, steps: bytes) -> tuple[list[str], int]:
+    """Take one move for each byte, which chooses among the ways on."""
     solved, ways = _start(num_rows)
     cells = list(solved)
     gap = len(cells) - 1
-    for byte in rng.randbytes(length):
+    for byte in steps:
         following, ways = ways[byte]
         cells[gap] = cells[following]
         gap = following
