@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_plugins_can_be_switched_off() -> None:
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     """Piped into head, gem list --ids prints one id and no complaint."""
-    line = f"{' '.join(GEM)} list --ids | head -1"
+    line = f"{shlex.join(GEM)} list --ids | head -1"
     done = subprocess.run(line, shell=True, check=True, capture_output=True, text=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""

@@ -221,6 +221,20 @@ def test_moves_that_earn_nothing(move: str, status: str) -> None:
     assert env.get_state()["episode"] == before
 
 
+def test_cells_outside_the_grid_are_outside() -> None:
+    """No row or column, however large, is taken for one of the grid."""
+    env = CrosswordsEnv(hardcore=True, num_words=8, max_turns=100_000)
+    observation, _ = env.reset(seed=0)
+    rows = [row.split() for row in re.findall(r"^ *\d+((?:  [_.])+)$", observation, re.MULTILINE)]
+    height, width = len(rows), len(rows[0])
+    for row in range(60):
+        for column in range(60):
+            inside = row < height and column < width
+            observation, *_, info = env.step(f"\\boxed{{{row} {column} Q}}")
+            assert ("Rows are numbered" in observation) == (not inside)
+            assert (info["action_status"] == "legal") == (inside and rows[row][column] == "_")
+
+
 @pytest.mark.parametrize("text", ["\\boxed{[0 0 C]}", "\\boxed{0 0}", "\\boxed{0 0 CA}", "\\boxed{0 0 ſ}", "0 0 C"])
 def test_other_formats_are_malformed(text: str) -> None:
     """Only two numbers and one ASCII letter in a box are a move."""

@@ -113,6 +113,11 @@ def test_a_repeated_guess_is_illegal_however_it_is_written() -> None:
         assert (reward, info["action_status"]) == (0.0, "illegal")
 
 
+def test_leading_zeros_do_not_matter() -> None:
+    """01 is 1."""
+    assert begun([1, 2, 3, 4]).step("\\boxed{01 002 3 4}")[1] == 1.0
+
+
 def test_a_guess_may_repeat_numbers_though_the_code_does_not() -> None:
     """Repeats in a guess are legal, and each number of the code earns one peg at most."""
     env = begun([1, 2, 3, 4])

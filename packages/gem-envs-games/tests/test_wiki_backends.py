@@ -21,7 +21,7 @@ from gem_envs_games.wiki_graph import Page
 
 PAGES = {
     "Lion": ("The lion is a cat.\nIt \ud800 roars.", ["Cat", "King", "Savanna", "Lion", "Nowhere", "Talk\u0007"]),
-    "Cat": ("The cat purrs.", ["Lion", "House cat", "Mouse", "Pit"]),
+    "Cat": ("The cat purrs.", ["Pit", "House cat", "Mouse", "Lion"]),
     "Mouse": ("", ["Cat", "Cheese", "AC/DC"]),
     "Cheese": ("Cheese is made of milk.", ["Mouse", "Feline"]),
     "AC/DC": ("A band.", ["Cheese", "C++ {draft}"]),
@@ -120,7 +120,7 @@ def kiwix_reply(path: str, query: dict[str, str]) -> Answer:
     html = (
         "<html><head><title>x</title><style>p {}</style></head><body><p> </p>"
         f"<p>{text.encode('utf-8', 'replace').decode()}<sup>[1]</sup></p><p>See {anchors}</p>"
-        f'<a href="{up}../I/photo.jpg">photo</a><a href="https://example.org/A/Else">else</a><a name="x">x</a>'
+        f'<a href="{up}../I/photo">photo</a><a href="https://example.org/A/Else">else</a><a name="x">x</a>'
         '<a href="photo.png">photo</a><a href="">top</a><a href="http://[broken">broken</a></body></html>'
     )
     return 200, {"Content-Type": "text/html"}, html.encode()
@@ -364,6 +364,8 @@ def test_a_live_game_keeps_its_state(server: Server) -> None:
     for one in (env, twin, copied):
         one.close()
         one.close()
+    assert env.step("\\boxed{Cat}")[1] == -0.05
+    env.close()
 
 
 def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

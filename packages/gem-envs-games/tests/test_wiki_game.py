@@ -363,7 +363,6 @@ def test_state_continues_in_every_variant(variant: str, choices: list[int]) -> N
         {"target": ["Lion", "", []]},
         {"past": [["Lion", "", []]]},
         {"past": [["Lion"]]},
-        {"came_back": 1},
         {"seen": ["Lion"]},
         {"seen": 5},
     ],

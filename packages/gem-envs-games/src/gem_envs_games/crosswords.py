@@ -228,7 +228,7 @@ def draw_answers(rng: Random, hardcore: bool, num_words: int, max_letters: int) 
         if not ample:
             # The shortest words that are left are kept for those still to be drawn.
             longest = max_letters - sum(map(len, left[:missing]))
-            choices = max(bisect_right(left, longest, key=len), missing + 1)
+            choices = bisect_right(left, longest, key=len)
         word = left.pop(int(rng.random() * choices))
         drawn.append(word)
         max_letters -= len(word)

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem.arguments import boolean, choice, integer, nearest, string
+from gem.arguments import choice, integer, nearest, string
 from gem.core import Info
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Policy
@@ -148,7 +148,6 @@ class WikiGameEnv(Game):
                 raise ArgumentError(f"start and target must be two pages, got {start.title!r} twice")
         self._target = target
         self._past: tuple[Page, ...] = ()
-        self._came_back = False
         self._seen: dict[str, str] = {}  # title by key
         self._arrive(start)
 
@@ -222,26 +221,22 @@ class WikiGameEnv(Game):
         if self.variant == "freenav":
             self._past = (*self._past, self._page)
         elif self.variant == "oneback":
-            self._past = (self._page,)
-        self._came_back = False
+            self._past = (self._page,)  # no more, so that nobody goes back twice in a row
         self._arrive(page)
         return f"You are on the page {page.title!r}.", _STEP_REWARD, LEGAL
 
     def _go_back(self) -> tuple[str, float, int]:
         if self.variant not in ("oneback", "freenav"):
             return "There is no way back.", _INVALID_REWARD, ILLEGAL
-        if self.variant == "oneback" and self._came_back:
-            return "You cannot go back twice in a row.", _INVALID_REWARD, ILLEGAL
         if not self._past:
-            return "There is no previous page.", _INVALID_REWARD, ILLEGAL
+            return "There is no page to go back to now.", _INVALID_REWARD, ILLEGAL
         *past, page = self._past
-        self._past, self._came_back = tuple(past), True
+        self._past = tuple(past)
         self._arrive(page)
         return f"You are back on the page {page.title!r}.", _STEP_REWARD, LEGAL
 
     def _unknown(self, title: str, key: str) -> str:
-        # A long or unprintable title is not repeated: it is no help, and could not be sent on.
-        shown = f"the title {title!r}" if len(title) <= _LONGEST_ECHO and title.isprintable() else "this title"
+        shown = f"the title {title!r}" if len(title) <= _LONGEST_ECHO else "this title"
         similar = next((link for link in self._page.links if key and key in title_key(link)), None)
         advice = f" Did you mean {similar!r}?" if similar else ""
         return f"There is no link with {shown}.{advice}"
@@ -254,7 +249,6 @@ class WikiGameEnv(Game):
             "page": _as_json(self._page),
             "target": _as_json(self._target),
             "past": [_as_json(page) for page in self._past],
-            "came_back": self._came_back,
             "seen": list(self._seen.values()),
         }
 
@@ -264,7 +258,7 @@ class WikiGameEnv(Game):
             raise ValueError(f"a history of {len(past)} pages is not possible")
         if episode["seen"] and self.variant != "eidetic":
             raise ValueError("only eidetic games remember titles")
-        self._target, self._past, self._came_back = target, tuple(past), boolean("came_back", episode["came_back"])
+        self._target, self._past = target, tuple(past)
         self._seen = {title_key(title): title for title in map(_checked_title, episode["seen"])}
         self._arrive(page)
 

@@ -5,39 +5,23 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gem.arguments import check_names, choice, integer, real, seed_value
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, VectorError
+from gem.vector.results import Ready, stack
 from gem.vector.slot import AutoresetMode, Maker, Outcome
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from typing_extensions import Self
 
-    Floats = npt.NDArray[np.float64]
-    Flags = npt.NDArray[np.bool_]
+    from gem.vector.results import Flags, Floats
 
-__all__ = ["Ready", "VectorEnv"]
+__all__ = ["VectorEnv"]
 
 _LONGEST = 1e8  # seconds; a few years, and within what the system's clocks take
-
-
-class Ready(NamedTuple):
-    """What ``recv`` returns: the environments that are ready, in the order in which they became so.
-
-    The result of a reset has reward 0.0 and false flags (truncated, with ``info["error"]``, if it failed).
-    """
-
-    indices: list[int]
-    observations: list[Any]
-    rewards: Floats
-    terminations: Flags
-    truncations: Flags
-    infos: list[Info]
 
 
 class VectorEnv:
@@ -183,7 +167,7 @@ class VectorEnv:
         self._check_steppable(indices)
         self._begin(indices)
         self._submit_steps(indices, values)
-        return _stack(self._gather(indices))
+        return stack(self._gather(indices))
 
     def send(self, actions: Sequence[Any] | Mapping[int, Any]) -> None:
         """Begin a turn in every environment, or in those that a mapping names, and return at once.
@@ -245,7 +229,7 @@ class VectorEnv:
         self._pending.difference_update(ready)
         self._arrived.clear()
         self._note(ready)
-        return Ready(list(ready), *_stack(list(ready.values())))
+        return Ready(list(ready), *stack(list(ready.values())))
 
     def close(self) -> None:
         """Close all environments and end what the mode started; calling it again does nothing.
@@ -410,16 +394,3 @@ def _mapping(name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{name} must be a dict, got {type(value).__name__}")
     return value
-
-
-def _stack(outcomes: Sequence[Outcome]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:
-    import numpy as np
-
-    observations, rewards, terminations, truncations, infos = zip(*outcomes, strict=True) if outcomes else ((),) * 5
-    return (
-        list(observations),
-        np.array(rewards, dtype=np.float64),
-        np.array(terminations, dtype=np.bool_),
-        np.array(truncations, dtype=np.bool_),
-        list(infos),
-    )

@@ -106,7 +106,10 @@ def _repeated(env_ids: str | EnvSpec | Sequence[str | EnvSpec], num_envs: int | 
     count = len(wanted) if num_envs is None else integer("num_envs", num_envs, minimum=1, maximum=_MAX_ENVS)
     if count < len(wanted):
         raise ArgumentError(f"num_envs={count} leaves out some of the {len(wanted)} env_ids")
-    found = {item: find_spec(item) for item in dict.fromkeys(wanted) if isinstance(item, str)}
+    found: dict[str, EnvSpec] = {}
+    for item in wanted:
+        if isinstance(item, str) and item not in found:
+            found[item] = find_spec(item)
     specs = [found[item] if isinstance(item, str) else item for item in wanted]
     return [specs[index % len(specs)] for index in range(count)]
 

@@ -1,0 +1,46 @@
+"""How the results of several environments are put together; NumPy is loaded here, with the first result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gem.core import Info
+from gem.vector.slot import Outcome
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
+
+__all__ = ["Ready", "stack"]
+
+
+class Ready(NamedTuple):
+    """What ``recv`` returns: the environments that are ready, in the order in which they became so.
+
+    The result of a reset has reward 0.0 and false flags (truncated, with ``info["error"]``, if it failed).
+    """
+
+    indices: list[int]
+    observations: list[Any]
+    rewards: Floats
+    terminations: Flags
+    truncations: Flags
+    infos: list[Info]
+
+
+def stack(outcomes: Sequence[Outcome]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:
+    """Return observations (list), rewards (float64), terminations, truncations (bool) and infos (list)."""
+    import numpy as np
+
+    observations, rewards, terminations, truncations, infos = zip(*outcomes, strict=True) if outcomes else ((),) * 5
+    return (
+        list(observations),
+        np.array(rewards, dtype=np.float64),
+        np.array(terminations, dtype=np.bool_),
+        np.array(truncations, dtype=np.bool_),
+        list(infos),
+    )
