@@ -323,6 +323,23 @@ def test_close_in_the_middle_of_a_step_does_not_wait_for_it() -> None:
     assert [(env.closed, env.closed_while_running) for env in inner] == [(1, False), (1, False)]
 
 
+def test_close_leaves_an_environment_alone_that_was_just_given_up() -> None:
+    """That its time is over does not mean that its step is: its own thread closes it."""
+    gate = Gate()
+    with all_threads_end():
+        with ThreadVectorEnv([Scripted], step_timeout=SAFETY) as envs:
+            envs.reset()
+            inner: Any = envs.envs[0]
+            envs.send([gate])
+            assert gate.entered.wait(SAFETY)
+            running = envs._current[0]
+            assert running is not None
+            envs._lanes.finished.append((running, GIVEN_UP))
+        assert inner.closed == 0
+        gate.opened.set()
+    assert (inner.closed, inner.closed_while_running) == (1, False)
+
+
 def test_threads_end_when_nobody_holds_the_vector_environment() -> None:
     """Dropping the last reference is enough; no thread keeps it alive."""
     with all_threads_end():

@@ -273,9 +273,11 @@ def test_impossible_arguments_are_refused(kwargs: dict[str, Any]) -> None:
         {"start": "Lionn", "target": "Chess"},
         {"start": "Lion", "target": 5},
         {1: 2},
+        ["start", "target"],
+        5,
     ],
 )
-def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+def test_impossible_options_are_refused(options: Any) -> None:
     """With an error of GEM, and the next reset without options draws again."""
     env = WikiGameEnv()
     with pytest.raises(GemError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gem.arguments import integer
@@ -20,7 +20,7 @@ from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.registry import spec as find_spec
 from gem.trajectory import Trajectory, Transition
-from gem.vector import make_vec
+from gem.vector import VectorEnv, make_vec
 from gem.wrappers import WrapperLike
 
 __all__ = ["Summary", "rollout", "summarize"]
@@ -33,14 +33,15 @@ class _Seat:
     """One environment of the batch: its policy, the episodes that it still has to play, and the current one."""
 
     spec: EnvSpec
-    policy: Policy[Any, Any]
+    policy: Policy[Any, Any] | None
+    """None after the environment has failed, until the next one is there."""
     seeds: Iterator[int]
     record: Trajectory | None = None
     observation: Any = None
     action: Any = None
     act_seconds: float = 0.0
-    sent_at: float = 0.0
-    transitions: list[Transition] = field(default_factory=list)
+    sent_at: float | None = None
+    """When the last action was sent; None where the episode waits for its first observation."""
 
 
 def rollout(
@@ -92,23 +93,20 @@ def rollout(
         while any(seat.record is not None for seat in seats):
             ready = envs.recv()
             now = time.perf_counter()
-            for position, index in enumerate(ready.indices):
+            for index, observation, reward, terminated, truncated, info in zip(*ready, strict=True):
                 seat = seats[index]
                 record = seat.record
                 assert record is not None
-                observation, info = ready.observations[position], ready.infos[position]
-                terminated, truncated = bool(ready.terminations[position]), bool(ready.truncations[position])
-                if seat.action is None and not record.transitions:
+                if seat.sent_at is None:
                     record.reset_info = info
-                    seat.policy.reset(observation, info)
                 else:
                     record.transitions.append(
                         Transition(
                             seat.observation,
                             seat.action,
-                            float(ready.rewards[position]),
-                            terminated,
-                            truncated,
+                            float(reward),
+                            bool(terminated),
+                            bool(truncated),
                             info,
                             act_seconds=seat.act_seconds,
                             step_seconds=now - seat.sent_at,
@@ -116,24 +114,28 @@ def rollout(
                     )
                 if terminated or truncated:
                     record.final_observation = observation
-                    seat.record, seat.action = None, None
+                    if record.error is not None:
+                        seat.policy = None
+                    seat.record = None
                     yield record
                     _begin(envs, index, seat, agent)
-                else:
-                    begin = time.perf_counter()
-                    seat.observation, seat.action = observation, seat.policy.act(observation, info)
-                    seat.sent_at = time.perf_counter()
-                    seat.act_seconds = seat.sent_at - begin
-                    envs.send({index: seat.action})
+                    continue
+                if seat.policy is None:
+                    seat.policy = make_policy(envs.env_at(index))
+                if seat.sent_at is None:
+                    seat.policy.reset(observation, info)
+                begin = time.perf_counter()
+                seat.observation, seat.action = observation, seat.policy.act(observation, info)
+                seat.sent_at = time.perf_counter()
+                seat.act_seconds = seat.sent_at - begin
+                envs.send({index: seat.action})
 
 
-def _begin(envs: Any, index: int, seat: _Seat, agent: str) -> None:
+def _begin(envs: VectorEnv, index: int, seat: _Seat, agent: str) -> None:
     seed = next(seat.seeds, None)
-    if seed is None:
-        return
-    seat.record = Trajectory(seat.spec, seed, agent=agent)
-    seat.action = None
-    envs.send_reset({index: seed})
+    if seed is not None:
+        seat.record, seat.sent_at = Trajectory(seat.spec, seed, agent=agent), None
+        envs.send_reset({index: seed})
 
 
 @dataclass(frozen=True)

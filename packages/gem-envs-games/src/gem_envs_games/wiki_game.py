@@ -104,8 +104,8 @@ class WikiGameEnv(Game):
         """
         self._chosen = None
         if options:
-            if set(options) != {"start", "target"}:
-                raise ArgumentError(f"the reset options are 'start' and 'target', got {sorted(map(str, options))}")
+            if not isinstance(options, Mapping) or set(options) != {"start", "target"}:
+                raise ArgumentError(f"options must be {{'start': title, 'target': title}}, got {options!r:.80}")
             self._chosen = string("start", options["start"]), string("target", options["target"])
         return super().reset(seed=seed)
 

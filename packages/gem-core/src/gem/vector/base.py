@@ -87,6 +87,15 @@ class VectorEnv:
         """
         raise NotSupportedError(f"the environments of {type(self).__name__} do not live in this process")
 
+    def env_at(self, index: int) -> Env[Any, Any]:
+        """Return one of :attr:`envs`, also while others have failed.
+
+        Raises:
+            NotSupportedError: if it lives elsewhere.
+            VectorError: if it has failed and is not built again yet.
+        """
+        return self.envs[index]
+
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
         """How each environment was made; None for one that was constructed by hand."""

@@ -44,12 +44,13 @@ class LocalVectorEnv(VectorEnv):
             VectorError: if one has failed and is not built again yet, or after ``close``.
         """
         self._check_open()
-        found: list[Env[Any, Any]] = []
-        for index, slot in enumerate(self._slots):
-            if slot.env is None:
-                raise VectorError(f"environment {index} has failed and is not built again yet: {slot.error}")
-            found.append(slot.env)
-        return tuple(found)
+        return tuple(self.env_at(index) for index in range(self.num_envs))
+
+    def env_at(self, index: int) -> Env[Any, Any]:
+        env = self._slots[index].env
+        if env is None:
+            raise VectorError(f"environment {index} has failed and is not built again yet: {self._slots[index].error}")
+        return env
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
