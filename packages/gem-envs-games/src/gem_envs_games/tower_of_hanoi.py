@@ -43,7 +43,7 @@ class TowerofHanoiEnv(Game):
     """
 
     # One run of spaces, then perhaps a comma with another: no two repetitions ever compete for the same space.
-    pattern = boxed_pattern(r"([ABCabc])\s*(?:,\s*)?([ABCabc])")
+    pattern = boxed_pattern(r"([ABCabc])(?:\s*,)?\s*([ABCabc])")
 
     def __init__(
         self,

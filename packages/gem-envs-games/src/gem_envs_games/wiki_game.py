@@ -6,7 +6,7 @@ and every one of them costs a turn. A page without links is a dead end: without 
 otherwise the agent stays where it was, for -0.1 and two turns.
 
 In the original, the last turn paid 0.0 whatever it did, running out of turns did not always terminate, and the
-``eidetic`` game remembered pages of earlier episodes. Its pages came from a live wiki only; here an encyclopedia of
+``eidetic`` game remembered pages of earlier episodes. Its pages came from a live wiki only; here one of some
 500 pages comes with the package, with start and target 2 to 6 links apart, and live wikis are an option
 (:mod:`gem_envs_games.wiki_backends`). When a live wiki fails in mid-episode, the episode is truncated and
 ``info["error"]`` says why; at a reset, :class:`gem_envs_games.wiki_backends.BackendError` is raised.
