@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import console, json_option, print_json, table
+from gem.cli.output import Table, json_option, print_json
 from gem.env_spec import EnvSpec
 
 __all__ = ["bench_command", "measure"]
@@ -36,7 +36,7 @@ def bench_command(env_ids: tuple[str, ...], seconds: float, seed: int, as_json: 
         print_json(measured)
         return
     numbers = ("steps per CPU s", "resets per CPU s", "make, CPU ms", "slowest reset, CPU ms")
-    rows = table("environment", *numbers, right=numbers)
+    rows = Table(("environment", *numbers), right=numbers)
     for item in measured:
         rows.add_row(
             item["id"],
@@ -45,7 +45,7 @@ def bench_command(env_ids: tuple[str, ...], seconds: float, seed: int, as_json: 
             f"{item['make_cpu_seconds'] * 1e3:.2f}",
             f"{item['slowest_reset_cpu_seconds'] * 1e3:.2f}",
         )
-    console().print(rows)
+    rows.show()
 
 
 def measure(spec: EnvSpec, seconds: float, seed: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import console, json_option, print_json, table
+from gem.cli.output import Table, json_option, print_json
 from gem.env_spec import EnvSpec
 from gem.ids import normalized_distribution, parse_id
 
@@ -63,12 +63,10 @@ def _summary(spec: EnvSpec) -> dict[str, Any]:
 
 
 def _print_tables(specs: list[EnvSpec]) -> None:
-    out = console()
     by_package = sorted(specs, key=lambda spec: (spec.distribution or "", spec.version or ""))
     for (package, version), owned in groupby(by_package, key=lambda spec: (spec.distribution, spec.version)):
-        rows = table(
-            "environment", "variants", "description", "tags", title=f"{package or 'this process'} {version or ''}"
-        )
+        title = f"{package or 'this process'} {version or ''}"
+        rows = Table(("environment", "variants", "description", "tags"), title=title)
         count = 0
         for base, members in groupby(owned, key=_base_id):
             variants = list(members)
@@ -78,9 +76,9 @@ def _print_tables(specs: list[EnvSpec]) -> None:
             rows.add_row(
                 base, ", ".join(filter(None, named)), variants[0].description + needs, ", ".join(variants[0].tags)
             )
-        out.print(rows)
-        out.print(f"{len(rows.rows)} environments, {count} ids\n", style="dim")
-    out.print("gem info ID shows one of them; append a variant like this: game:Sudoku-v0-easy", style="dim")
+        rows.show()
+        click.secho(f"{len(rows.rows)} environments, {count} ids\n", dim=True)
+    click.secho("gem info ID shows one of them; append a variant like this: game:Sudoku-v0-easy", dim=True)
 
 
 def _base_id(spec: EnvSpec) -> str:

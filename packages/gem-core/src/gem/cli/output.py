@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,9 +13,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
 
-__all__ = ["console", "json_option", "print_json", "progress", "table"]
+__all__ = ["Table", "console", "json_option", "print_json", "progress"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,15 +37,47 @@ def console() -> Console:
     return Console(highlight=False, width=piped_width, soft_wrap=False)
 
 
-def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """Return an empty table; the columns in ``right`` hold numbers."""
-    from rich import box
-    from rich.table import Table
+@dataclass
+class Table:
+    """Rows of text under column names; the columns in ``right`` hold numbers."""
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    return made
+    columns: tuple[str, ...]
+    right: tuple[str, ...] = ()
+    title: str | None = None
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add_row(self, *cells: str) -> None:
+        self.rows.append(cells)
+
+    def show(self) -> None:
+        """Print the table: drawn to the width of a terminal, or one plain line a row into a pipe."""
+        if sys.stdout.isatty():
+            console().print(self._drawn())
+        else:
+            click.echo("\n".join(self._lines()) + "\n")
+
+    def _drawn(self) -> Any:
+        from rich import box
+        from rich.table import Table as Drawn
+        from rich.text import Text
+
+        drawn = Drawn(title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in self.columns:
+            drawn.add_column(name, justify="right" if name in self.right else "left", overflow="fold")
+        for cells in self.rows:
+            drawn.add_row(*map(Text, cells))
+        return drawn
+
+    def _lines(self) -> Iterator[str]:
+        if self.title is not None:
+            yield self.title
+        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+        for cells in (self.columns, *self.rows):
+            aligned = [
+                cell.rjust(width) if name in self.right else cell.ljust(width)
+                for cell, width, name in zip(cells, widths, self.columns, strict=True)
+            ]
+            yield "  ".join(aligned).rstrip()
 
 
 def progress() -> Progress:

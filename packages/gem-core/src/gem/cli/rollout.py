@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import console, json_option, print_json, progress, table
+from gem.cli.output import Table, console, json_option, print_json, progress
 
 __all__ = ["rollout_command"]
 
@@ -88,7 +88,7 @@ def rollout_command(
 
 def _print_summary(summaries: list[dict[str, Any]]) -> None:
     columns = ("episodes", "mean return", "std error", "success", "turns", "errors")
-    rows = table("environment", *columns, right=columns)
+    rows = Table(("environment", *columns), right=columns)
     for item in summaries:
         success = item["success_rate"]
         rows.add_row(
@@ -100,7 +100,7 @@ def _print_summary(summaries: list[dict[str, Any]]) -> None:
             f"{item['mean_turns']:.1f}",
             str(item["errors"]) if item["errors"] else "",
         )
-    console().print(rows)
+    rows.show()
 
 
 def _without_nan(item: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import console, json_option, print_json, table
+from gem.cli.output import Table, console, json_option, print_json
 from gem.errors import ArgumentError
 from gem.trajectory import Trajectory, read_trajectories
 
@@ -66,9 +66,8 @@ def _summary(number: int, trajectory: Trajectory) -> dict[str, Any]:
 
 
 def _print_overview(file: str, trajectories: list[Trajectory]) -> None:
-    rows = table(
-        "episode", "environment", "seed", "agent", "turns", "return", "end", right=("episode", "turns", "return")
-    )
+    columns = ("episode", "environment", "seed", "agent", "turns", "return", "end")
+    rows = Table(columns, right=("episode", "turns", "return"))
     for number, trajectory in enumerate(trajectories):
         item = _summary(number, trajectory)
         rows.add_row(
@@ -80,9 +79,8 @@ def _print_overview(file: str, trajectories: list[Trajectory]) -> None:
             f"{item['return']:.3f}",
             _ending(trajectory),
         )
-    out = console()
-    out.print(rows)
-    out.print(f"gem show {file} N reads one of them", style="dim", markup=False)
+    rows.show()
+    click.secho(f"gem show {file} N reads one of them", dim=True)
 
 
 def _print_episode(trajectory: Trajectory, only: int | None) -> None:
