@@ -149,6 +149,9 @@ def test_return_length_and_error_come_from_the_transitions() -> None:
     trajectory.transitions.append(Transition("a", "b", 0.5, False, True, {"error": "ValueError: broke"}))
     assert (trajectory.episode_return, len(trajectory), trajectory.error) == (0.75, 2, "ValueError: broke")
     assert simple().error is None
+    assert (simple().success, trajectory.success) == (True, None)
+    trajectory.transitions[-1].info = {"correct": False}
+    assert trajectory.success is False
 
 
 def test_to_dataset_has_one_row_a_turn(tmp_path: Path) -> None:

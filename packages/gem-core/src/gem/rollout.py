@@ -164,8 +164,7 @@ def summarize(trajectories: Iterable[Trajectory]) -> list[Summary]:
 def _summary(env_id: str, group: list[Trajectory]) -> Summary:
     sound = [trajectory for trajectory in group if trajectory.error is None]
     returns = [trajectory.episode_return for trajectory in sound]
-    verdicts = [_success(trajectory) for trajectory in sound]
-    known = [verdict for verdict in verdicts if verdict is not None]
+    known = [trajectory.success for trajectory in sound if trajectory.success is not None]
     return Summary(
         env_id=env_id,
         episodes=len(sound),
@@ -175,9 +174,3 @@ def _summary(env_id: str, group: list[Trajectory]) -> Summary:
         mean_turns=statistics.fmean(len(trajectory) for trajectory in sound) if sound else float("nan"),
         errors=len(group) - len(sound),
     )
-
-
-def _success(trajectory: Trajectory) -> bool | None:
-    info = trajectory.transitions[-1].info if trajectory.transitions else {}
-    verdict = info.get("success", info.get("correct"))
-    return None if verdict is None else bool(verdict)

@@ -73,6 +73,13 @@ class Trajectory:
         return float(sum(t.reward for t in self.transitions))
 
     @property
+    def success(self) -> bool | None:
+        """Whether the task was achieved, by ``info["success"]`` or ``info["correct"]``; None where neither is given."""
+        info = self.transitions[-1].info if self.transitions else {}
+        verdict = info.get("success", info.get("correct"))
+        return None if verdict is None else bool(verdict)
+
+    @property
     def error(self) -> str | None:
         """Why the environment failed, if it did; such an episode says nothing about the agent."""
         error = self.transitions[-1].info.get("error") if self.transitions else self.reset_info.get("error")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import console, json_option, print_json
+from gem.cli.output import as_text, console, json_option, print_json
 from gem.env_spec import EnvSpec
 
 __all__ = ["info_command"]
@@ -48,7 +48,7 @@ def info_command(env_id: str, seed: int, as_json: bool) -> None:
         out.print(inspect.cleandoc(cls.__doc__), markup=False, soft_wrap=True)
         out.print()
     out.print(f"[bold]First observation[/bold] [dim](seed {seed})[/dim]")
-    out.print(observation if isinstance(observation, str) else repr(observation), markup=False, soft_wrap=True)
+    out.print(as_text(observation), markup=False, soft_wrap=True)
     out.print()
     out.print(f"Try it: gem play {found.id}", style="dim")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["Table", "console", "json_option", "print_json", "progress"]
+__all__ = ["Table", "as_text", "console", "json_option", "print_json", "progress"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,6 +27,11 @@ def json_option(command: F) -> F:
 def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def as_text(value: Any) -> str:
+    """Return an observation or action as text for a person."""
+    return value if isinstance(value, str) else repr(value)
 
 
 def console() -> Console:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import console, json_option, print_json
+from gem.cli.output import as_text, console, json_option, print_json
 from gem.core import Env, Info
 from gem.errors import GemError
 from gem.policies import Policy, make_policy
@@ -77,7 +77,7 @@ class _Screen:
             if reward:
                 self.show(f"reward {reward:+.3g}", style="green" if reward > 0 else "red")
             self.show()
-            self.show(_as_text(after))
+            self.show(as_text(after))
             if terminated or truncated:
                 self.show(f"Return {record.episode_return:.3g} in {len(record)} turns.", style="bold")
                 return record
@@ -85,7 +85,7 @@ class _Screen:
     def _begin(self, seed: int | None) -> tuple[Trajectory, _Hints]:
         observation, info = self.env.reset(seed=seed)
         self.show()
-        self.show(_as_text(observation))
+        self.show(as_text(observation))
         record = Trajectory(self.env.spec, seed, reset_info=info, final_observation=observation, agent="human")
         return record, _Hints(self.env, observation, info)
 
@@ -144,7 +144,3 @@ class _Hints:
         """Have the policy begin anew from what it sees next, where the person does not follow its plan."""
         if self.policy is not None and action != self.last:
             self.policy.reset(*self.first)
-
-
-def _as_text(observation: Any) -> str:
-    return observation if isinstance(observation, str) else repr(observation)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import Table, console, json_option, print_json
+from gem.cli.output import Table, as_text, console, json_option, print_json
 from gem.errors import ArgumentError
 from gem.trajectory import Trajectory, read_trajectories
 
@@ -94,7 +94,7 @@ def _print_episode(trajectory: Trajectory, only: int | None) -> None:
         _print_observation(out, transition.observation)
         out.print()
         out.print("action  ", style="bold cyan", end="")
-        out.print(_as_text(transition.action), style="cyan", markup=False, soft_wrap=True)
+        out.print(as_text(transition.action), style="cyan", markup=False, soft_wrap=True)
         colour = "green" if transition.reward > 0 else "red" if transition.reward < 0 else "dim"
         out.print(f"reward  {transition.reward:+.4g}", style=colour)
         if transition.info.get("error"):
@@ -113,12 +113,12 @@ def _print_observation(out: Any, observation: Any) -> None:
         for part in observation:
             _print_part(out, part)
     else:
-        out.print(_as_text(observation), markup=False, soft_wrap=True)
+        out.print(as_text(observation), markup=False, soft_wrap=True)
 
 
 def _print_part(out: Any, part: Any) -> None:
     if not isinstance(part, dict):
-        out.print(_as_text(part), markup=False)
+        out.print(as_text(part), markup=False)
     elif "role" in part:  # a chat message
         out.print(f"{part['role']}:", style="dim")
         _print_observation(out, part.get("content") or part.get("tool_calls"))
@@ -134,11 +134,6 @@ def _ending(trajectory: Trajectory) -> str:
     if not trajectory.transitions:
         return "not played"
     last = trajectory.transitions[-1]
-    success = last.info.get("success", last.info.get("correct"))
-    if success is not None and last.terminated:
-        return "success" if success else "out of turns" if last.truncated else "failure"
+    if trajectory.success is not None and last.terminated:
+        return "success" if trajectory.success else "out of turns" if last.truncated else "failure"
     return "terminated" if last.terminated else "truncated" if last.truncated else "unfinished"
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
