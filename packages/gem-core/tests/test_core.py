@@ -39,10 +39,10 @@ class Dice(Env[str, str]):
         return str(self.action_rng.random())
 
     def get_state(self) -> dict[str, Any]:
-        return self._generator_state()
+        return self.generator_state()
 
     def set_state(self, state: Any) -> None:
-        self._set_generator_state(state)
+        self.set_generator_state(state)
 
     def _roll(self) -> str:
         return str(self.rng.randrange(self.sides))

@@ -30,10 +30,10 @@ class Task(Env[str, str]):
         return str(self.rng.random()), 0.0, False, False, {}
 
     def get_state(self) -> dict[str, Any]:
-        return self._generator_state()
+        return self.generator_state()
 
     def set_state(self, state: Any) -> None:
-        self._set_generator_state(state)
+        self.set_generator_state(state)
 
 
 class Clock(Tool):

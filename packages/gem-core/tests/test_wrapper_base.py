@@ -49,10 +49,10 @@ class Numbers(Env[str, str]):
         return str(self.action_rng.randint(0, self.highest))
 
     def get_state(self) -> dict[str, Any]:
-        return {"turn": self.turn, **self._generator_state()}
+        return {"turn": self.turn, **self.generator_state()}
 
     def set_state(self, state: Any) -> None:
-        self._set_generator_state(state)
+        self.set_generator_state(state)
         self.turn = state["turn"]
 
     def close(self) -> None:

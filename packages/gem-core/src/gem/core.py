@@ -216,12 +216,16 @@ class Env(Generic[ObsT, ActT]):
         made_as = f"<{self.spec.id}>" if self.spec is not None else "()"
         return f"{type(self).__name__}{made_as}"
 
-    def _generator_state(self) -> Info:
-        """Both generators' states, for ``get_state``."""
+    def generator_state(self) -> Info:
+        """Return both generators' states as JSON values: the part of ``get_state`` that is the same for everybody."""
         return {"rng": _pack(self.rng), "action_rng": _pack(self.action_rng)}
 
-    def _set_generator_state(self, state: Mapping[str, Any]) -> None:
-        """Undo :meth:`_generator_state`; StateError leaves both generators as they were."""
+    def set_generator_state(self, state: Mapping[str, Any]) -> None:
+        """Take the generators' states out of a state that holds those of :meth:`generator_state`.
+
+        Raises:
+            StateError: if they are not there; both generators are then as they were.
+        """
         rng, action_rng = _unpack(state.get("rng")), _unpack(state.get("action_rng"))
         self._rng, self._action_rng = rng, action_rng
 
@@ -304,6 +308,12 @@ class Wrapper(Env[ObsT, ActT]):
         if same_state:
             twin.set_state(self.get_state())
         return twin
+
+    def generator_state(self) -> Info:
+        return self.env.generator_state()
+
+    def set_generator_state(self, state: Mapping[str, Any]) -> None:
+        self.env.set_generator_state(state)
 
     def close(self) -> None:
         self.env.close()

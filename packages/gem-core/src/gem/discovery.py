@@ -22,7 +22,17 @@ from gem.errors import ManifestError
 from gem.ids import normalized_distribution
 from gem.manifest import FILE_NAME, read_specs
 
-__all__ = ["ENVIRONMENT_GROUP", "PLUGIN_GROUP", "Installed", "Problem", "clear_caches", "entry_points", "installed"]
+__all__ = [
+    "ENVIRONMENT_GROUP",
+    "PLUGIN_GROUP",
+    "Installed",
+    "Problem",
+    "clear_caches",
+    "entry_points",
+    "installed",
+    "providers_of",
+    "requirements_of",
+]
 
 ENVIRONMENT_GROUP = "gem.envs"
 PLUGIN_GROUP = "gem.plugins"
@@ -124,12 +134,31 @@ def is_installed(distribution: str) -> bool:
     return True
 
 
+def requirements_of(distribution: str) -> tuple[str, ...] | None:
+    """Return what a distribution declares to need (``Requires-Dist``), as it is written; None if it is not installed."""
+    try:
+        return tuple(_metadata().requires(distribution) or ())
+    except ModuleNotFoundError:
+        return None
+
+
+def providers_of(module: str) -> tuple[str, ...]:
+    """Return the installed distributions that bring a top-level module. The first call reads all their file lists."""
+    return tuple(dict.fromkeys(_providers().get(module, ())))
+
+
 def clear_caches() -> None:
     """Forget what was found, for a process in which packages are installed while it runs."""
     importlib.invalidate_caches()
     _scan.cache_clear()
+    _providers.cache_clear()
     _offered.cache_clear()
     installed.cache_clear()
+
+
+@cache
+def _providers() -> Any:
+    return _metadata().packages_distributions()
 
 
 @cache

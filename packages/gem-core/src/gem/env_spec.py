@@ -47,6 +47,14 @@ class EnvSpec:
     """``"observation"``, or ``"state"`` for an oracle that reads the answer."""
     reference_return: float | None = None
     """Mean return that the reference policy reaches; the upper end of ``reward_range`` unless declared."""
+    null_return: float | None = None
+    """Return of an agent that says nothing; the lower end of ``reward_range`` unless declared."""
+    step_seconds: float | None = None
+    """Wall-clock seconds that no step exceeds; see :mod:`gem.testing.clauses.speed` for the default."""
+    reset_seconds: float | None = None
+    """The same for ``reset``."""
+    exempt: Mapping[str, str] = field(default_factory=dict)
+    """Clauses of the conformance kit that the environment declares not to keep, and why."""
     distribution: str | None = None
     version: str | None = None
     wrappers: tuple[WrapperSpec, ...] = ()
@@ -88,6 +96,7 @@ class EnvSpec:
         # Not asdict, which deep-copies: a wrapper's tokenizer or function may be large, or refuse that.
         record = {item.name: getattr(self, item.name) for item in fields(self)}
         record["entry_point"] = name_of(self.entry_point)
+        record["exempt"] = dict(self.exempt)
         record["recorded_digest"] = self.source_digest
         try:
             record["kwargs"] = json.loads(json.dumps(dict(self.kwargs), allow_nan=False))

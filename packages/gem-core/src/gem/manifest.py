@@ -36,9 +36,23 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "reference_policy": str,
     "reference_sees": str,
     "reference_return": (int, float),
+    "null_return": (int, float),
+    "step_seconds": (int, float),
+    "reset_seconds": (int, float),
+    "exempt": dict,
     "variant_metadata": dict,
 }
-_OF_A_VARIANT = {"description", "tags", "reward_range", "requires", "reference_return"}
+_OF_A_VARIANT = {
+    "description",
+    "tags",
+    "reward_range",
+    "requires",
+    "reference_return",
+    "null_return",
+    "step_seconds",
+    "reset_seconds",
+    "exempt",
+}
 """What ``variant_metadata`` may say differently for a variant."""
 
 
@@ -115,4 +129,6 @@ def _checked(table: dict[str, Any]) -> dict[str, Any]:
     lowest, highest = table.get("reward_range", (0, 1))
     if lowest > highest:
         raise ValueError("reward_range")
+    if not all(isinstance(reason, str) and reason for reason in table.get("exempt", {}).values()):
+        raise TypeError("exempt")
     return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}

@@ -51,6 +51,9 @@ def _lowest_first(value: tuple[float, float]) -> tuple[float, float]:
     return value
 
 
+Seconds = Annotated[float, Field(gt=0)]
+ClauseName = Annotated[str, Field(pattern=r"^[a-z]+\.[a-z_]+$")]
+Exemptions = dict[ClauseName, Annotated[str, Field(min_length=1, max_length=500)]]
 RewardRange = Annotated[tuple[float, float], BeforeValidator(_pair), AfterValidator(_lowest_first)]
 
 
@@ -62,6 +65,10 @@ class VariantMetadata(_Strict):
     reward_range: RewardRange | None = None
     requires: list[Name] | None = None
     reference_return: float | None = None
+    null_return: float | None = None
+    step_seconds: Seconds | None = None
+    reset_seconds: Seconds | None = None
+    exempt: Exemptions | None = None
 
 
 class Environment(_Strict):
@@ -81,6 +88,10 @@ class Environment(_Strict):
     reference_policy: EntryPoint | None = None
     reference_sees: Literal["observation", "state"] = "observation"
     reference_return: float | None = None
+    null_return: float | None = None
+    step_seconds: Seconds | None = None
+    reset_seconds: Seconds | None = None
+    exempt: Exemptions = {}
 
     @field_validator("id")
     @classmethod

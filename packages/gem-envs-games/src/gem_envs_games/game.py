@@ -114,7 +114,7 @@ class Game(Env[str, str]):
             "phase": self._phase,
             "turn": self._turn,
             "episode": None if self._phase == _NOT_BEGUN else self._save(),
-            **self._generator_state(),
+            **self.generator_state(),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ class Game(Env[str, str]):
             if phase != _NOT_BEGUN:
                 self._load(state["episode"])
                 self._of_turns = f" of {self.max_turns}. "
-            self._set_generator_state(state)
+            self.set_generator_state(state)
             self._turn, self._phase = turn, phase
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             self.__dict__.clear()

@@ -270,7 +270,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             "global_context": self.global_context,
             "selector": None if self.agent_selector is None else self.agent_selector.get_state(),
             "episode": None if self._phase == _NOT_BEGUN else self._save(),
-            **self._generator_state(),
+            **self.generator_state(),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -283,7 +283,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             self._set_members(copy.deepcopy(dict(state)))
             if self._phase != _NOT_BEGUN:
                 self._load(copy.deepcopy(state["episode"]))
-            self._set_generator_state(state)
+            self.set_generator_state(state)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, NotSupportedError) as error:
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -1,0 +1,59 @@
+"""Which libraries the files of a package import, read from their source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Import", "imports_of"]
+
+
+class Import(NamedTuple):
+    """One import statement of one file."""
+
+    top: str
+    """The top-level module."""
+    file: str
+    """Path below the package."""
+    line: int
+    late: bool
+    """Whether it runs only when a function is called."""
+
+
+def imports_of(package: Path) -> Iterator[Import]:
+    """Yield the absolute imports in a package's files.
+
+    Those that run only for a type checker, and those that are tried and may fail, are left out.
+    """
+    for file in sorted(package.rglob("*.py")):
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (SyntaxError, ValueError):  # importing it says so
+            continue
+        yield from _imports_in(tree.body, str(file.relative_to(package.parent)), late=False)
+
+
+def _imports_in(body: list[ast.stmt], file: str, late: bool) -> Iterator[Import]:
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name.partition(".")[0], file, node.lineno, late) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0 and node.module:
+                yield Import(node.module.partition(".")[0], file, node.lineno, late)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _imports_in(node.body, file, late=True)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _imports_in(node.orelse, file, late)
+        elif isinstance(node, ast.Try) and any(_may_fail(handler) for handler in node.handlers):
+            yield from _imports_in([*node.orelse, *node.finalbody], file, late)
+        else:
+            for name in ("body", "orelse", "finalbody"):
+                yield from _imports_in([n for n in getattr(node, name, []) if isinstance(n, ast.stmt)], file, late)
+
+
+def _may_fail(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or any(
+        name in ast.unparse(handler.type) for name in ("ImportError", "ModuleNotFoundError", "Exception")
+    )
