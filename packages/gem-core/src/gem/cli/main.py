@@ -18,6 +18,10 @@ COMMANDS = {
     "play": "gem.cli.play:play_command",
     "rollout": "gem.cli.rollout:rollout_command",
     "show": "gem.cli.show:show_command",
+    "check": "gem.cli.check:check_command",
+    "replay": "gem.cli.replay:replay_command",
+    "check": "gem.cli.check:check_command",
+    "new": "gem.cli.new:new_command",
     "bench": "gem.cli.bench:bench_command",
     "doctor": "gem.cli.doctor:doctor_command",
 }
@@ -64,6 +68,8 @@ def cli() -> None:
       gem play game:Minesweeper-v0-easy         play it yourself
       gem rollout game:Sudoku-v0-easy --agent reference --episodes 32 --out runs/sudoku.jsonl
       gem show runs/sudoku.jsonl 0              read a recorded episode
+      gem new my-envs                           begin a package of environments
+      gem check game:Sudoku-v0-easy             test an environment against every clause of the contract
     """
 
 

@@ -37,8 +37,11 @@ class EnvConformance:
         """Make one test of :meth:`test_conformance` for each environment and clause."""
         if not {"subject", "clause"} <= set(metafunc.fixturenames):
             return
+        import pytest
+
         subjects = [subject for target in _several(self.environments) for subject in _subjects(target)]
-        metafunc.parametrize("subject", subjects, ids=[subject.spec.id for subject in subjects], scope="class")
+        params = [pytest.param(subject, id=subject.spec.id, marks=_together(metafunc, subject)) for subject in subjects]
+        metafunc.parametrize("subject", params, scope="class")
         metafunc.parametrize("clause", list(CLAUSES))
 
     def test_conformance(self, subject: Subject, clause: str) -> None:
@@ -52,6 +55,15 @@ class EnvConformance:
         if result.outcome is Outcome.VIOLATED:
             pytest.fail(f"{subject.spec.id} violates {clause}: {result.message}", pytrace=False)
         pytest.skip(f"exempt: {result.message}" if result.exempt else f"{result.message}; {result.advice}")
+
+
+def _together(metafunc: pytest.Metafunc, subject: Subject) -> list[pytest.MarkDecorator]:
+    """With pytest-xdist's ``--dist loadgroup``, one worker tests an environment, since its clauses share episodes."""
+    import pytest
+
+    if not metafunc.config.pluginmanager.hasplugin("xdist"):
+        return []
+    return [pytest.mark.xdist_group(subject.spec.id)]
 
 
 def _several(targets: Any) -> Sequence[Any]:

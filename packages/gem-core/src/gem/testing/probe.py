@@ -57,6 +57,7 @@ def main() -> None:
     """Do the task, and write what was seen."""
     task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by the process that started this one
     result = Path(sys.argv[1])
+    _default_signals()
     sys.path[:] = task.path
     if task.policy is not None:
         seen: dict[str, Any] = {"actions": _chosen(task.policy, task.observations)}
@@ -64,6 +65,13 @@ def main() -> None:
         assert task.spec is not None
         seen = _watched(task.spec, task.scripts) if task.watched else {"episodes": _played(task.spec, task.scripts)}
     result.write_text(json.dumps(seen), encoding="utf-8")
+
+
+def _default_signals() -> None:
+    """Undo what the process that started this one ignores: it may have played the environment before."""
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _chosen(entry_point: str, episodes: list[list[Any]]) -> list[list[str]]:

@@ -20,13 +20,29 @@ from gem.testing.probe import Task
 if TYPE_CHECKING:
     from gem.testing.subject import Subject
 
-__all__ = ["HASH_SEEDS", "Probe", "actions_elsewhere", "episodes_elsewhere", "watch"]
+__all__ = ["HASH_SEEDS", "Probe", "Surroundings", "actions_elsewhere", "episodes_elsewhere", "watch"]
 
 HASH_SEEDS = (0, 1, 4242)
 TIMEOUT = 300.0
 """Wall-clock seconds after which a process is given up."""
 MOST_SCRIPTS = 4
 """How many scripts are played while watching."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a process hands down to those that it starts, as it was before the environment could change it."""
+
+    path: list[str]
+    variables: dict[str, str]
+    umask: int
+
+    @classmethod
+    def now(cls) -> Surroundings:
+        """Return those of this process."""
+        umask = os.umask(0)
+        os.umask(umask)
+        return cls(list(sys.path), dict(os.environ), umask)
 
 
 @dataclass(frozen=True)
@@ -42,8 +58,8 @@ class Probe:
 
 def watch(subject: Subject) -> Probe:
     """Return what the environment does to a process: imports, output, connections, and what it leaves behind."""
-    task = Task(sys.path, _spec(subject), subject.scripts[:MOST_SCRIPTS], watched=True)
-    seen, output = _run(task, HASH_SEEDS[0])
+    task = Task(subject.surroundings.path, _spec(subject), subject.scripts[:MOST_SCRIPTS], watched=True)
+    seen, output = _run(subject, task, HASH_SEEDS[0])
     cuts = seen["imported"]["printed"]
     texts = [text.decode(errors="replace") for text in output]
     return Probe(
@@ -55,7 +71,7 @@ def watch(subject: Subject) -> Probe:
 
 def episodes_elsewhere(subject: Subject, hash_seed: int) -> list[list[Shown]]:
     """Return what every script shows in a process with this PYTHONHASHSEED."""
-    seen, _ = _run(Task(sys.path, _spec(subject), subject.scripts), hash_seed)
+    seen, _ = _run(subject, Task(subject.surroundings.path, _spec(subject), subject.scripts), hash_seed)
     return [[Shown(*shown) for shown in episode] for episode in seen["episodes"]]
 
 
@@ -66,8 +82,8 @@ def actions_elsewhere(subject: Subject, observations: list[list[Any]]) -> list[l
         subject: its spec names the policy.
         observations: of each episode, one for each action.
     """
-    task = Task(sys.path, policy=subject.spec.reference_policy, observations=observations)
-    actions: list[list[str]] = _run(task, HASH_SEEDS[0])[0]["actions"]
+    task = Task(subject.surroundings.path, policy=subject.spec.reference_policy, observations=observations)
+    actions: list[list[str]] = _run(subject, task, HASH_SEEDS[0])[0]["actions"]
     return actions
 
 
@@ -79,7 +95,7 @@ def _spec(subject: Subject) -> Any:
     return replace(subject.spec, entry_point=name_of(subject.spec.entry_point))
 
 
-def _run(task: Task, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
+def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
     """Run a probe; return what it wrote, and its output.
 
     Raises:
@@ -90,7 +106,7 @@ def _run(task: Task, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes
         work.mkdir()
         temporary.mkdir()
         environment = {
-            **os.environ,
+            **subject.surroundings.variables,
             "PYTHONHASHSEED": str(hash_seed),
             "PYTHONPATH": os.pathsep.join(path for path in task.path if path),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -106,6 +122,7 @@ def _run(task: Task, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes
                     stderr=err,
                     cwd=work,
                     env=environment,
+                    umask=subject.surroundings.umask,
                     timeout=TIMEOUT,
                     check=False,
                 )

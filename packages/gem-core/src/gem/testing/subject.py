@@ -30,6 +30,7 @@ from gem.testing.episodes import (
     take,
 )
 from gem.testing.outcome import Violation
+from gem.testing.processes import Surroundings
 
 if TYPE_CHECKING:
     from gem.testing.processes import Probe
@@ -90,6 +91,7 @@ class Subject:
         requirements: tuple[str, ...] | None = None,
         **metadata: Any,
     ) -> None:
+        self.surroundings = Surroundings.now()
         self.spec = replace(_spec_of(what), **metadata)
         self.manifest = manifest
         self.namespaces = namespaces
