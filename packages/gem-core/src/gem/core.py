@@ -340,8 +340,13 @@ def _constructor_code(cls: type) -> CodeType | None:
 
 
 def _check_signature(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if getattr(cls, "__init__") is object.__init__:  # noqa: B009  # as above; it takes anything where __new__ is overridden
+        if args:
+            raise ArgumentTypeError(f"{cls.__name__} got {len(args)} positional arguments; it takes none")
+        check_names(cls.__name__, kwargs, ())
+        return
     code = _constructor_code(cls)
-    if code is None:  # object.__init__, or one that a decorator replaced: Python itself checks
+    if code is None:  # one that a decorator replaced: Python itself checks
         return
     positional = code.co_varnames[1 : code.co_argcount]
     if len(args) > len(positional) and not code.co_flags & _VARIADIC_POSITIONAL:

@@ -19,6 +19,7 @@ __all__ = [
     "Script",
     "Shown",
     "acted_by_each",
+    "around",
     "begin",
     "difference",
     "freeze",
@@ -55,6 +56,15 @@ class Shown(NamedTuple):
     terminated: str = "false"
     truncated: str = "false"
 
+    @classmethod
+    def of(
+        cls, observation: Any, info: Any, reward: Any = 0.0, terminated: Any = False, truncated: Any = False
+    ) -> Shown:
+        """Freeze what a call returned. What info tells of the episode before is no part of this one."""
+        if isinstance(info, dict):
+            info = {key: value for key, value in info.items() if not str(key).startswith("prev_ep_")}
+        return cls(*map(freeze, (observation, info, reward, terminated, truncated)))
+
 
 def freeze(value: Any) -> str:
     """Return a value as JSON text that two equal values share, and that no later change of the value reaches."""
@@ -77,7 +87,7 @@ def begin(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
     called = f"reset(seed={seed})"
     try:
         result: Any = env.reset(seed=seed) if seed is not None else env.reset()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Violation(f"{called} raised {_named(error)}; a valid seed must begin an episode") from error
     if not isinstance(result, tuple) or len(result) != 2:
         raise Violation(f"{called} returned {shorten(result)}; return a pair (observation, info)")
@@ -94,7 +104,7 @@ def take(env: Env[Any, Any], action: Any, where: str) -> tuple[Any, Any, Any, An
     """
     try:
         result: Any = env.step(action)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         advice = (
             "the episode had not ended, so the step must be played"
             if isinstance(error, ResetNeededError)
@@ -134,7 +144,7 @@ def play(
     if before is not None:
         before()
     observation, info = begin(env, seed)
-    first = Shown(freeze(observation), freeze(info))
+    first = Shown.of(observation, info)
     if after is not None:
         after(observation, info)
     return [first, *play_on(env, actions, seed, before=before, after=after)]
@@ -155,7 +165,7 @@ def play_on(
             before()
         observation, reward, terminated, truncated, info = take(env, action, f"step {turn} (seed {seed})")
         ended = has_ended(env, terminated, truncated)
-        shown.append(Shown(freeze(observation), freeze(info), freeze(reward), freeze(terminated), freeze(truncated)))
+        shown.append(Shown.of(observation, info, reward, terminated, truncated))
         if after is not None:
             after(observation, info)
         if ended:
@@ -170,7 +180,7 @@ def difference(expected: list[Shown], found: list[Shown]) -> str | None:
             old, new = getattr(before, name), getattr(now, name)
             if old != new:
                 where = "reset" if turn == 0 else f"step {turn}"
-                return f"{where}: the {name} was {_around(old, new)} and is {_around(new, old)}"
+                return f"{where}: the {name} was {around(old, new)} and is {around(new, old)}"
     if len(expected) != len(found):
         return f"the episode had {len(expected) - 1} steps and has {len(found) - 1}"
     return None
@@ -206,7 +216,7 @@ def shorten(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-def _around(text: str, other: str) -> str:
+def around(text: str, other: str) -> str:
     """Return the part of ``text`` where it begins to differ from ``other``."""
     if max(len(text), len(other)) <= _LONGEST_SHOWN // 2:
         return text

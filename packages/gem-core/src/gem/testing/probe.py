@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import pickle
+import random
 import signal
 import sys
 import tempfile
@@ -94,16 +95,17 @@ def _played(spec: EnvSpec, scripts: list[Script]) -> list[Any]:
 def _watched(spec: EnvSpec, scripts: list[Script]) -> dict[str, Any]:
     events: list[list[str]] = []
     sys.addaudithook(lambda event, args: _note(events, event, args) if event in WATCHED else None)
+    untouched, chance = _snapshot(), random.getstate()
     modules, at_first = set(sys.modules), _printed()
-    threads = _threads()
     load(spec.entry_point)
     imported: dict[str, Any] = {
         "modules": sorted({name.partition(".")[0] for name in set(sys.modules) - modules}),
-        "threads": _threads()[len(threads) :],
+        "threads": _threads()[len(untouched["threads"]) :],
         "printed": [now - then for now, then in zip(_printed(), at_first, strict=True)],
         "events": list(events),
     }
     before = _snapshot()
+    imported["draws"] = random.getstate() != chance
     episodes = _played(spec, scripts)
     gc.collect()
     middle = _snapshot()
@@ -115,6 +117,7 @@ def _watched(spec: EnvSpec, scripts: list[Script]) -> dict[str, Any]:
     return {
         "episodes": episodes,
         "imported": imported,
+        "untouched": untouched,
         "events": events[len(imported["events"]) :],
         "before": before,
         "middle": middle,
@@ -199,10 +202,11 @@ def _settings() -> dict[str, str]:
     umask = os.umask(0)
     os.umask(umask)
     return {
-        "warning filters": str([f[0] for f in warnings.filters if f[1] is None and f[3] is None and f[2] is Warning]),
+        "warning filters": " ".join(f[0] for f in warnings.filters if f[1] is None and f[3] is None and f[2] is Warning)
+        or "none",
         "the recursion limit": str(sys.getrecursionlimit()),
         "the thread switch interval": str(sys.getswitchinterval()),
-        "sys.path": str(sys.path),
+        "sys.path": os.pathsep.join(sys.path),
         "sys.stdout and sys.stderr": str([sys.stdout is sys.__stdout__, sys.stderr is sys.__stderr__]),
         "the handlers of the root logger": str([type(h).__name__ for h in logging.root.handlers]),
         "the level of the root logger": str(logging.root.level),

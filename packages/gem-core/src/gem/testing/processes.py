@@ -69,10 +69,17 @@ def watch(subject: Subject) -> Probe:
     )
 
 
-def episodes_elsewhere(subject: Subject, hash_seed: int) -> list[list[Shown]]:
-    """Return what every script shows in a process with this PYTHONHASHSEED."""
-    seen, _ = _run(subject, Task(subject.surroundings.path, _spec(subject), subject.scripts), hash_seed)
-    return [[Shown(*shown) for shown in episode] for episode in seen["episodes"]]
+def episodes_elsewhere(subject: Subject, hash_seed: int, backwards: bool = False) -> list[list[Shown]]:
+    """Return what every script shows in a process with this PYTHONHASHSEED.
+
+    Args:
+        subject: the environment.
+        hash_seed: the value of PYTHONHASHSEED.
+        backwards: play the last script first; the result is in the usual order.
+    """
+    order = -1 if backwards else 1
+    seen, _ = _run(subject, Task(subject.surroundings.path, _spec(subject), subject.scripts[::order]), hash_seed)
+    return [[Shown(*shown) for shown in episode] for episode in seen["episodes"][::order]]
 
 
 def actions_elsewhere(subject: Subject, observations: list[list[Any]]) -> list[list[str]]:

@@ -60,6 +60,6 @@ def run_clause(subject: Subject, clause: Clause) -> Result:
         return Result(clause.name, Outcome.NOT_TESTED, untested.reason, untested.advice)
     except Violation as violation:
         return Result(clause.name, Outcome.VIOLATED, str(violation))
-    except Exception as error:  # raised by the environment where no clause expects it to be called
+    except (Exception, SystemExit) as error:  # raised by the environment where no clause expects it to be called
         return Result(clause.name, Outcome.VIOLATED, f"{type(error).__name__}: {error}")
     return Result(clause.name, Outcome.HOLDS)

@@ -21,7 +21,6 @@ from gem.testing.episodes import (
     Shown,
     acted_by_each,
     begin,
-    freeze,
     has_ended,
     one_agents_action,
     play,
@@ -147,7 +146,7 @@ class Subject:
         try:
             with self.make() as env:
                 begin(env, 0)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return f"{type(error).__name__}: {error}"
         return None
 
@@ -204,7 +203,7 @@ class Subject:
         """
         with self.make() as env:
             observation, info = begin(env, seed)
-            shown = [Shown(freeze(observation), freeze(info))]
+            shown = [Shown.of(observation, info)]
             actions: list[Any] = []
             total, ended = 0.0, False
             terminated: Any = False
@@ -215,9 +214,7 @@ class Subject:
                 where = f"step {len(actions)} of {source} (seed {seed})"
                 observation, reward, terminated, truncated, info = take(env, action, where)
                 ended = has_ended(env, terminated, truncated)
-                shown.append(
-                    Shown(freeze(observation), freeze(info), freeze(reward), freeze(terminated), freeze(truncated))
-                )
+                shown.append(Shown.of(observation, info, reward, terminated, truncated))
                 try:
                     total += rewards_of(reward)
                 except (TypeError, ValueError):  # contract.reward says so
@@ -271,6 +268,12 @@ class Subject:
         except Exception as error:
             raise Violation(f"sample_random_action() raised {error!r} after reset(seed=0); return an action") from error
         return lambda env, _observation, _info: env.sample_random_action()
+
+    @cached_property
+    def wrapped(self) -> bool:
+        """Whether its entry point returns an environment with wrappers around it."""
+        with self.make() as env:
+            return env is not env.unwrapped
 
     @property
     def samples_actions(self) -> bool:

@@ -135,7 +135,7 @@ def reward(subject: Subject) -> None:
         for value in values_of(rewards):
             if not isinstance(value, float):
                 raise Violation(
-                    f"{where} returned the reward {shorten(value)}, a {type(value).__name__}; return a float"
+                    f"{where} returned the reward {shorten(value)}, of type {type(value).__name__}; return a float"
                 )
             if not math.isfinite(value):
                 raise Violation(f"{where} returned the reward {value}; return a finite float")
@@ -148,7 +148,8 @@ def flags(subject: Subject) -> None:
             for value in values_of(flag):
                 if not isinstance(value, bool):
                     raise Violation(
-                        f"{where} returned {name}={shorten(value)}, a {type(value).__name__}; return True or False"
+                        f"{where} returned {name}={shorten(value)}, of type {type(value).__name__}; return True or "
+                        "False"
                     )
 
 
@@ -276,18 +277,22 @@ def close(subject: Subject) -> None:
 def spawn(subject: Subject) -> None:
     """Spawn makes an instance with the same arguments and its own generator, which shares nothing with the first."""
     script, expected = subject.baselines[0]
+    half = len(script.actions) // 2
     with subject.make() as env:
-        half = len(script.actions) // 2
         shown = play(env, script.actions[:half], script.seed)
-        twin = _spawned(env)
-        if twin.unwrapped.rng is env.unwrapped.rng:
-            raise Violation("spawn() returned an instance with the same generator; each needs its own self.rng")
-        if twin.spec != env.spec:
-            raise Violation(
-                f"spawn() returned an instance made as {twin.spec}, not as {env.spec}; give it the same arguments"
-            )
-        play(twin, script.actions, script.seed + 1)
-        twin.close()
+        with _spawned(env) as twin:
+            if twin.unwrapped.rng is env.unwrapped.rng:
+                raise Violation("spawn() returned an instance with the same generator; each needs its own self.rng")
+            if twin.spec != env.spec:
+                raise Violation(
+                    f"spawn() returned an instance made with {_arguments(twin)} instead of {_arguments(env)}; give it "
+                    "the "
+                    "same arguments"
+                )
+            if (what := difference(expected, play(twin, script.actions, script.seed))) is not None:
+                raise Violation(
+                    f"an instance that spawn() returned showed something else at {what}; give it the same arguments"
+                )
         shown += play_on(env, script.actions[half:], script.seed, half)
     if (what := difference(expected, shown)) is not None:
         raise Violation(f"playing an instance that spawn() returned changed the first one at {what}; share nothing")
@@ -303,6 +308,10 @@ def _spawned(env: Env[Any, Any]) -> Env[Any, Any]:
     if type(twin) is not type(env) or twin is env:
         raise Violation(f"spawn() returned {shorten(twin)}; return a new {type(env).__name__}")
     return twin
+
+
+def _arguments(env: Env[Any, Any]) -> str:
+    return "nothing known" if env.spec is None else shorten(dict(env.spec.kwargs))
 
 
 def _agents(subject: Subject, most_steps: int) -> dict[str, Callable[[int], Played]]:

@@ -44,14 +44,14 @@ def unseeded(subject: Subject) -> None:
             actions: list[Any] = []
             seed = 9 if episode == 0 else None
             observation, info = begin(env, seed)
-            shown = [Shown(freeze(observation), freeze(info))]
+            shown = [Shown.of(observation, info)]
             for turn in range(1, 41):
                 action = subject.random_chooser(env, observation, info)
                 actions.append(action)
                 observation, reward, terminated, truncated, info = take(
                     env, action, f"step {turn} (episode {episode + 1})"
                 )
-                shown.append(Shown(*map(freeze, (observation, info, reward, terminated, truncated))))
+                shown.append(Shown.of(observation, info, reward, terminated, truncated))
                 if has_ended(env, terminated, truncated):
                     break
             runs[0].append((tuple(actions), shown))
@@ -152,17 +152,22 @@ def sampling(subject: Subject) -> None:
 
 
 def hash_seeds(subject: Subject) -> None:
-    """Processes with different PYTHONHASHSEED show the same episodes."""
+    """Processes with different PYTHONHASHSEED show the same episodes, in whatever order they play them."""
     from gem.testing.processes import HASH_SEEDS, episodes_elsewhere
 
     expected = episodes_elsewhere(subject, HASH_SEEDS[0])
-    for hash_seed in HASH_SEEDS[1:]:
-        for script, before, now in zip(subject.scripts, expected, episodes_elsewhere(subject, hash_seed), strict=True):
+    # One process plays backwards, which shows what depends on the order of use.
+    for hash_seed, backwards in zip(HASH_SEEDS[1:], (False, True), strict=True):
+        elsewhere = episodes_elsewhere(subject, hash_seed, backwards)
+        for script, before, now in zip(subject.scripts, expected, elsewhere, strict=True):
             _agree(
                 before,
                 now,
-                f"a process with PYTHONHASHSEED={hash_seed} beside one with {HASH_SEEDS[0]} (seed {script.seed})",
-                "do not depend on the order of a set or on hash(); sort what comes out of a set",
+                f"a process with PYTHONHASHSEED={hash_seed}{', which played backwards,' if backwards else ''} beside "
+                "one with "
+                f"{HASH_SEEDS[0]} (seed {script.seed})",
+                "do not depend on the order of a set, on hash(), or on what was played before; sort what comes out of "
+                "a set",
             )
     for (script, here), there in zip(subject.baselines, expected, strict=True):
         _agree(here, there, f"another process (seed {script.seed})", "depend on nothing but the seed")
@@ -211,11 +216,11 @@ def _agree(expected: list[Shown], found: list[Shown], who: str, advice: str = "d
 def _stepwise(subject: Subject, actions: tuple[Any, ...], seed: int) -> Iterator[Shown]:
     with subject.make() as env:
         observation, info = begin(env, seed)
-        yield Shown(freeze(observation), freeze(info))
+        yield Shown.of(observation, info)
         for turn, action in enumerate(actions, start=1):
             observation, reward, terminated, truncated, info = take(env, action, f"step {turn} (seed {seed})")
             ended = has_ended(env, terminated, truncated)
-            yield Shown(*map(freeze, (observation, info, reward, terminated, truncated)))
+            yield Shown.of(observation, info, reward, terminated, truncated)
             if ended:
                 return
 

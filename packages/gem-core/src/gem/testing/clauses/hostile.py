@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -16,7 +17,14 @@ from gem.testing.subject import Subject
 
 __all__ = ["CLAUSES", "HOSTILE_ACTIONS", "LONG_TEXTS"]
 
+_MARK = "GEM_HOSTILE_ACTION"
+_CODE = ("exit()", f"__import__('os').environ.update({_MARK}='1')", "[].__class__.__base__.__subclasses__()")
+
 HOSTILE_ACTIONS: tuple[Any, ...] = (
+    *_CODE,
+    *(f"\\boxed{{{code}}}" for code in _CODE),
+    *(f"<answer>{code}</answer>" for code in _CODE),
+    *(f"```python\n{code}\n```" for code in _CODE),
     "",
     " \n\t",
     "\x00",
@@ -36,7 +44,6 @@ HOSTILE_ACTIONS: tuple[Any, ...] = (
     "\u202e\u200b\ufeff",
     "\\boxed{٣ ٣ ٣}",
     "{}{0}%s%(x)d${x}",
-    "__import__('os')._exit(3)",
     None,
     True,
     0,
@@ -54,7 +61,7 @@ HOSTILE_ACTIONS: tuple[Any, ...] = (
     {"role": "assistant", "tool_calls": "all"},
     object(),
 )
-"""Actions that no grammar expects; see also ``derived_from``."""
+"""Actions that no grammar expects, some of which are code that leaves a mark if it runs; see also ``derived_from``."""
 
 SIZES = (1_000, 4_000, 16_000, 64_000, 256_000, 1_024_000)
 """Characters; each is four times the one before, so that a quadratic step takes sixteen times as long."""
@@ -93,6 +100,10 @@ def actions(subject: Subject) -> None:
                         continue
                 where = f"step {earlier + 1} (seed 5)"
                 result = take(env, acted_by_each(env, action), where)
+                if os.environ.pop(_MARK, None):
+                    raise Violation(
+                        f"{where} carried out the action {shorten(action)} as code; read it, or run it in a sandbox"
+                    )
                 _keeps_the_contract(result, f"{where} answered the action {shorten(action)} and")
                 begin(env, None)
 

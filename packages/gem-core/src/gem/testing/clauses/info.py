@@ -67,7 +67,7 @@ def keys(subject: Subject) -> None:
         if info.get("action_status", "legal") not in _STATUS:
             raise Violation(f"{where} returned info['action_status']={info['action_status']!r}; it is one of {_STATUS}")
         taken = 0 if where.startswith("reset") else int(where.split()[1])
-        if not subject.spec.wrappers and info.get("turn", taken) != taken:
+        if not subject.wrapped and info.get("turn", taken) != taken:
             raise Violation(f"{where} returned info['turn']={info['turn']}; count the turns taken, which are {taken}")
 
     _for_every_info(subject, look)

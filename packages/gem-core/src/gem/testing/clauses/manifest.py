@@ -11,6 +11,7 @@ from gem.core import Env
 from gem.entry_points import load, name_of
 from gem.errors import GemError, ManifestError
 from gem.ids import normalized_distribution, parse_id
+from gem.testing.clauses.residue import changed_setting, changed_variable
 from gem.testing.imports import imports_of
 from gem.testing.outcome import NotTested, Violation, clauses_of
 from gem.testing.subject import Subject
@@ -92,7 +93,7 @@ def entry_points(subject: Subject) -> None:
 
 
 def imports(subject: Subject) -> None:
-    """Importing it is quiet and light: no output, thread, connection or heavy library before first use."""
+    """Importing it is quiet and light: no output, thread, connection, changed setting or heavy library."""
     seen, (out, err) = subject.probe.seen["imported"], subject.probe.output_at_import
     module = name_of(subject.spec.entry_point).partition(":")[0]
     if out or err:
@@ -102,6 +103,12 @@ def imports(subject: Subject) -> None:
     heavy = sorted(HEAVY.intersection(seen["modules"]))
     if heavy:
         raise Violation(f"importing {module} loads {', '.join(heavy)}; import that inside the function that uses it")
+    untouched, before = subject.probe.seen["untouched"], subject.probe.seen["before"]
+    changed = changed_variable(untouched, before) or changed_setting(untouched, before)
+    if changed:
+        raise Violation(f"importing {module}: {changed}; change nothing of the process")
+    if seen["draws"]:
+        raise Violation(f"importing {module} seeds or draws from the process's random generator; use a random.Random")
     network = _connections(seen["events"])
     if network:
         raise Violation(f"importing {module} connects to {network}; connect on first use")

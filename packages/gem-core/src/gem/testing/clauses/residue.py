@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gem.testing.episodes import shorten
+from gem.testing.episodes import around, shorten
 from gem.testing.outcome import NotTested, Violation, clauses_of
 from gem.testing.subject import Subject
 
-__all__ = ["CLAUSES"]
+__all__ = ["CLAUSES", "changed_setting", "changed_variable"]
 
 
 def threads(subject: Subject) -> None:
@@ -49,15 +49,9 @@ def working_directory(subject: Subject) -> None:
 
 def environment(subject: Subject) -> None:
     """The environment variables stay what they were."""
-    before, after = subject.probe.seen["before"]["environment"], subject.probe.seen["after"]["environment"]
-    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    changed = changed_variable(subject.probe.seen["before"], subject.probe.seen["after"])
     if changed:
-        name = changed[0]
-        raise Violation(
-            f"the environment variable {name} was {before.get(name)!r} and is {after.get(name)!r} now; give settings "
-            "to what "
-            "needs them instead of changing os.environ"
-        )
+        raise Violation(f"{changed}; give settings to what needs them instead of changing os.environ")
 
 
 def output(subject: Subject) -> None:
@@ -78,10 +72,31 @@ def files(subject: Subject) -> None:
 
 def settings(subject: Subject) -> None:
     """Settings of the whole process (warnings, logging, signals, locale, recursion limit …) stay what they were."""
-    before, after = subject.probe.seen["before"]["settings"], subject.probe.seen["after"]["settings"]
-    for name, value in before.items():
-        if after[name] != value:
-            raise Violation(f"{name} was {shorten(value)} and is {shorten(after[name])} now; leave it to the program")
+    changed = changed_setting(subject.probe.seen["before"], subject.probe.seen["after"])
+    if changed:
+        raise Violation(f"{changed}; leave it to the program")
+
+
+def changed_variable(before: dict[str, Any], after: dict[str, Any]) -> str | None:
+    """Return which environment variable differs between two snapshots, in words."""
+    old, new = before["environment"], after["environment"]
+    changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    if not changed:
+        return None
+    name = changed[0]
+    return f"the environment variable {name} was {_quoted(old.get(name))} and is {_quoted(new.get(name))} now"
+
+
+def changed_setting(before: dict[str, Any], after: dict[str, Any]) -> str | None:
+    """Return which setting of the process differs between two snapshots, in words."""
+    for name, value in before["settings"].items():
+        if (now := after["settings"][name]) != value:
+            return f"{name} was {around(value, now)} and is {around(now, value)} now"
+    return None
+
+
+def _quoted(value: str | None) -> str:
+    return "unset" if value is None else shorten(value)
 
 
 def _more(subject: Subject, what: str, since: str) -> list[Any]:
