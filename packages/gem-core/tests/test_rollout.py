@@ -13,6 +13,7 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.policies import RandomPolicy
+from gem.replay import replay
 from gem.rollout import rollout, summarize
 
 FAULTY_SEEDS = {3: "reset", 5: "step"}
@@ -77,6 +78,14 @@ def test_a_fault_is_one_episode_and_the_next_goes_on_in_a_new_environment(mode: 
     assert essence(sound) == essence([t for t in run(num_envs=1, episodes=10, seed=0) if t.error is None])
     (summary,) = summarize(trajectories.values())
     assert (summary.episodes, summary.errors, summary.success_rate) == (8, 2, 1.0)
+
+
+def test_a_record_names_the_wrappers_that_it_was_played_in() -> None:
+    """The recorded spec lists the wrappers of the batch, so that the episode can be replayed."""
+    (record,) = run(num_envs=1, episodes=1, wrappers="concat_with_action")
+    assert record.spec is not None
+    assert [applied.entry_point for applied in record.spec.wrappers] == ["gem.wrappers.text_history:ConcatWithAction"]
+    assert replay(record).result == "same"
 
 
 def test_summaries_are_the_textbook_s() -> None:

@@ -23,7 +23,7 @@ from gem.trajectory import Trajectory, Transition
 from gem.vector import VectorEnv, make_vec
 from gem.wrappers import WrapperLike
 
-__all__ = ["Summary", "rollout", "summarize"]
+__all__ = ["Summary", "play_episode", "rollout", "summarize"]
 
 PolicyMaker = Callable[[Env[Any, Any]], Policy[Any, Any]]
 
@@ -87,7 +87,11 @@ def rollout(
     with make_vec(
         [spec for spec, _ in batch], wrappers=wrappers, mode=mode, autoreset="disabled", step_timeout=step_timeout
     ) as envs:
-        seats = [_Seat(spec, make_policy(env), queue) for (spec, queue), env in zip(batch, envs.envs, strict=True)]
+        seats = [
+            # The environment's own spec lists its wrappers, without which a record could not be replayed.
+            _Seat(env.spec or spec, make_policy(env), queue)
+            for (spec, queue), env in zip(batch, envs.envs, strict=True)
+        ]
         for index, seat in enumerate(seats):
             _begin(envs, index, seat, agent)
         while any(seat.record is not None for seat in seats):
@@ -136,6 +140,44 @@ def _begin(envs: VectorEnv, index: int, seat: _Seat, agent: str) -> None:
     if seed is not None:
         seat.record, seat.sent_at = Trajectory(seat.spec, seed, agent=agent), None
         envs.send_reset({index: seed})
+
+
+def play_episode(
+    env: Env[Any, Any],
+    policy: Policy[Any, Any],
+    seed: int | None = None,
+    *,
+    max_turns: int | None = None,
+    agent: str = "",
+) -> Trajectory:
+    """Play one episode in this thread and return its record.
+
+    :func:`rollout` plays many in a batch; here whatever environment or policy raise is raised.
+
+    Args:
+        env: the environment; left open.
+        policy: who acts.
+        seed: for the reset.
+        max_turns: break off after so many turns, at least 1; the record then ends without a flag.
+        agent: written into the record.
+
+    Returns:
+        The record, without times.
+    """
+    if max_turns is not None:
+        integer("max_turns", max_turns, minimum=1)
+    observation, info = env.reset(seed=seed)
+    record = Trajectory(env.spec, seed, reset_info=info, final_observation=observation, agent=agent)
+    policy.reset(observation, info)
+    while max_turns is None or len(record) < max_turns:
+        action = policy.act(observation, info)
+        before = observation
+        observation, reward, terminated, truncated, info = env.step(action)
+        record.transitions.append(Transition(before, action, float(reward), bool(terminated), bool(truncated), info))
+        record.final_observation = observation
+        if terminated or truncated:
+            break
+    return record
 
 
 @dataclass(frozen=True)
