@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.core import Env
-from gem.entry_points import name_of
+from gem.entry_points import load, name_of
 from gem.env_spec import EnvSpec
 from gem.errors import GemError, NotSupportedError
 from gem.policies import Policy, make_policy
@@ -28,7 +29,7 @@ from gem.testing.episodes import (
     shorten,
     take,
 )
-from gem.testing.outcome import Violation
+from gem.testing.outcome import NotTested, Violation
 from gem.testing.processes import Surroundings
 
 if TYPE_CHECKING:
@@ -126,8 +127,6 @@ class Subject:
     @cached_property
     def importable(self) -> bool:
         """Whether another process can import the environment by its entry point."""
-        from gem.entry_points import load
-
         if self.spec.entry_point == name_of(self.spec.entry_point):
             return True
         name = name_of(self.spec.entry_point)
@@ -150,13 +149,32 @@ class Subject:
             return f"{type(error).__name__}: {error}"
         return None
 
-    @cached_property
+    @property
     def recorded(self) -> list[Played]:
-        """Episodes of random actions and of the reference policy, whose scripts the clauses play again."""
+        """Episodes of random actions and of the reference policy, whose scripts the clauses play again.
+
+        Raises:
+            NotTested: if none could be recorded.
+        """
+        episodes, problem = self._recording
+        if problem is not None:
+            raise NotTested(f"no episode can be recorded: {problem}", "see contract.step")
+        return episodes
+
+    @property
+    def recording_problem(self) -> Violation | None:
+        """What went wrong when episodes were recorded."""
+        return self._recording[1]
+
+    @cached_property
+    def _recording(self) -> tuple[list[Played], Violation | None]:
         deadline = time.perf_counter() + PATIENCE
         episodes: list[Played] = []
-        for seed in RANDOM_SEEDS:
-            episodes.append(self.record(self.random_chooser, seed, "random actions", deadline))
+        for seed in self._random_seeds:
+            try:
+                episodes.append(self.record(self.random_chooser, seed, "random actions", deadline))
+            except Violation as violation:
+                return [], violation
             if time.perf_counter() > deadline:
                 break
         if self.spec.reference_policy is not None:
@@ -167,17 +185,39 @@ class Subject:
                     break
                 if time.perf_counter() > deadline:
                     break
-        return episodes
+        return episodes, None
 
     @cached_property
+    def _random_seeds(self) -> list[int]:
+        """Seeds that reset takes; contract.seeds says so where it does not take them all."""
+        taken = []
+        for seed in RANDOM_SEEDS:
+            with self.make() as env, suppress(Violation):
+                begin(env, seed)
+                taken.append(seed)
+        return taken
+
+    @property
     def scripts(self) -> list[Script]:
         """The scripts of :attr:`recorded`."""
         return [played.script for played in self.recorded]
 
     @cached_property
+    def played_twice(self) -> list[tuple[Script, list[Shown], list[Shown]]]:
+        """Each script with what it shows on two fresh instances to which nothing else was done."""
+        return [(script, self.replay(script), self.replay(script)) for script in self.scripts]
+
+    @property
     def baselines(self) -> list[tuple[Script, list[Shown]]]:
-        """Each script with what it shows on a fresh instance to which nothing else was done."""
-        return [(script, self.replay(script)) for script in self.scripts]
+        """Each script with what it shows on a fresh instance.
+
+        Raises:
+            NotTested: if that differs from one instance to the next, so that nothing can be compared with it.
+        """
+        for _, first, second in self.played_twice:
+            if first != second:
+                raise NotTested("two instances already differ", "see determinism.instances")
+        return [(script, shown) for script, shown, _ in self.played_twice]
 
     def replay(self, script: Script) -> list[Shown]:
         """Return what a script shows on a fresh instance."""
@@ -240,7 +280,13 @@ class Subject:
 
         Raises:
             Violation: if the policy or the environment raises.
+            NotTested: if there is no such policy.
         """
+        policy: Any = None
+        with suppress(GemError):
+            policy = load(self.spec.reference_policy or "")
+        if not callable(getattr(policy, "act", None)):
+            raise NotTested("the reference policy cannot be had", "see manifest.entry_points")
         make_one = partial(self.play_policy, "reference")
         try:
             return list(self.episodes_within(make_one, range(100, 100 + REFERENCE_EPISODES), REFERENCE_SECONDS))

@@ -57,7 +57,11 @@ def construction(subject: Subject) -> None:
 
 def reset(subject: Subject) -> None:
     """Reset begins an episode and returns a pair (observation, info), again and again, in mid-episode too."""
-    with subject.make() as env:
+    try:
+        env = subject.make()
+    except Exception as error:
+        raise NotTested("it cannot be made", "see contract.construction") from error
+    with env:
         try:
             begin(env, 0)
         except Violation as violation:
@@ -117,6 +121,8 @@ def observation(subject: Subject) -> None:
 
 def step(subject: Subject) -> None:
     """Step returns (observation, reward, terminated, truncated, info) for every action of an episode, info a dict."""
+    if subject.recording_problem is not None:
+        raise subject.recording_problem
     for script in subject.scripts:
         with subject.make() as env:
             begin(env, script.seed)

@@ -105,13 +105,18 @@ def unaliased(subject: Subject) -> None:
 
 def _for_every_info(subject: Subject, look: Callable[[Any, str], None]) -> None:
     for script in subject.scripts:
-        infos: list[Any] = []
+        calls = iter(range(len(script.actions) + 1))
         with subject.make() as env:
-            play(env, script.actions, script.seed, after=lambda _observation, info: infos.append(info))  # noqa: B023
             several = hasattr(env.unwrapped, "active_agents")
-        for turn, info in enumerate(infos):
-            for one in values_of(info) if several else [info]:
-                look(one, f"{_called(turn)} (seed {script.seed})")
+
+            def visit(_observation: Any, info: Any) -> None:
+                # At once, since an environment may change what it has returned.
+                where = f"{_called(next(calls))} (seed {script.seed})"  # noqa: B023  # called within this iteration
+                for one in values_of(info) if several else [info]:  # noqa: B023
+                    if isinstance(one, dict):
+                        look(one, where)
+
+            play(env, script.actions, script.seed, after=visit)
 
 
 def _called(turn: int) -> str:
