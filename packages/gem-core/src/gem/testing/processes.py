@@ -42,7 +42,8 @@ class Surroundings:
         """Return those of this process."""
         umask = os.umask(0)
         os.umask(umask)
-        return cls(list(sys.path), dict(os.environ), umask)
+        # The other process works in a folder of its own, so what is relative here would lead nowhere there.
+        return cls([str(Path(path).absolute()) for path in sys.path], dict(os.environ), umask)
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], 
         environment = {
             **subject.surroundings.variables,
             "PYTHONHASHSEED": str(hash_seed),
-            "PYTHONPATH": os.pathsep.join(path for path in task.path if path),
+            "PYTHONPATH": os.pathsep.join(task.path),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TMPDIR": str(temporary),
             "GEM_PROBE_WORK": str(work),

@@ -127,13 +127,22 @@ class Subject:
     @cached_property
     def importable(self) -> bool:
         """Whether another process can import the environment by its entry point."""
-        if self.spec.entry_point == name_of(self.spec.entry_point):
-            return True
         name = name_of(self.spec.entry_point)
+        if name.startswith("__main__:"):
+            return False
+        if self.spec.entry_point == name:
+            return True
         try:
-            return "<" not in name and load(name) is self.spec.entry_point
+            return "<" not in name and load(name) is self.spec.entry_point and self._is_on_the_path(name)
         except GemError:
             return False
+
+    def _is_on_the_path(self, name: str) -> bool:
+        """Whether the module can be found, and is not only in ``sys.modules`` (as pytest puts test files there)."""
+        from importlib.machinery import PathFinder
+
+        top = name.partition(":")[0].partition(".")[0]
+        return PathFinder.find_spec(top, self.surroundings.path) is not None
 
     def make(self, **kwargs: Any) -> Env[Any, Any]:
         """Return a new instance."""

@@ -173,7 +173,8 @@ def after_end(subject: Subject) -> None:
             continue
         seen = True
         with subject.make() as env:
-            play(env, played.script.actions, played.script.seed)
+            if play(env, played.script.actions, played.script.seed) != played.shown:
+                raise NotTested("an episode does not repeat", "see determinism.instances")
             for _ in range(2):
                 where = f"a step after the end at step {len(played)} (seed {played.script.seed})"
                 _refused(env, played.script.actions[-1], where, EpisodeFinishedError)
@@ -299,6 +300,7 @@ def spawn(subject: Subject) -> None:
                 raise Violation(
                     f"an instance that spawn() returned showed something else at {what}; give it the same arguments"
                 )
+            play(twin, subject.scripts[-1].actions, subject.scripts[-1].seed)
         shown += play_on(env, script.actions[half:], script.seed, half)
     if (what := difference(expected, shown)) is not None:
         raise Violation(f"playing an instance that spawn() returned changed the first one at {what}; share nothing")

@@ -27,13 +27,16 @@ def instances(subject: Subject) -> None:
 
 
 def reuse(subject: Subject) -> None:
-    """An instance that has played other episodes shows the same as a fresh one."""
+    """An instance that has played other episodes, to the end or half way, shows the same as a fresh one."""
     with subject.make() as env:
+        before = subject.scripts[-1]
         for script, expected in [*subject.baselines, *reversed(subject.baselines)]:
-            found = play(env, script.actions, script.seed)
-            _agree(
-                expected, found, f"an instance that had played before, with seed {script.seed}", "begin anew in reset"
-            )
+            play(env, before.actions[: max(1, len(before.actions) // 2)], before.seed)
+            for history in ("abandoned another episode", "played the episode before"):
+                found = play(env, script.actions, script.seed)
+                who = f"an instance that had {history}, with seed {script.seed}"
+                _agree(expected, found, who, "begin anew in reset")
+            before = script
 
 
 def unseeded(subject: Subject) -> None:

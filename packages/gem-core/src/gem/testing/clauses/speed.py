@@ -7,7 +7,7 @@ from typing import Any
 
 from gem.core import Env
 from gem.testing.episodes import begin, has_ended, take
-from gem.testing.outcome import Violation, clauses_of
+from gem.testing.outcome import NotTested, Violation, clauses_of
 from gem.testing.subject import Subject
 
 __all__ = ["CLAUSES", "RESET_SECONDS", "STEP_SECONDS"]
@@ -38,6 +38,8 @@ def step(subject: Subject) -> None:
                 break
             if repeat == REPEATS - 1:
                 slowest = max(range(len(quickest)), key=quickest.__getitem__)
+                if quickest[slowest] == float("inf"):
+                    raise NotTested("an episode does not repeat", "see determinism.instances")
                 raise Violation(
                     f"step {slowest + 1} (seed {script.seed}) took {quickest[slowest]:.3g} s, and its budget is "
                     f"{budget:g} s; "

@@ -52,7 +52,7 @@ def complete(subject: Subject) -> None:
             # The twin is in the middle of another episode, which the state must replace altogether.
             with subject.make() as env, subject.make() as twin:
                 play(env, script.actions[:done], script.seed)
-                play(twin, subject.scripts[-1].actions[:1], script.seed + 99)
+                play(twin, subject.scripts[-1].actions[:1], subject.scripts[-1].seed)
                 state = _through_json(env.get_state(), f"get_state() after {done} steps (seed {script.seed})")
                 where = f"an instance put into the state after step {done} (seed {script.seed})"
                 _put_into(twin, state, where)
@@ -203,7 +203,10 @@ def _continues(
     env: Env[Any, Any], twin: Env[Any, Any], script: Script, expected: list[Shown], done: int, where: str
 ) -> None:
     """Check that ``twin`` goes on like the recorded episode, and then like ``env`` after a reset without a seed."""
-    shown = play_on(twin, script.actions[done:], script.seed, done)
+    try:
+        shown = play_on(twin, script.actions[done:], script.seed, done)
+    except Violation as violation:
+        raise Violation(f"{where}: {violation}") from violation
     if (what := _later(difference(expected[done + 1 :], shown), done)) is not None:
         raise Violation(f"{where} continued differently at {what}; put all that the episode depends on into the state")
     play_on(env, script.actions[done:], script.seed, done)
