@@ -19,7 +19,8 @@
     ├── NotSupportedError (NotImplementedError) this environment does not offer the operation
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
-    └── VectorError (RuntimeError)              a vector environment was called out of order
+    ├── VectorError (RuntimeError)              a vector environment was called out of order
+    └── HubError (RuntimeError)                 a hub, or a file of it, cannot be used
 
 A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
 wrong, with which value, and what to do.
@@ -35,6 +36,7 @@ __all__ = [
     "EnvironmentConflictError",
     "EpisodeFinishedError",
     "GemError",
+    "HubError",
     "InvalidIdError",
     "ManifestError",
     "MissingPluginError",
@@ -120,6 +122,10 @@ class ToolError(GemError, ValueError):
 
 class VectorError(GemError, RuntimeError):
     """A vector environment was used out of order, for example closed or without a reset."""
+
+
+class HubError(GemError, RuntimeError):
+    """A hub, or a file of it, cannot be reached, is not what it should be, or does not have what was asked for."""
 
 
 class PluginWarning(UserWarning):

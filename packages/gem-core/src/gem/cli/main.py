@@ -18,7 +18,6 @@ COMMANDS = {
     "play": "gem.cli.play:play_command",
     "rollout": "gem.cli.rollout:rollout_command",
     "show": "gem.cli.show:show_command",
-    "check": "gem.cli.check:check_command",
     "replay": "gem.cli.replay:replay_command",
     "check": "gem.cli.check:check_command",
     "new": "gem.cli.new:new_command",
