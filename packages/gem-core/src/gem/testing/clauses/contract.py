@@ -283,7 +283,7 @@ def close(subject: Subject) -> None:
 
 def spawn(subject: Subject) -> None:
     """Spawn makes an instance with the same arguments and its own generator, which shares nothing with the first."""
-    # The last script is that of the reference policy, if there is one: where it matters most what an instance remembers.
+    # The last script is that of the reference policy, if there is one; it needs what an instance remembers.
     script, expected = subject.baselines[-1]
     half = len(script.actions) // 2
     with subject.make() as env:

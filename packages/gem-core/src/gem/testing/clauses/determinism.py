@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +20,7 @@ __all__ = ["CLAUSES"]
 EPISODES_OF_A_RUN = 5
 THREADS = 4
 ROUNDS = 2
+EVENTS_BETWEEN_THREADS = 97
 
 
 def instances(subject: Subject) -> None:
@@ -187,10 +190,14 @@ def threads(subject: Subject) -> None:
         for number in range(ROUNDS * len(subject.baselines)):
             # Each thread at another script, so that they meet in all combinations.
             which = (worker + number) % len(subject.baselines)
+            # In every other episode a thread hands over now and then, however busy the machine is.
+            sys.setprofile(_handing_over() if number % 2 else None)
             try:
                 found[worker, number] = subject.replay(subject.scripts[which])
             except Exception as error:
                 found[worker, number] = error
+            finally:
+                sys.setprofile(None)
 
     subject.baselines  # noqa: B018  # played before the threads begin
     interval = sys.getswitchinterval()
@@ -234,6 +241,17 @@ def _stepwise(subject: Subject, actions: tuple[Any, ...], seed: int) -> Iterator
             yield Shown.of(observation, info, reward, terminated, truncated)
             if ended:
                 return
+
+
+def _handing_over() -> Callable[[object, str, object], None]:
+    """Return a profile function that lets other threads run, at one of so many calls and returns."""
+    events = itertools.count()
+
+    def profile(_frame: object, _event: str, _argument: object) -> None:
+        if next(events) % EVENTS_BETWEEN_THREADS == 0:
+            time.sleep(0)
+
+    return profile
 
 
 def _generators() -> list[Any]:

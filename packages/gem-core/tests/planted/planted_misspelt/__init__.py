@@ -1,0 +1,1 @@
+"""A package whose manifest has a key that does not exist."""

@@ -1,0 +1,1 @@
+"""A package that does not declare what it imports."""
