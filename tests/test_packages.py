@@ -147,11 +147,14 @@ def _sibling(requirement: str) -> re.Match[str] | None:
 
 
 def test_gem_core_stays_small(core_alone: Path, tmp_path: Path) -> None:
-    """gem-core brings at most 16 distributions, and at most 15 MB besides NumPy (unpacked, without bytecode)."""
+    """gem-core brings at most 16 distributions, and at most 16.5 MB besides NumPy (unpacked, without bytecode).
+
+    Python 3.10 needs a 17th, tomli. The hub's client has added packaging and filelock, 1.6 MB.
+    """
     sizes: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
     del sizes["gem-core"]
-    assert len(sizes) <= 16, sorted(sizes)
-    assert sum(sizes.values()) - sizes["numpy"] <= 15_000_000, sizes
+    assert len(sizes.keys() - {"tomli"}) <= 16, sorted(sizes)
+    assert sum(sizes.values()) - sizes["numpy"] <= 16_500_000, sizes
 
 
 def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ __all__ = ["Task"]
 
 ROUNDS = 2
 MOST_EVENTS = 50
+LARGEST_FILE = 1 << 30
+"""Bytes."""
 LET_FINISH = 1.0
 """Seconds that a thread has to finish after ``close``."""
 
@@ -59,6 +61,7 @@ def main() -> None:
     task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by the process that started this one
     result = Path(sys.argv[1])
     _default_signals()
+    _limit_files()
     sys.path[:] = task.path
     if task.policy is not None:
         seen: dict[str, Any] = {"actions": _chosen(task.policy, task.observations)}
@@ -73,6 +76,17 @@ def _default_signals() -> None:
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
+
+
+def _limit_files() -> None:
+    """Let no endless output fill the disk."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
 
 
 def _chosen(entry_point: str, episodes: list[list[Any]]) -> list[list[str]]:

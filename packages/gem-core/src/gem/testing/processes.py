@@ -25,6 +25,8 @@ __all__ = ["HASH_SEEDS", "Probe", "Surroundings", "actions_elsewhere", "episodes
 HASH_SEEDS = (0, 1, 4242)
 TIMEOUT = 300.0
 """Wall-clock seconds after which a process is given up."""
+MOST_OUTPUT = 100_000
+"""Bytes of output that are looked at."""
 MOST_SCRIPTS = 4
 """How many scripts are played while watching."""
 
@@ -148,4 +150,4 @@ def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], 
 
 def _content(file: Any) -> bytes:
     file.seek(0)
-    return bytes(file.read())
+    return bytes(file.read(MOST_OUTPUT))

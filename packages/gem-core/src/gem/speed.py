@@ -1,0 +1,169 @@
+"""How fast an environment is, on its own and relative to a loop that is the same everywhere.
+
+Rates are per CPU second of one core, so that other work on the machine hardly matters. What still matters is the
+machine itself: the calibration loop runs in turns with the environment, and the ratio of the two rates
+can be compared between machines.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gem.core import Env
+from gem.env_spec import EnvSpec
+from gem.registry import make
+
+__all__ = ["CALIBRATION", "Speed", "calibration_round", "measure"]
+
+CALIBRATION = 1
+"""The version of :func:`calibration_round`; relative rates of different versions cannot be compared."""
+
+_AT_ONCE = 20
+"""Actions that are sampled ahead; more would be wasted at the end of a short episode."""
+_PATIENCE = 10.0
+"""Wall-clock seconds for each CPU second that is asked for: an environment that mostly waits uses no CPU."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Rates are per CPU second of one core, under random actions; what samples the actions is not counted."""
+
+    id: str
+    steps_per_cpu_second: float
+    resets_per_cpu_second: float
+    make_cpu_seconds: float
+    slowest_reset_cpu_seconds: float
+    calibration: int
+    """The version of the calibration loop."""
+    calibration_rounds_per_cpu_second: float
+    relative_steps: float
+    """Steps for each calibration round in the same CPU time."""
+    relative_resets: float
+
+
+class _Clock:
+    """Adds up the CPU seconds of one kind of work."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.seconds = 0.0
+        self.slowest = 0.0
+
+    def run(self, work: Callable[[], int]) -> None:
+        begin = time.process_time()
+        count = work()
+        spent = time.process_time() - begin
+        self.count, self.seconds, self.slowest = self.count + count, self.seconds + spent, max(self.slowest, spent)
+
+    @property
+    def rate(self) -> float:
+        # A clock that ticks coarsely (Windows: 16 ms) may have seen nothing.
+        return self.count / max(self.seconds, 1e-6)
+
+
+def measure(spec: EnvSpec, seconds: float, seed: int) -> Speed:
+    """Return an environment's speed.
+
+    Each figure is taken over ``seconds`` CPU seconds, and over less where an environment mostly waits.
+    The calibration loop runs for as long again, in turns of milliseconds.
+    """
+    make(spec).close()  # imports and tables are paid for once per process, so they are not counted
+    begin = time.process_time()
+    env = make(spec)
+    make_seconds = time.process_time() - begin
+    env.reset(seed=seed)
+    resets, beside_resets = _in_turns(lambda: [_reset_once(env)], seconds)
+    steps, beside_steps = _in_turns(_steps_of(env), seconds)
+    env.close()
+    return Speed(
+        id=spec.id,
+        steps_per_cpu_second=steps.rate,
+        resets_per_cpu_second=resets.rate,
+        make_cpu_seconds=make_seconds,
+        slowest_reset_cpu_seconds=resets.slowest,
+        calibration=CALIBRATION,
+        calibration_rounds_per_cpu_second=beside_steps.rate,
+        relative_steps=steps.rate / beside_steps.rate,
+        relative_resets=resets.rate / beside_resets.rate,
+    )
+
+
+def _in_turns(next_work: Callable[[], list[Callable[[], int]]], seconds: float) -> tuple[_Clock, _Clock]:
+    """Run work and the calibration loop in turns until each has had ``seconds``; return the clocks of both.
+
+    Args:
+        next_work: prepares, outside the time that is counted, what to time next, each of which returns a count.
+        seconds: CPU seconds of each.
+    """
+    measured, calibration = _Clock(), _Clock()
+    deadline = time.monotonic() + _PATIENCE * seconds
+    while not measured.count or (measured.seconds < seconds and time.monotonic() < deadline):
+        for work in next_work():
+            measured.run(work)
+        while not calibration.count or calibration.seconds < measured.seconds:
+            calibration.run(_hundred_rounds)
+    return measured, calibration
+
+
+def _reset_once(env: Env[Any, Any]) -> Callable[[], int]:
+    def work() -> int:
+        env.reset()
+        return 1
+
+    return work
+
+
+def _steps_of(env: Env[Any, Any]) -> Callable[[], list[Callable[[], int]]]:
+    # Whose turn it is among several agents is known only when it comes, so their actions are sampled one by one.
+    several = hasattr(env.unwrapped, "active_agents")
+    ended = True
+
+    def prepare() -> list[Callable[[], int]]:
+        nonlocal ended
+        if ended:
+            env.reset()
+        actions = [env.sample_random_action() for _ in range(1 if several else _AT_ONCE)]
+        return [lambda: play(actions)]
+
+    def play(actions: list[Any]) -> int:
+        nonlocal ended
+        for count, action in enumerate(actions, start=1):
+            _, _, terminated, truncated, _ = env.step(action)
+            ended = not env.unwrapped.agents if several else terminated or truncated  # type: ignore[attr-defined]
+            if ended:
+                return count
+        return len(actions)
+
+    return prepare
+
+
+_BOXED = re.compile(r"\\boxed\{\s*(\d+)\s+(\d+)\s*\}")
+_REPLY = "I think that the best cell is the one next to the border, so I choose \\boxed{%d %d} for this turn."
+
+
+def calibration_round(turn: int) -> str:
+    r"""Do what a typical step does: parse a reply, change a small state, write the board.
+
+    A fixed workload, which never changes but with :data:`CALIBRATION`: one search for ``\\boxed{row col}`` in a reply
+    of 100 characters, a dict of 36 cells, a board of six lines and a sentence. A round takes about 10 µs.
+
+    Args:
+        turn: any non-negative int; it decides which cell is chosen.
+    """
+    found = _BOXED.search(_REPLY % (turn % 6, turn // 6 % 6))
+    assert found is not None
+    row, column = int(found[1]), int(found[2])
+    board = {(i, j): "." for i in range(6) for j in range(6)}
+    board[row, column] = "x"
+    lines = (" ".join(board[i, j] for j in range(6)) for i in range(6))
+    return f"Turn {turn}: row {row}, column {column} is now {board[row, column]!r}.\n" + "\n".join(lines)
+
+
+def _hundred_rounds() -> int:
+    for turn in range(100):
+        calibration_round(turn)
+    return 100
