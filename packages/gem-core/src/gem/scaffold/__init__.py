@@ -1,0 +1,1 @@
+"""A new package of environments, as ``gem new`` writes it."""
