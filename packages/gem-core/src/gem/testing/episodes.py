@@ -28,6 +28,7 @@ __all__ = [
     "play",
     "play_on",
     "rewards_of",
+    "scribble",
     "shorten",
     "take",
     "values_of",
@@ -205,6 +206,19 @@ def acted_by_each(env: Env[Any, Any], action: Any) -> Any:
 def one_agents_action(env: Env[Any, Any], action: Any) -> Any:
     """Return a sampled action as one agent gives it; with several agents, the first one's."""
     return action if getattr(env.unwrapped, "active_agents", None) is None else next(iter(action.values()))
+
+
+def scribble(value: Any) -> None:
+    """Change everything that can be changed within a value, as a careless caller might."""
+    if isinstance(value, dict):
+        for item in list(value.values()):
+            scribble(item)
+        value.clear()
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            scribble(item)
+        if isinstance(value, list):
+            value[:] = ["scribbled by the caller"]
 
 
 def shorten(value: Any) -> str:

@@ -6,7 +6,7 @@ import json as json_format
 from collections.abc import Callable
 from typing import Any
 
-from gem.testing.episodes import difference, freeze, play, shorten, values_of
+from gem.testing.episodes import difference, freeze, play, scribble, shorten, values_of
 from gem.testing.outcome import Violation, clauses_of
 from gem.testing.subject import Subject
 
@@ -94,7 +94,7 @@ def unaliased(subject: Subject) -> None:
     """A caller who changes a returned info or observation does not change the environment."""
     for script, expected in subject.baselines:
         with subject.make() as env:
-            shown = play(env, script.actions, script.seed, after=lambda *both: _scribble(both))
+            shown = play(env, script.actions, script.seed, after=lambda *both: scribble(both))
         if (what := difference(expected, shown)) is not None:
             raise Violation(
                 f"with seed {script.seed}, changing what had been returned before changed {what}; return copies of "
@@ -126,20 +126,6 @@ def _called(turn: int) -> str:
 def _same(back: Any, value: Any) -> bool:
     # 1 == True == 1.0, and a tuple comes back as a list: the text tells what == does not.
     return bool(back == value) and repr(back) == repr(value)
-
-
-def _scribble(value: Any) -> None:
-    """Change everything that can be changed within a value."""
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            _scribble(item)
-    elif isinstance(value, dict):
-        for item in list(value.values()):
-            _scribble(item)
-    if isinstance(value, list):
-        value.append("scribbled by the caller")
-    elif isinstance(value, dict):
-        value.clear()
 
 
 CLAUSES = clauses_of("info", json, keys, unchanged, unaliased)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gem.core import Env
 from gem.errors import NotSupportedError, StateError
-from gem.testing.episodes import Script, Shown, begin, difference, freeze, play, play_on, shorten
+from gem.testing.episodes import Script, Shown, begin, difference, freeze, play, play_on, scribble, shorten
 from gem.testing.outcome import NotTested, Violation, clauses_of
 from gem.testing.subject import Subject
 
@@ -85,16 +85,18 @@ def unaliased(subject: Subject) -> None:
             _put_into(untouched, copy.deepcopy(state), "another instance")
             _put_into(twin, state, "another instance")
             _is_still(state, before, where, "set_state")
-            _scribble(state)
+            scribble(state)
             rest = script.actions[half:]
-            shown = play_on(twin, rest, script.seed, half)
+            changing = f"changing a state after set_state (seed {script.seed}, after step {half})"
+            try:
+                shown = play_on(twin, rest, script.seed, half)
+            except Violation as violation:
+                raise Violation(
+                    f"{changing} broke the episode: {violation}; copy what set_state takes over"
+                ) from violation
             what = _later(difference(play_on(untouched, rest, script.seed, half), shown), half)
         if what is not None:
-            raise Violation(
-                f"changing a state after set_state (seed {script.seed}, after step {half}) changed the episode at "
-                f"{what}; "
-                "copy what set_state takes over"
-            )
+            raise Violation(f"{changing} changed the episode at {what}; copy what set_state takes over")
 
 
 def refusal(subject: Subject) -> None:
@@ -242,13 +244,6 @@ def _later(what: str | None, done: int) -> str | None:
 def _is_still(state: Any, before: str, where: str, cause: str) -> None:
     if freeze(state) != before:
         raise Violation(f"what {where} returned was changed by {cause}; return copies")
-
-
-def _scribble(value: Any) -> None:
-    for item in list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _scribble(item)
-    if isinstance(value, (dict, list)):
-        value.clear()
 
 
 CLAUSES = clauses_of("state", json, complete, unaliased, refusal, pickle)
