@@ -79,7 +79,7 @@ class World:
         environments = [
             {
                 "id": f"{namespace}:{self._camel(name, number)}-v{rng.choice((0, 0, 0, 1, 2))}",
-                "description": f"{self._sentence(rng.randint(4, 8))}.",
+                "description": f"{self._sentence(rng.randint(3, 6))}.",
                 "tags": rng.sample(tags, 1),
                 "requires": [rng.choice(NEEDS)] if rng.random() < 0.1 else [],
                 "turns": rng.choice(("single", "multi")),
@@ -90,7 +90,7 @@ class World:
         return {
             "name": name,
             "version": f"{rng.randint(0, 3)}.{rng.randint(0, 20)}.{rng.randint(0, 9)}",
-            "summary": f"{self._sentence(rng.randint(5, 9))}.",
+            "summary": f"{self._sentence(rng.randint(5, 8))}.",
             "tags": tags,
             "environments": environments,
             "requires_python": ">=3.10",
@@ -417,10 +417,9 @@ def main() -> None:
 
 def measure_sync(world: World, hub: FolderHub, counts: list[int], answers: list[int]) -> None:
     """Print what the first load, no change and a day's changes cost."""
-    from gem_hub.plan import plan
-
     from gem.hub.config import hubs
     from gem.hub.sync import update
+    from gem_hub.plan import plan
 
     (client,) = hubs()
 

@@ -135,7 +135,7 @@ def is_installed(distribution: str) -> bool:
 
 
 def requirements_of(distribution: str) -> tuple[str, ...] | None:
-    """Return what a distribution declares to need (``Requires-Dist``), as it is written; None if it is not installed."""
+    """Return what a distribution declares to need (``Requires-Dist``); None if it is not installed."""
     try:
         return tuple(_metadata().requires(distribution) or ())
     except ModuleNotFoundError:

@@ -21,6 +21,7 @@ COMMANDS = {
     "replay": "gem.cli.replay:replay_command",
     "check": "gem.cli.check:check_command",
     "new": "gem.cli.new:new_command",
+    "hub": "gem.cli.hub:hub_command",
     "bench": "gem.cli.bench:bench_command",
     "doctor": "gem.cli.doctor:doctor_command",
 }
@@ -31,7 +32,9 @@ class CommandTable(click.Group):
     """A group that imports a command only when it is used, and plugins only for what gem-core does not have."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *sorted(_plugin_commands().keys() - COMMANDS.keys())]
+        # "hub publish" is for the group hub.
+        others = sorted(name for name in _plugin_commands() if name not in COMMANDS and " " not in name)
+        return [*COMMANDS, *others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from gem.entry_points import load

@@ -1,0 +1,1 @@
+"""The commands under ``gem hub`` that change a hub."""

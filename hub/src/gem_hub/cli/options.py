@@ -1,0 +1,73 @@
+"""What the commands that change a hub have in common."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gem.cli.output import print_json
+from gem.ids import normalized_distribution
+from gem_hub.events import Event
+from gem_hub.store import Store
+
+__all__ = ["account", "by_option", "hub_option", "reason_option", "record"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def name_argument(command: F) -> F:
+    """Add the argument NAME, a package; any spelling that installers take is taken."""
+    return click.argument("name", callback=lambda ctx, parameter, value: normalized_distribution(value))(command)
+
+
+def hub_option(command: F) -> F:
+    """Add ``--hub DIR``, passed on as ``store``: an existing hub in a local folder."""
+    return click.option(
+        "--hub",
+        "store",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        callback=_existing_hub,
+        help="Folder of the hub.  [default: the current folder, if it is a hub]",
+    )(command)
+
+
+def by_option(command: F) -> F:
+    """Add ``--by WHO``: who asks for a change."""
+    return click.option(
+        "--by", metavar="WHO", default=account, show_default="your account on this machine", help="Who asks for it."
+    )(command)
+
+
+def reason_option(text: str) -> Callable[[F], F]:
+    """Add a required ``--reason``."""
+    return click.option("--reason", required=True, help=text)
+
+
+def account() -> str:
+    """Return the name of the account that runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # an account without an entry, as in some containers
+        return "unknown"
+
+
+def record(store: Store, event: Event, done: str, already: str, as_json: bool) -> None:
+    """Add an event and say what came of it."""
+    changed = store.add_event(event)
+    if as_json:
+        print_json({**event.model_dump(mode="json", exclude={"format", "serial"}), "changed": changed})
+    else:
+        click.echo(done if changed else already)
+
+
+def _existing_hub(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Store:
+    folder = value if value is not None else Path()
+    if not (folder / "root.json").is_file():
+        what = f"{folder} is no hub" if value is not None else "the current folder is no hub; name one with --hub DIR"
+        raise click.UsageError(f"{what} (it has no root.json)", ctx)
+    return Store(folder)

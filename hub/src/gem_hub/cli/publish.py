@@ -1,0 +1,233 @@
+"""``gem hub publish``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from gem.cli.output import json_option, print_json
+from gem_hub.cli.options import by_option
+from gem_hub.policy import Policy
+from gem_hub.publishing import Attempt, Destination, add_record, examine_all, publish, read_file
+from gem_hub.refusal import Refusal
+from gem_hub.store import Store
+
+__all__ = ["publish_command"]
+
+_MOST_SHOWN = 20
+
+
+@click.command("publish")
+@click.argument("wheels", metavar="WHEEL...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--hub",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the hub; a new one is made.  [default: the current folder, if it is a hub]",
+)
+@click.option("--url", metavar="URL", default="", help="Where the wheel lies on another index: the hub links to it.")
+@click.option(
+    "--pull-request",
+    is_flag=True,
+    help="Write one record into the checkout of an index, and nothing else. Needs --url.",
+)
+@by_option
+@click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
+@click.option("--no-check", is_flag=True, help="Do not run the conformance kit; the catalogue will say so.")
+@click.option(
+    "--report",
+    "record",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Take this conformance record instead of running the kit.",
+)
+@click.option("--find-links", metavar="PLACE", multiple=True, help="Folder or page of wheels with dependencies.")
+@click.option("--index-url", metavar="URL", default="", help="Index of dependencies.  [default: as pip or uv has it]")
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=1800.0, show_default=True, help="Seconds the kit may take."
+)
+@click.option("--require-sandbox", is_flag=True, help="Refuse to run the kit where nothing keeps its code apart.")
+@json_option
+def publish_command(
+    wheels: tuple[Path, ...],
+    folder: Path | None,
+    url: str,
+    pull_request: bool,
+    by: str,
+    dry_run: bool,
+    no_check: bool,
+    record: Path | None,
+    find_links: tuple[str, ...],
+    index_url: str,
+    timeout: float,
+    require_sandbox: bool,
+    as_json: bool,
+) -> None:
+    """Publish wheels of environment packages.
+
+    Each wheel passes a gate that only reads it, then the conformance kit in an empty environment without network, and
+    is published if both have nothing against it. Nothing is ever overwritten; publishing the same file again does
+    nothing. Exit code 1 if a wheel is refused; then none is published.
+
+    \b
+    Examples:
+      gem hub publish dist/*.whl --hub /srv/hub
+      gem hub publish dist/my_envs-0.2.0-py3-none-any.whl --dry-run --hub /srv/hub
+      gem hub publish dist/*.whl --pull-request --hub hub/index --url https://files.example/my_envs-0.2.0-….whl
+    """
+    if not wheels:
+        raise click.UsageError("name a wheel, for example: gem hub publish dist/*.whl")
+    if (url or pull_request or record is not None) and len(wheels) > 1:
+        raise click.UsageError(f"--url, --report and --pull-request are about one wheel, and {len(wheels)} are named")
+    if pull_request and not url:
+        raise click.UsageError("an index that takes pull requests links to wheels; say where it lies with --url")
+    store = _hub(folder, new=not pull_request)
+    destination = Destination(store, by, Policy.of(store.folder), url)
+    attempts = examine_all(((path.name, read_file(path), path) for path in wheels), destination)
+    if not any(attempt.stage == "refused" for attempt in attempts):
+        attempts = [
+            _checked(one, destination, no_check, record, find_links, index_url, timeout, require_sandbox)
+            for one in attempts
+        ]
+    refused = any(attempt.stage == "refused" for attempt in attempts)
+    written: Path | None = None
+    if not refused and not dry_run and pull_request:
+        attempt, written = add_record(attempts[0], destination)
+        attempts = [attempt]
+    elif not refused and not dry_run:
+        attempts = publish(attempts, destination, _say)
+    if as_json:
+        print_json(
+            {
+                "hub": str(store.folder),
+                "dry_run": dry_run,
+                "record": None if written is None else str(written),
+                "wheels": [attempt.to_dict() for attempt in attempts],
+            }
+        )
+    else:
+        _show(attempts, store, written)
+    if refused:
+        raise click.exceptions.Exit(1)
+
+
+def _hub(folder: Path | None, new: bool) -> Store:
+    place = folder if folder is not None else Path()
+    if (place / "root.json").is_file() or (place / "releases").is_dir():
+        return Store(place)
+    if folder is None:
+        raise click.UsageError("the current folder is no hub (it has no root.json); name one with --hub DIR")
+    if not new or (place.is_dir() and any(place.iterdir())):
+        raise click.UsageError(f"{place} is no hub (it has no root.json); name one, or an empty folder for a new one")
+    return Store(place)
+
+
+def _checked(
+    attempt: Attempt,
+    destination: Destination,
+    no_check: bool,
+    record: Path | None,
+    find_links: tuple[str, ...],
+    index_url: str,
+    timeout: float,
+    require_sandbox: bool,
+) -> Attempt:
+    """Run the kit on a wheel, or take what it said elsewhere."""
+    if no_check or not attempt.wants_check:
+        return attempt
+    from gem_hub.conformance import check, judge
+    from gem_hub.installation import Sources
+    from gem_hub.sandbox import Bounds, isolation
+
+    if record is not None:
+        return attempt.after(judge(record, attempt.verdict, destination.policy))
+    if require_sandbox and isolation() == "none":
+        raise click.ClickException("nothing here keeps a stranger's code apart; install bwrap, or use another machine")
+    sources = Sources(tuple(find_links), index_url)
+    name = attempt.verdict.filename
+    bounds = Bounds(seconds=timeout)
+    checked = check(
+        attempt.verdict,
+        attempt.content,
+        sources,
+        bounds,
+        destination.policy,
+        report=lambda what: _say(f"{name}: {what}"),
+    )
+    return attempt.after(checked)
+
+
+def _say(what: str) -> None:
+    click.secho(f"{what} …", dim=True, err=True)
+
+
+def _show(attempts: list[Attempt], store: Store, written: Path | None) -> None:
+    for attempt in attempts:
+        click.secho(attempt.verdict.filename, bold=True)
+        _show_gate(attempt)
+        _show_conformance(attempt)
+        if attempt.stage in ("published", "already published"):
+            _line(attempt.stage, f"in {store.folder}", "green")
+    refused = [attempt for attempt in attempts if attempt.stage == "refused"]
+    click.echo()
+    if refused:
+        click.secho("Nothing was published. Correct what is listed, build the wheel anew and try again.", fg="red")
+    elif written is not None:
+        click.echo(f"Wrote {written}, and nothing else. Next: git add {written}, commit, and open a pull request.")
+    elif all(attempt.stage == "passed" for attempt in attempts):
+        click.echo("Everything passed; nothing was published, as --dry-run asks.")
+    else:
+        names = " ".join(attempt.verdict.wheel.name for attempt in attempts if attempt.verdict.wheel is not None)
+        click.echo(f"Install with: GEM_HUB={store.folder.resolve()} gem hub install {names}")
+
+
+def _show_gate(attempt: Attempt) -> None:
+    verdict = attempt.verdict
+    if verdict.refusals:
+        count = len(verdict.refusals)
+        _line("gate", f"refused, for {count} reason{'' if count == 1 else 's'}; nothing of it was run", "red")
+        _show_reasons(verdict.refusals)
+    elif verdict.wheel is not None:
+        files, environments = len(verdict.wheel.archive.entries), len(verdict.specs)
+        _line("gate", f"passed: {files} files, {environments} environments and variants", "green")
+    for warning in verdict.warnings:
+        _line("warning", str(warning), "yellow")
+
+
+def _show_conformance(attempt: Attempt) -> None:
+    checked = attempt.checked
+    if checked is None:
+        if attempt.wants_check or attempt.stage == "published":
+            _line("conformance", "not checked, and the catalogue will say so", "yellow")
+        return
+    apart = {None: "checked elsewhere", "none": "WITHOUT a sandbox"}.get(checked.isolation, f"in {checked.isolation}")
+    if checked.record is not None:
+        counts = checked.event(attempt.verdict, "-").counts()
+        told = f"{counts['holds']} clauses hold, {counts['violated']} violated, {counts['not_tested']} not tested"
+        text = f"{'refused' if checked.refusals else 'passed'}: {told} (gem-core {counts['gem_core']}, {apart})"
+        _line("conformance", text, "red" if checked.refusals else "green")
+    else:
+        _line("conformance", f"refused ({apart})", "red")
+    _show_reasons(checked.refusals)
+    for warning in checked.warnings[:_MOST_SHOWN]:
+        _line("warning", str(warning), "yellow")
+
+
+def _show_reasons(reasons: Iterable[Refusal]) -> None:
+    """Print each sentence once, with where it applies."""
+    together: dict[str, list[str]] = {}
+    for reason in reasons:
+        together.setdefault(reason.message, []).append(reason.where)
+    for number, (message, places) in enumerate(together.items()):
+        if number == _MOST_SHOWN:
+            click.echo(f"    and {len(together) - number} more; --json lists them all")
+            break
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        click.echo(f"    {click.style('•', fg='red')} {places[0]}{more}{': ' if places[0] else ''}{message}")
+
+
+def _line(label: str, text: str, colour: str) -> None:
+    click.echo(f"  {click.style(f'{label:<12}', fg=colour)} {text}")

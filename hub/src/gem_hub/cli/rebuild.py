@@ -1,0 +1,86 @@
+"""``gem hub rebuild``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gem.cli.output import json_option, print_json, progress
+from gem_hub.embed import embed
+from gem_hub.errors import HubRefusal
+from gem_hub.folder import Folder
+from gem_hub.hosting import Settings
+from gem_hub.records import reasons
+from gem_hub.store import Store
+
+__all__ = ["rebuild_command"]
+
+
+@click.command("rebuild")
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 and list what differs, if anything does.")
+@click.option(
+    "--embed",
+    "copy",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also bring the copy of root.json, snapshot and envs/ in DIR up to date (with --check: compare it).",
+)
+@click.option("--fallback", metavar="URL", help="Simple index for names that this hub does not have; '' for none.")
+@click.option(
+    "--hub",
+    "folder",
+    metavar="DIR",
+    default=Path(),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of the hub.  [default: the current folder]",
+)
+@json_option
+def rebuild_command(check: bool, copy: Path | None, fallback: str | None, folder: Path, as_json: bool) -> None:
+    """Derive every file of a hub anew from its records and events.
+
+    The same records always give the same bytes. Records that a pull request has added are numbered first.
+
+    \b
+    Examples:
+      gem hub rebuild --hub /srv/hub
+      gem hub rebuild --check --hub hub/index
+      gem hub rebuild --fallback https://index.example/simple/ --hub /srv/hub
+    """
+    if not (folder / "releases").is_dir() and not (folder / "root.json").is_file():
+        raise click.UsageError(f"{folder} is no hub (it has neither releases/ nor root.json); name one with --hub DIR")
+    if fallback is not None:
+        if check:
+            raise click.UsageError("--check changes nothing, so it cannot take --fallback")
+        _set_fallback(folder, fallback)
+    store = Store(folder)
+    with progress() as bar:
+        task = bar.add_task("deriving", total=None, note="packages")
+        differing = store.rebuild(check, lambda done, total: bar.update(task, completed=done, total=total))
+    if copy is not None:
+        differing += [str(copy / path) for path in embed(store.truth, copy, check)]
+    if as_json:
+        print_json({"check": check, "differing": differing})
+    else:
+        for path in differing:
+            click.echo(f"{'differs' if check else 'written'}: {path}")
+        click.echo(f"{len(store.packages())} packages; {_verdict(len(differing), check)}", err=True)
+    if check and differing:
+        click.get_current_context().exit(1)
+
+
+def _verdict(count: int, check: bool) -> str:
+    if not count:
+        return "every file is what the records give"
+    return f"{count} files are not what the records give; run: gem hub rebuild" if check else f"{count} files written"
+
+
+def _set_fallback(folder: Path, address: str) -> None:
+    try:
+        settings = Settings(fallback=address)
+    except ValueError as error:
+        raise HubRefusal(reasons(error)) from error
+    if settings.fallback:
+        Folder(folder).replace("hub.json", settings.to_bytes())
+    else:
+        Folder(folder).remove("hub.json")

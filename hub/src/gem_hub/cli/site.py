@@ -1,0 +1,43 @@
+"""``gem hub site``."""
+
+from __future__ import annotations
+
+import click
+
+from gem.cli.output import json_option, print_json, progress
+from gem_hub.cli.options import hub_option
+from gem_hub.store import Store
+
+__all__ = ["site_command"]
+
+
+@click.command("site")
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 and list what differs, if anything does.")
+@hub_option
+@json_option
+def site_command(check: bool, store: Store, as_json: bool) -> None:
+    """Write the catalogue's pages for people into a hub.
+
+    They are index.html, a page for each package and tag, and what the browser needs to search without a server. The
+    same packages always give the same bytes; only files that differ are written.
+
+    \b
+    Examples:
+      gem hub site --hub /srv/hub
+      gem hub site --check --hub /srv/hub
+    """
+    from gem_hub.site.write import write_site
+
+    with progress() as bar:
+        task = bar.add_task("rendering", total=len(store.packages()), note="packages")
+        differing = write_site(store.truth, check, lambda done: bar.update(task, completed=done))
+    if as_json:
+        print_json({"check": check, "differing": differing})
+    else:
+        for path in differing:
+            click.echo(f"{'differs' if check else 'written'}: {path}")
+        changed = f"{len(differing)} files {'differ' if check else 'written'}"
+        verdict = changed if differing else "every page is up to date"
+        click.echo(f"{len(store.packages())} packages; {verdict}", err=True)
+    if check and differing:
+        click.get_current_context().exit(1)

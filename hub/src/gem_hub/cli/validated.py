@@ -1,0 +1,21 @@
+"""Events from what a person typed."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from gem_hub.errors import HubRefusal
+from gem_hub.events import EventBase
+from gem_hub.records import reasons
+
+__all__ = ["validated"]
+
+E = TypeVar("E", bound=EventBase)
+
+
+def validated(kind: type[E], **fields: str | None) -> E:
+    """Return an event; HubRefusal with a sentence for each field that cannot be."""
+    try:
+        return kind.model_validate(fields)
+    except ValueError as error:
+        raise HubRefusal(reasons(error)) from error

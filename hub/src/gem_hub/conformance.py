@@ -1,0 +1,265 @@
+"""Running the conformance kit on a wheel that has passed the static gate, where its code can do no harm.
+
+The wheel is installed into a throw-away environment, with nothing of it run; then ``gem check`` runs in the sandbox and
+writes its record. That record comes from where the stranger's code ran, so it is evidence and no proof: it is read as
+data, and must speak of just the environments that the wheel's manifest offers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gem.errors import ArgumentError
+from gem.hub.plain import plain
+from gem.ids import normalized_distribution
+from gem.testing import CLAUSES
+from gem.testing.record import KIT, ConformanceRecord, EnvironmentRecord
+from gem_hub import first_observations
+from gem_hub.errors import HubRefusal
+from gem_hub.events import Conformance
+from gem_hub.gate import Verdict
+from gem_hub.installation import Sources, install
+from gem_hub.policy import Policy
+from gem_hub.records import reasons
+from gem_hub.refusal import Findings, Refusal
+from gem_hub.sandbox import Bounds, Finished, Isolation, run
+
+__all__ = ["Checked", "check", "judge"]
+
+_MOST_REPORT = 64 * 2**20
+_MOST_EXAMPLES = 8 * 2**20
+_OBSERVATION_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of running the kit on a wheel."""
+
+    record: ConformanceRecord | None
+    """None where the kit did not get that far."""
+    isolation: Isolation | None
+    """How the code was kept apart; None where nobody here knows."""
+    refusals: tuple[Refusal, ...]
+    warnings: tuple[Refusal, ...] = ()
+    examples: dict[str, str] = field(default_factory=dict)
+    """Environment id → the first observation."""
+
+    @property
+    def passed(self) -> bool:
+        return self.record is not None and not self.refusals
+
+    def event(self, verdict: Verdict, by: str) -> Conformance:
+        """Return the event that tells the hub.
+
+        Raises:
+            HubRefusal: if there is no record, or it cannot be told.
+        """
+        if self.record is None or verdict.wheel is None:
+            raise HubRefusal(f"{verdict.filename}: there is no conformance record")
+        try:
+            return Conformance(
+                name=verdict.wheel.name,
+                version=verdict.wheel.version,
+                by=by,
+                record=self.record.to_dict(),
+                examples=self.examples,
+                isolation=self.isolation or "",
+            )
+        except ValueError as error:
+            raise HubRefusal(f"{verdict.filename}: {reasons(error)}") from error
+
+
+def check(
+    verdict: Verdict,
+    content: bytes,
+    sources: Sources = Sources(),  # noqa: B008  # frozen
+    bounds: Bounds = Bounds(),  # noqa: B008
+    policy: Policy = Policy(),  # noqa: B008
+    way: Isolation | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Checked:
+    """Install a wheel that has passed the gate into an empty environment, and run the kit on it there.
+
+    Args:
+        verdict: what the gate said.
+        content: the bytes that it was said of.
+        sources: where dependencies come from.
+        bounds: what the kit's run may use.
+        policy: what the hub's operator has decided.
+        way: how the code is kept apart; by default the strongest way that works.
+        report: told what is being done.
+
+    Raises:
+        HubRefusal: if the wheel has not passed the gate.
+        HubError: if the wheel cannot be installed.
+    """
+    if verdict.wheel is None or not verdict.passed:
+        raise HubRefusal(f"{verdict.filename}: has not passed the gate, so that nothing of it is run")
+    with tempfile.TemporaryDirectory(prefix="gem-hub-") as scratch:
+        root = Path(scratch).resolve()
+        work = root / "work"
+        for folder in (work / "home", work / "tmp"):
+            folder.mkdir(parents=True)
+        wheel = root / verdict.filename
+        wheel.write_bytes(content)
+        report("installing it into an empty environment")
+        python = install(wheel, root / "venv", sources)
+        report("running the conformance kit")
+        record_file = work / "record.json"
+        kit = [str(python), "-I", "-m", "gem", "check", verdict.wheel.name, "--report", str(record_file)]
+        finished = run(kit, work, _environment(python, work), bounds, way)
+        checked = _read(record_file, finished, verdict, policy)
+        if checked.record is None:
+            return checked
+        report("asking each environment for an observation")
+        examples = _examples(verdict, python, root, bounds, finished.isolation)
+        return Checked(checked.record, checked.isolation, checked.refusals, checked.warnings, examples)
+
+
+def judge(record_file: Path, verdict: Verdict, policy: Policy = Policy()) -> Checked:  # noqa: B008  # frozen
+    """Return what a conformance record says that was made elsewhere; it is read as data.
+
+    Args:
+        record_file: what ``gem check --report`` has written.
+        verdict: what the gate said of the wheel.
+        policy: what the hub's operator has decided.
+    """
+    findings = Findings()
+    record = _parsed(record_file, findings)
+    if record is not None:
+        _judge(record, verdict, policy, findings)
+    return Checked(record, None, tuple(findings.refusals), tuple(findings.warnings))
+
+
+def _environment(python: Path, work: Path) -> dict[str, str]:
+    """Return all that the code gets to know about the machine."""
+    path = [str(python.parent), "/usr/bin", "/bin"]
+    if os.name == "nt":
+        path = [str(python.parent), os.environ.get("SYSTEMROOT", "")]
+    return {
+        "PATH": os.pathsep.join(path),
+        "HOME": str(work / "home"),
+        "TMPDIR": str(work / "tmp"),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _read(record_file: Path, finished: Finished, verdict: Verdict, policy: Policy) -> Checked:
+    findings = Findings()
+    record = None
+    if finished.code is None:
+        message = "was not done in time; allow more with --timeout, or make the environments faster"
+        findings.refuse("conformance.time", verdict.filename, f"the conformance kit {message}")
+    elif finished.code not in (0, 1) or not _is_plain(record_file, _MOST_REPORT):
+        said = " | ".join(plain(line) for line in finished.output.splitlines()[-6:])
+        message = f"the conformance kit ended with code {finished.code} and said: {said or 'nothing'}"
+        findings.refuse("conformance.failed", verdict.filename, message)
+    else:
+        record = _parsed(record_file, findings)
+    if record is not None:
+        _judge(record, verdict, policy, findings)
+    if finished.isolation == "none":
+        findings.warn(
+            "conformance.unsandboxed",
+            verdict.filename,
+            f"its code ran without a sandbox, as {sys.platform} offers none here; install bwrap to keep it apart",
+        )
+    return Checked(record, finished.isolation, tuple(findings.refusals), tuple(findings.warnings))
+
+
+def _parsed(record_file: Path, findings: Findings) -> ConformanceRecord | None:
+    try:
+        if not _is_plain(record_file, _MOST_REPORT):
+            raise ArgumentError(f"{record_file.name}: is missing, no plain file, or has over {_MOST_REPORT} bytes")
+        return ConformanceRecord.read(record_file)
+    except (ArgumentError, OSError) as error:
+        findings.refuse("conformance.record", record_file.name, plain(str(error))[:1000])
+        return None
+
+
+def _is_plain(path: Path, most: int) -> bool:
+    """Tell whether a file that the code may have made is safe to read: no link, no pipe that never ends, not huge."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size <= most
+
+
+def _judge(record: ConformanceRecord, verdict: Verdict, policy: Policy, findings: Findings) -> None:
+    assert verdict.wheel is not None
+    name, version = verdict.wheel.name, verdict.wheel.version
+    told = {env.id: env for package in record.packages for env in package.environments}
+    offered = {spec.id: spec for spec in verdict.specs}
+    about = {(normalized_distribution(package.distribution or ""), package.version) for package in record.packages}
+    if about != {(name, version)}:
+        findings.refuse(
+            "conformance.record", "", f"the record is about {sorted(map(str, about))}, not {name} {version}"
+        )
+    if record.kit != KIT:
+        findings.refuse(
+            "conformance.record", "", f"the record is of kit {record.kit}, and this is {KIT}; check it anew"
+        )
+    if told.keys() != offered.keys():
+        missing = sorted(told.keys() ^ offered.keys())[:4]
+        message = f"the record and the manifest differ in environments, such as {', '.join(missing)}; check all of them"
+        findings.refuse("conformance.record", "", message)
+    accepted = policy.accepts(name, "conformance.violated")
+    tolerated = frozenset(CLAUSES) if accepted else frozenset(policy.tolerated_clauses)
+    for env_id, environment in told.items():
+        exempt = offered[env_id].to_dict().get("exempt") or {} if env_id in offered else {}
+        _judge_environment(environment, dict(exempt), tolerated, findings)
+
+
+def _judge_environment(
+    environment: EnvironmentRecord, exempt: dict[str, Any], tolerated: frozenset[str], findings: Findings
+) -> None:
+    results = {result.clause: result for result in environment.clauses}
+    missing = CLAUSES.keys() - results.keys()
+    if missing:
+        message = f"has no result for {', '.join(sorted(missing)[:4])}; run the whole kit"
+        findings.refuse("conformance.incomplete", environment.id, message)
+    for clause, result in results.items():
+        message = f"{clause}: {plain(result.message)[:500]}"
+        if result.exempt:
+            if clause in exempt:
+                findings.warn("conformance.exempt", environment.id, message)
+            else:
+                text = f"the record exempts it from {clause}, and its manifest does not"
+                findings.refuse("conformance.record", environment.id, text)
+        elif result.outcome == "violated" and clause in tolerated:
+            findings.warn("conformance.tolerated", environment.id, message)
+        elif result.outcome == "violated":
+            findings.refuse("conformance.violated", environment.id, message)
+
+
+def _examples(verdict: Verdict, python: Path, root: Path, bounds: Bounds, way: Isolation) -> dict[str, str]:
+    """Return first observations; none where that fails, for they only decorate a page."""
+    work = root / "work"
+    script = shutil.copy(first_observations.__file__, root / "first_observations.py")
+    target = work / "observations.jsonl"
+    command = [str(python), "-I", str(script), str(target), *(spec.id for spec in verdict.specs)]
+    seconds = min(bounds.seconds, _OBSERVATION_SECONDS)
+    run(command, work, _environment(python, work), Bounds(seconds, bounds.memory, bounds.processes, 2**26), way)
+    offered = {spec.id for spec in verdict.specs}
+    examples: dict[str, str] = {}
+    if not _is_plain(target, _MOST_EXAMPLES):
+        return {}
+    try:
+        for line in target.read_text(encoding="utf-8", errors="replace").splitlines():
+            env_id, text = json.loads(line)
+            if env_id in offered and isinstance(text, str) and len(text) <= first_observations.MOST:
+                examples[env_id] = text
+    except (OSError, ValueError, TypeError, RecursionError):
+        pass
+    return examples

@@ -1,0 +1,105 @@
+"""What lies in a wheel: whether installing it touches anything but the package's own folder."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+
+from packaging.utils import canonicalize_name
+
+from gem_hub.refusal import Findings
+from gem_hub.reserved import IMPORTS, OFFICIAL, import_name_of
+from gem_hub.wheel import Wheel
+
+__all__ = ["check_contents"]
+
+_START_UP = (".pth", ".start")
+_COMPILED = (".so", ".pyd", ".dll", ".dylib", ".a", ".lib", ".exe", ".bin.elf")
+_BYTECODE = (".pyc", ".pyo")
+_PRIVATE_FILES = {".env", ".netrc", ".pypirc", ".npmrc", ".git-credentials", "id_rsa", "id_ed25519", "id_ecdsa"}
+_PRIVATE_FOLDERS = {".git", ".hg", ".svn", ".ssh", ".aws", ".venv", "venv", ".idea", ".vscode", "node_modules"}
+
+_SCANNED = 2**20
+"""Bytes of each file in which keys are looked for."""
+
+_SECRETS = {
+    "a private key": rb"-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY-----\s+[A-Za-z0-9+/=]{16}",
+    "an access key of AWS": rb"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a token of GitHub": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,90})\b",
+    "a token of Hugging Face": rb"\bhf_[A-Za-z]{34}\b",
+    "a token of a package index": rb"\bpypi-AgE[A-Za-z0-9_-]{50,200}",
+    "a key of a model provider": rb"\bsk-(?:ant|proj|or-v1)-[A-Za-z0-9_-]{32,200}",
+    "a token of Slack": rb"\bxox[abpr]-[0-9]{8,14}-[A-Za-z0-9-]{20,80}",
+}
+_ANY_SECRET = re.compile(b"|".join(b"(" + pattern + b")" for pattern in _SECRETS.values()))
+
+
+def check_contents(wheel: Wheel, packages: Collection[str], findings: Findings) -> None:
+    """Add what is wrong with the files of a wheel.
+
+    Args:
+        wheel: the wheel.
+        packages: the names of all packages of the hub.
+        findings: what is wrong is added here.
+    """
+    for path in wheel.archive.entries:
+        _check_file(wheel, path, findings)
+    for name in wheel.top_level:
+        _check_top_level(wheel, name, packages, findings)
+
+
+def _check_file(wheel: Wheel, path: str, findings: Findings) -> None:
+    *folders, file = path.split("/")
+    lower = file.casefold()
+    if lower.endswith(_START_UP):
+        findings.refuse("content.start-up", path, "would be run at every start of Python; leave it out")
+    elif not folders and lower in ("sitecustomize.py", "usercustomize.py"):
+        findings.refuse("content.start-up", path, "is imported at every start of Python; leave it out")
+    if lower.endswith(_BYTECODE) or "__pycache__" in folders:
+        findings.refuse("content.bytecode", path, "is compiled Python, which can differ from its source; leave it out")
+    elif lower.endswith(_COMPILED):
+        message = "is compiled code in a wheel for every platform; depend on a package that is built for each instead"
+        findings.refuse("content.binary", path, message)
+    if lower in _PRIVATE_FILES or lower.startswith(".env.") or _PRIVATE_FOLDERS & {f.casefold() for f in folders}:
+        findings.refuse("content.private", path, "looks like something private of the author; leave it out")
+    secret = _ANY_SECRET.search(wheel.archive.read(path, _SCANNED))
+    if secret is not None and secret.lastindex is not None:
+        kind = list(_SECRETS)[secret.lastindex - 1]
+        findings.refuse("content.secret", path, f"seems to hold {kind}; remove it, and revoke it if it was ever real")
+
+
+def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], findings: Findings) -> None:
+    own = import_name_of(wheel.name)
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    if name.casefold().endswith(".data"):
+        message = "is copied over commands and files of the environment; put data into the package's own folder"
+        findings.refuse("content.data", f"{name}/", message)
+    elif name in wheel.archive.entries:
+        if not name.casefold().endswith(_START_UP) and plain not in ("sitecustomize.py", "usercustomize.py"):
+            findings.refuse("content.top-level", name, f"lies outside a package; move it into {own}/")
+    elif plain.removesuffix(".py") in IMPORTS and not (wheel.name in OFFICIAL and name == own):
+        advice = "give the package another name" if own in IMPORTS else f"call it {own}/"
+        findings.refuse("content.reserved", f"{name}/", f"is {IMPORTS[plain.removesuffix('.py')]}; {advice}")
+    elif not name.isascii() or not name.isidentifier():
+        findings.refuse("content.top-level", f"{name}/", f"cannot be imported by an ASCII name; call it {own}/")
+    elif f"{name}/__init__.py" not in wheel.archive.entries:
+        message = "has no __init__.py, so that other packages could add to it; add one, even if it is empty"
+        findings.refuse("content.namespace", f"{name}/", message)
+    elif name != own:
+        _check_foreign(wheel, name, own, packages, findings)
+
+
+def _check_foreign(wheel: Wheel, name: str, own: str, packages: Collection[str], findings: Findings) -> None:
+    normalised = canonicalize_name(name)
+    needed = {canonicalize_name(requirement.name) for requirement in wheel.requirements}
+    if normalised in packages:
+        findings.refuse(
+            "content.foreign", f"{name}/", f"is what the package {normalised} is imported as; call it {own}/"
+        )
+    elif normalised in needed:
+        message = f"would lie over the files of {normalised}, which this package needs; call it {own}/"
+        findings.refuse("content.foreign", f"{name}/", message)
+    else:
+        message = f"is not what the name of the package promises, so that somebody else could claim it; call it {own}/"
+        findings.refuse("content.import-name", f"{name}/", message)

@@ -1,0 +1,81 @@
+"""From records and events to every other file of a hub: a pure function, the same bytes each time.
+
+No clock, no network, no state: what :func:`derive` returns depends on its arguments alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gem_hub.catalogue import EPOCH, Read, history_of, whole_feed
+from gem_hub.details import details
+from gem_hub.events import Event
+from gem_hub.hosting import Settings, headers, nginx, redirects
+from gem_hub.package import Package
+from gem_hub.records import Release
+from gem_hub.simple_pages import project_html, project_json, root_html, root_json
+
+__all__ = ["derive", "derived_files", "group", "list_pages", "package_pages", "root_bytes"]
+
+
+def derive(releases: Iterable[Release], events: Iterable[Event], settings: Settings | None = None) -> dict[str, bytes]:
+    """Return path → content of every derived file of a hub, ``root.json`` last."""
+    return dict(derived_files(group(releases, events), settings or Settings()))
+
+
+def derived_files(
+    packages: Iterable[Package], settings: Settings, existing: Read = lambda path: None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of every derived file, in the order in which they can be written.
+
+    What comes later may refer to what came before. Only one package is held in memory at a time.
+
+    Args:
+        packages: in any order.
+        settings: what the operator decides.
+        existing: reads a catalogue file of the hub; see :func:`gem_hub.catalogue.whole_feed`.
+    """
+    histories, newest = {}, (0, EPOCH)
+    for package in packages:
+        yield from package_pages(package).items()
+        histories[package.name] = history_of(package)
+        newest = max(newest, (package.last.serial, package.last.created))
+    yield from list_pages(sorted(histories)).items()
+    yield from {"_headers": headers(), "_redirects": redirects(settings), "nginx.conf": nginx(settings)}.items()
+    feed = whole_feed(histories, newest[1], existing)
+    yield from feed.files.items()
+    yield "root.json", root_bytes(feed.root)
+
+
+def package_pages(package: Package) -> dict[str, bytes]:
+    """Return the pages of one package."""
+    return {
+        f"envs/{package.name}.json": details(package),
+        f"simple/{package.name}/index.html": project_html(package),
+        f"simple/{package.name}/index.json": project_json(package),
+    }
+
+
+def list_pages(names: Iterable[str]) -> dict[str, bytes]:
+    """Return the pages that list all packages."""
+    known = list(names)
+    return {"simple/index.html": root_html(known), "simple/index.json": root_json(known)}
+
+
+def root_bytes(root: Mapping[str, Any]) -> bytes:
+    """Return ``root.json``."""
+    return (json.dumps(root, indent=1, sort_keys=True) + "\n").encode()
+
+
+def group(releases: Iterable[Release], events: Iterable[Event]) -> Iterator[Package]:
+    """Yield the packages that records and events belong to, by name."""
+    records: dict[str, list[Release]] = {}
+    happened: dict[str, list[Event]] = {}
+    for release in releases:
+        records.setdefault(release.name, []).append(release)
+    for event in events:
+        happened.setdefault(event.name, []).append(event)
+    for name in sorted(records):
+        yield Package.of(name, records[name], happened.get(name, []))

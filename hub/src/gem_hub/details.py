@@ -1,0 +1,65 @@
+"""``envs/NAME.json``: everything about a package, for ``gem hub info``, ``install``, ``lock`` and ``audit``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gem_hub.canonical import compact_json
+from gem_hub.package import Package
+from gem_hub.records import Release
+
+__all__ = ["details"]
+
+
+def details(package: Package) -> bytes:
+    """Return ``envs/NAME.json``: releases newest first, environments and variants expanded by id."""
+    return compact_json(
+        {
+            "format": 1,
+            "name": package.name,
+            "status": package.status,
+            "reason": package.reason,
+            "owners": package.owners,
+            "serial": package.last.serial,
+            "releases": [_release(package, release) for release in package.releases],
+        }
+    )
+
+
+def _release(package: Package, release: Release) -> dict[str, Any]:
+    metadata = release.metadata
+    checks = package.conformance(release.version)
+    examples = {environment: text for check in checks for environment, text in check.examples.items()}
+    return {
+        "version": release.version,
+        "filename": release.filename,
+        # The digest stays, so that an audit can tell; nobody is to fetch the file.
+        "url": "" if package.status == "quarantined" else release.url,
+        "sha256": release.sha256,
+        "size": release.size,
+        "metadata_sha256": release.metadata_sha256,
+        "published": release.published,
+        "publisher": release.publisher,
+        "mode": release.mode,
+        "source": release.source,
+        "requires_python": metadata.requires_python,
+        "requires_gem_core": metadata.requires_gem_core,
+        "requires_dist": metadata.requires_dist,
+        "provides_extra": metadata.provides_extra,
+        "licence": metadata.licence,
+        "author": metadata.author,
+        "summary": metadata.summary,
+        "keywords": metadata.keywords,
+        "description": metadata.description,
+        "description_content_type": metadata.description_content_type,
+        "project_urls": metadata.project_urls,
+        "yanked": package.yanked.get(release.version),
+        "environments": [
+            {
+                **environment.model_dump(mode="json"),
+                **({"example_observation": examples[environment.id]} if environment.id in examples else {}),
+            }
+            for environment in release.environments
+        ],
+        "conformance": [check.record for check in checks],
+    }

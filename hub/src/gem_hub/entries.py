@@ -1,0 +1,146 @@
+"""What a wheel announces: its entry points, and the environments of its manifests. Nothing is imported."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gem.discovery import ENVIRONMENT_GROUP, PLUGIN_GROUP
+from gem.env_spec import EnvSpec
+from gem.errors import ManifestError
+from gem.hub.plain import plain
+from gem.ids import NAMESPACE_PATTERN, parse_id
+from gem.manifest import FILE_NAME, parse, read_specs
+from gem.manifest_schema import validate
+from gem_hub.refusal import Findings
+from gem_hub.reserved import COMMANDS, OFFICIAL
+from gem_hub.wheel import Wheel
+
+__all__ = ["check_entry_points", "read_environments"]
+
+_SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
+_VALUE = re.compile(
+    r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?P<attribute>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))?", re.ASCII
+)
+_MOST_MANIFEST = 2**20
+_MOST_ENVIRONMENTS = 10_000
+_BASED = ("entry_point", "reference_policy")
+
+
+def check_entry_points(wheel: Wheel, findings: Findings) -> None:
+    """Add what is wrong with the entry points of a wheel."""
+    where = f"{wheel.info}/entry_points.txt"
+    if ENVIRONMENT_GROUP not in wheel.entry_points and wheel.name not in OFFICIAL:
+        findings.refuse(
+            "entry.no-environments",
+            where,
+            f'announces no environments; add [project.entry-points."{ENVIRONMENT_GROUP}"] with NAMESPACE = "PACKAGE"',
+        )
+    for group, entries in wheel.entry_points.items():
+        if group not in (ENVIRONMENT_GROUP, PLUGIN_GROUP, *_SCRIPT_GROUPS) and wheel.name not in OFFICIAL:
+            findings.refuse(
+                "entry.group",
+                f"{where}, [{group}]",
+                "makes other programs load this package unasked; leave the group out",
+            )
+        for name, value in entries.items():
+            place = f"{where}, [{group}] {name} = {value}"
+            if group in _SCRIPT_GROUPS:
+                _check_command(wheel, name, place, findings)
+            elif group == ENVIRONMENT_GROUP and re.fullmatch(NAMESPACE_PATTERN, name) is None:
+                findings.refuse("entry.namespace", place, "has no namespace for a name; write, for example, 'puzzles'")
+            match = _VALUE.fullmatch(value)
+            if match is None or (group in _SCRIPT_GROUPS and not match["attribute"]):
+                findings.refuse("entry.value", place, "must be 'package.module:function', without extras; correct it")
+            elif not _has_module(wheel, match["module"]):
+                message = (
+                    f"points to {match['module']}, which is not in this wheel; point it to a module of the package"
+                )
+                findings.refuse("entry.outside", place, message)
+            elif group == ENVIRONMENT_GROUP and match["attribute"]:
+                findings.refuse("entry.value", place, "must be the package's import name alone, without a colon")
+
+
+def _check_command(wheel: Wheel, name: str, place: str, findings: Findings) -> None:
+    plain_name = name.casefold().removesuffix(".exe")
+    if plain_name in COMMANDS or re.fullmatch(r"(pip|python|pypy|gem|conda)[\d.t-]*w?", plain_name):
+        if not (wheel.name == "gem-core" and name == "gem"):
+            findings.refuse(
+                "entry.command", place, f"would stand before the command {plain_name!r}; name it {wheel.name}"
+            )
+    elif not re.fullmatch(rf"{re.escape(wheel.name).replace('-', '[-_]')}([-_][a-z0-9_-]+)?", name):
+        message = f"adds a command of a foreign name; name it {wheel.name}, or let it begin with that and a hyphen"
+        findings.refuse("entry.command", place, message)
+
+
+def _has_module(wheel: Wheel, module: str) -> bool:
+    path = module.replace(".", "/")
+    return any(f"{path}{end}" in wheel.archive.entries for end in (".py", "/__init__.py"))
+
+
+def read_environments(wheel: Wheel, findings: Findings) -> tuple[EnvSpec, ...]:
+    """Return the environments and variants that a wheel offers; what is wrong with them is added to the findings."""
+    claimed: dict[str, set[str]] = {}
+    for namespace, value in wheel.entry_points.get(ENVIRONMENT_GROUP, {}).items():
+        claimed.setdefault(value, set()).add(namespace)
+    specs: list[EnvSpec] = []
+    for package, namespaces in claimed.items():
+        specs += _read_manifest(wheel, package, namespaces, findings)
+    if len(specs) > _MOST_ENVIRONMENTS:
+        message = f"offers {len(specs)} environments and variants, and {_MOST_ENVIRONMENTS} are the most; use arguments"
+        findings.refuse("manifest.count", wheel.filename, message)
+    for path in wheel.archive.entries:
+        folder, _, file = path.rpartition("/")
+        if file == FILE_NAME and folder.replace("/", ".") not in claimed:
+            findings.warn("manifest.unused", path, "is named by no entry point, so that nobody finds what it offers")
+    return tuple(specs)
+
+
+def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: Findings) -> list[EnvSpec]:
+    path = f"{package.replace('.', '/')}/{FILE_NAME}"
+    entry = wheel.archive.entries.get(path)
+    if entry is None:
+        message = "is missing; put it beside the package's __init__.py, and see that the build takes it along"
+        findings.refuse("manifest.missing", path, message)
+        return []
+    if entry.size > _MOST_MANIFEST:
+        findings.refuse("manifest.size", path, f"has {entry.size} bytes, and {_MOST_MANIFEST} are the most; shorten it")
+        return []
+    specs = []
+    with tempfile.TemporaryDirectory(prefix="gem-hub-") as folder:
+        copy = Path(folder, FILE_NAME)
+        copy.write_bytes(wheel.archive.read(path))
+        try:
+            validate(parse(copy), copy)
+            specs = read_specs(copy, wheel.name, wheel.version)
+        except (ManifestError, ValueError, TypeError, KeyError, RecursionError) as error:
+            message = " ".join(str(error).replace(f"{copy}: ", "").split())[:1000] or type(error).__name__
+            findings.refuse("manifest.invalid", path, f"{message}; run: gem check")
+    for spec in specs:
+        for problem in _problems(wheel, spec, namespaces):
+            findings.refuse(*problem)
+    return specs
+
+
+def _problems(wheel: Wheel, spec: EnvSpec, namespaces: set[str]) -> Iterator[tuple[str, str, str]]:
+    namespace = parse_id(spec.id).namespace
+    if namespace not in namespaces:
+        yield (
+            "manifest.namespace",
+            spec.id,
+            f"is outside the namespaces that the package announces ({', '.join(sorted(namespaces))}); "
+            f'add {namespace} = "PACKAGE" to its entry points',
+        )
+    if plain(spec.description) != spec.description:
+        yield "manifest.text", spec.id, "has control or invisible characters in its description; remove them"
+    targets: Mapping[str, object] = spec.to_dict()
+    for key in _BASED:
+        target = targets.get(key)
+        if isinstance(target, str) and not _has_module(wheel, target.partition(":")[0]):
+            yield (
+                "manifest.outside",
+                f"{spec.id}, {key}",
+                f"is {target!r}, and no such module is in this wheel; point it to a module of the package",
+            )

@@ -1,0 +1,171 @@
+"""Events: everything that can happen to a package after a release. They are only ever added.
+
+The state of a package is what its events, in the order of their serials, make of its releases; see
+:mod:`gem_hub.package`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, field_validator
+
+from gem_hub.records import PackageName, Person, Strict, Timestamp, VersionText, now
+
+__all__ = [
+    "EVENT",
+    "Conformance",
+    "Deprecate",
+    "Event",
+    "EventBase",
+    "Lift",
+    "Owner",
+    "Quarantine",
+    "Undeprecate",
+    "Unyank",
+    "Yank",
+]
+
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+"""One line for people: it stands in pages and in the messages of pip."""
+
+
+class EventBase(Strict):
+    """What all events say."""
+
+    format: Literal[1] = 1
+    serial: int = Field(default=0, ge=0)
+    """Place among all changes of the hub; 0 until the store has given one."""
+    name: PackageName
+    created: Timestamp = Field(default_factory=now)
+    by: Person
+    """Who asked for it."""
+    kind: str
+
+    @property
+    def path(self) -> str:
+        """Where the event lies, relative to the hub."""
+        return f"events/{self.name}/{self.serial:08d}-{self.kind}.json"
+
+
+class Yank(EventBase):
+    """A release is not to be chosen any more, unless somebody asks for exactly it (PEP 592)."""
+
+    kind: Literal["yank"] = "yank"
+    version: VersionText
+    reason: Reason
+
+
+class Unyank(EventBase):
+    """A yank was a mistake."""
+
+    kind: Literal["unyank"] = "unyank"
+    version: VersionText
+
+
+class Deprecate(EventBase):
+    """The package still works, and something else should be used (PEP 792)."""
+
+    kind: Literal["deprecate"] = "deprecate"
+    reason: Reason
+
+
+class Undeprecate(EventBase):
+    """The package is to be used after all."""
+
+    kind: Literal["undeprecate"] = "undeprecate"
+
+
+class Quarantine(EventBase):
+    """The package is not safe; the hub offers no file of it until this is lifted (PEP 792)."""
+
+    kind: Literal["quarantine"] = "quarantine"
+    reason: Reason
+
+
+class Lift(EventBase):
+    """A quarantine ends."""
+
+    kind: Literal["release"] = "release"
+    reason: Reason
+
+
+class Owner(EventBase):
+    """Somebody may publish the package from now on, or may not any more."""
+
+    kind: Literal["owner"] = "owner"
+    action: Literal["add", "remove"]
+    owner: Person
+
+
+class _Clause(BaseModel):
+    outcome: str
+    exempt: bool = False
+
+
+class _CheckedEnvironment(BaseModel):
+    id: str
+    clauses: list[_Clause]
+
+
+class _CheckedPackage(BaseModel):
+    environments: list[_CheckedEnvironment]
+
+
+class _ConformanceSummary(BaseModel):
+    """The part of a conformance record that the catalogue counts.
+
+    Events stay readable for ever, so they must not break when the kit's record gets a new schema; that a new record is
+    one of :class:`gem.testing.record.ConformanceRecord` is checked when it is added.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    gem_core: str
+    packages: list[_CheckedPackage]
+
+
+class Conformance(EventBase):
+    """The kit was run on a release."""
+
+    kind: Literal["conformance"] = "conformance"
+    version: VersionText
+    record: dict[str, JsonValue]
+    """The ``gem.testing.record.ConformanceRecord``, as a dict."""
+    examples: dict[str, str] = Field(default_factory=dict)
+    """Environment id → an observation that a reset returned, for the pages."""
+    isolation: Literal["", "bwrap", "unshare", "none"] = ""
+    """How its code was kept apart meanwhile; empty where nobody says. See :mod:`gem_hub.sandbox`."""
+
+    @field_validator("record")
+    @classmethod
+    def _can_be_counted(cls, value: dict[str, Any]) -> dict[str, Any]:
+        _ConformanceSummary.model_validate(value)
+        return value
+
+    def counts(self) -> dict[str, Any]:
+        """Return gem-core's version and how many clauses hold, are violated and are not tested.
+
+        Clauses that an environment declares not to keep are left out.
+        """
+        summary = _ConformanceSummary.model_validate(self.record)
+        outcomes = [
+            clause.outcome
+            for package in summary.packages
+            for environment in package.environments
+            for clause in environment.clauses
+            if not clause.exempt
+        ]
+        return {
+            "gem_core": summary.gem_core,
+            "holds": outcomes.count("holds"),
+            "violated": outcomes.count("violated"),
+            "not_tested": outcomes.count("not tested"),
+        }
+
+
+Event = Annotated[
+    Yank | Unyank | Deprecate | Undeprecate | Quarantine | Lift | Owner | Conformance, Field(discriminator="kind")
+]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+"""Validates any event: ``EVENT.validate_json(text, strict=True)``."""

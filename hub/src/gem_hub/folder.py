@@ -1,0 +1,175 @@
+"""Files of a hub, written so that whoever reads sees all of a file or nothing, also after a kill or a power cut.
+
+Two ways to write. :meth:`Folder.create` makes a file that must not exist yet: the truth. :meth:`Folder.replace` puts
+new content in the place of old: what is derived. Both write into ``.gem-hub/unfinished`` first, so that what a killed
+process leaves behind lies there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from gem_hub.errors import HubRefusal
+
+__all__ = ["PRIVATE", "TEMPORARY", "Folder"]
+
+PRIVATE = ".gem-hub"
+"""The lock and what is unfinished; no part of what is served."""
+
+TEMPORARY = f"{PRIVATE}/unfinished"
+
+_CHUNK = 1 << 20
+
+
+class Folder:
+    """A folder whose files are named by paths relative to it, with slashes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+        try:
+            return (self.path / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def exists(self, path: str) -> bool:
+        return (self.path / path).exists()
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file in bytes; None if there is none."""
+        try:
+            return (self.path / path).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Make a new file. Return False, and change nothing, if there is one already."""
+        with self._temporary() as (file, temporary):
+            file.write(content)
+            return self._link(file, temporary, path)
+
+    def copy_in(self, source: Path, path: str, sha256: str, size: int) -> bool:
+        """Make a new file from one outside. Return False, and change nothing, if there is one already.
+
+        Raises:
+            HubRefusal: if what was copied has not this digest and size, whatever the file may have been before.
+        """
+        if self.size(path) == size:
+            return False
+        with self._temporary() as (file, temporary), source.open("rb") as original:
+            digest, copied = hashlib.sha256(), 0
+            while chunk := original.read(_CHUNK):
+                digest.update(chunk)
+                copied += len(chunk)
+                file.write(chunk)
+            if digest.hexdigest() != sha256 or copied != size:
+                raise HubRefusal(
+                    f"{source}: has sha256 {digest.hexdigest()} and {copied} bytes, and the record says {sha256} and "
+                    f"{size}; has it been built anew meanwhile? Publish it again"
+                )
+            return self._link(file, temporary, path)
+
+    def replace(self, path: str, content: bytes) -> bool:
+        """Write a file, new or not. Return False, and write nothing, if it has this content already."""
+        if self.read(path) == content:
+            return False
+        with self._temporary() as (file, temporary):
+            file.write(content)
+            _finish(file)
+            target = self._target(path)
+            temporary.replace(target)
+            _sync_folder(target.parent)
+        return True
+
+    def remove(self, path: str) -> None:
+        """Remove a file, and the folders that this leaves empty."""
+        target = self.path / path
+        target.unlink(missing_ok=True)
+        self.prune(target.parent)
+
+    def prune(self, folder: Path) -> None:
+        """Remove a folder if it is empty, and then those above it, up to the hub itself."""
+        with suppress(OSError):
+            while folder != self.path:
+                folder.rmdir()
+                folder = folder.parent
+
+    def files(self, folder: str) -> Iterator[str]:
+        """Yield the paths of all files below a folder of the hub."""
+        for parent, _, names in os.walk(self.path / folder):
+            relative = Path(parent).relative_to(self.path).as_posix()
+            yield from (f"{relative}/{name}" for name in names)
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of what lies in a folder of the hub, sorted; nothing if there is no such folder."""
+        try:
+            return sorted(os.listdir(self.path / folder))  # noqa: PTH208  # names alone: no object for each
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def age(self, path: str) -> float:
+        """Return how long ago a file was written, in seconds; 0 if it is gone."""
+        try:
+            return time.time() - (self.path / path).stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    @contextmanager
+    def _temporary(self) -> Iterator[tuple[BinaryIO, Path]]:
+        folder = self.path / TEMPORARY
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
+        try:
+            with path.open("xb") as file:
+                yield file, path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _link(self, file: BinaryIO, temporary: Path, path: str) -> bool:
+        _finish(file)
+        target = self._target(path)
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without hard links; whoever calls holds the hub's lock or names by content
+            if target.exists():
+                return False
+            temporary.replace(target)
+        _sync_folder(target.parent)
+        return True
+
+    def _target(self, path: str) -> Path:
+        target = self.path / path
+        missing = next((parent for parent in target.parents if parent.is_dir()), self.path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if missing != target.parent:
+            _sync_folder(missing)
+        return target
+
+
+def _finish(file: BinaryIO) -> None:
+    """Bring a file to the disk and close it; Windows moves no open file."""
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut, where the system offers that."""
+    if os.name == "nt":
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,89 @@
+"""A throw-away environment with nothing in it but one wheel and what that needs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gem.errors import HubError
+
+__all__ = ["Sources", "install"]
+
+_STEP_SECONDS = 900.0
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the wheel's dependencies come from; by default from wherever the user's pip or uv is configured to look."""
+
+    find_links: tuple[str, ...] = ()
+    """Folders or pages of wheels."""
+    index_url: str = ""
+
+    def options(self) -> list[str]:
+        """Return these as options, which pip and uv have in common."""
+        links = [word for link in self.find_links for word in ("--find-links", link)]
+        return [*links, *(("--index-url", self.index_url) if self.index_url else ())]
+
+
+def install(wheel: Path, folder: Path, sources: Sources) -> Path:
+    """Make a virtual environment, put a wheel and its dependencies into it, and return its Python.
+
+    Nothing of the wheel runs: only wheels are installed, so that no build runs either.
+
+    Args:
+        wheel: the file.
+        folder: where to make the environment; it must not exist.
+        sources: where dependencies come from.
+
+    Raises:
+        HubError: if that fails; the message has the end of what the installer said.
+    """
+    _step([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], "the virtual environment cannot be made")
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    options = ["--only-binary", ":all:", *sources.options(), str(wheel)]
+    uv = shutil.which("uv")
+    if uv is not None:
+        command = [uv, "pip", "install", "--quiet", "--python", str(python), *options]
+    else:
+        command = [*_pip(python), "install", "--quiet", "--no-input", "--disable-pip-version-check", *options]
+    _step(command, f"{wheel.name} cannot be installed into an empty environment")
+    return python
+
+
+def _pip(python: Path) -> list[str]:
+    """Return the command of a pip that installs for ``python``: the one beside gem-hub, or one made for it."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-I", "-m", "pip", "--python", str(python)]
+    _step([str(python), "-I", "-m", "ensurepip"], "there is neither uv nor pip; install one of them")
+    return [str(python), "-I", "-m", "pip"]
+
+
+def _step(command: list[str], what: str) -> None:
+    # The installer is to be the user's own, with its configuration; only what would lead Python astray is left out.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    environment.pop("VIRTUAL_ENV", None)
+    try:
+        done = subprocess.run(  # noqa: S603  # an installer that is ours
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_STEP_SECONDS,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HubError(f"{what}: not done after {_STEP_SECONDS:.0f} seconds") from error
+    except OSError as error:
+        raise HubError(f"{what}: {error}") from error
+    if done.returncode != 0:
+        said = "\n  ".join(done.stdout.strip().splitlines()[-8:])
+        raise HubError(f"{what}; say where its dependencies are with --find-links or --index-url:\n  {said}")

@@ -1,0 +1,131 @@
+"""One package: its releases, and what its events have made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from gem_hub.events import Conformance, Deprecate, Event, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
+from gem_hub.records import Release
+
+__all__ = ["Package", "Status"]
+
+Status = Literal["active", "deprecated", "quarantined"]
+
+
+@dataclass(frozen=True)
+class Package:
+    """All records and events of one name. Everything else is computed from them, in the order of their serials."""
+
+    name: str
+    records: tuple[Release, ...]
+    events: tuple[Event, ...]
+
+    @classmethod
+    def of(cls, name: str, records: Iterable[Release], events: Iterable[Event]) -> Package:
+        """Return a package, its records and events put in order."""
+        return cls(
+            name,
+            tuple(sorted(records, key=lambda record: record.serial)),
+            tuple(sorted(events, key=lambda event: event.serial)),
+        )
+
+    @property
+    def serials(self) -> list[int]:
+        """The serials of all its changes, ascending."""
+        return sorted(change.serial for change in (*self.records, *self.events))
+
+    @property
+    def last(self) -> Release | Event:
+        """The newest change."""
+        return max((*self.records, *self.events), key=lambda change: change.serial)
+
+    def at(self, serial: int) -> Package:
+        """Return the package as it was after the change with this serial of the hub."""
+        return Package(
+            self.name,
+            tuple(record for record in self.records if record.serial <= serial),
+            tuple(event for event in self.events if event.serial <= serial),
+        )
+
+    def after(self, change: Release | Event) -> Package:
+        """Return the package with one more change, the newest."""
+        if isinstance(change, Release):
+            return Package(self.name, (*self.records, change), self.events)
+        return Package(self.name, self.records, (*self.events, change))
+
+    @cached_property
+    def releases(self) -> list[Release]:
+        """Its releases, newest version first. Records in mode ``source`` count only while nothing has been released."""
+        released = [record for record in self.records if record.mode != "source"]
+        return sorted(released or self.records, key=lambda record: record.parsed_version, reverse=True)
+
+    @cached_property
+    def yanked(self) -> dict[str, str]:
+        """Version → reason."""
+        reasons: dict[str, str] = {}
+        for event in self.events:
+            if isinstance(event, Yank):
+                reasons[event.version] = event.reason
+            elif isinstance(event, Unyank):
+                reasons.pop(event.version, None)
+        return reasons
+
+    @cached_property
+    def flags(self) -> dict[str, str]:
+        """Why it is deprecated and why it is quarantined; empty strings if it is not."""
+        deprecated = quarantined = ""
+        for event in self.events:
+            if isinstance(event, Deprecate):
+                deprecated = event.reason
+            elif isinstance(event, Undeprecate):
+                deprecated = ""
+            elif isinstance(event, Quarantine):
+                quarantined = event.reason
+            elif isinstance(event, Lift):
+                quarantined = ""
+        return {"deprecated": deprecated, "quarantined": quarantined}
+
+    @property
+    def status(self) -> Status:
+        """The status of PEP 792; a quarantine hides a deprecation."""
+        if self.flags["quarantined"]:
+            return "quarantined"
+        return "deprecated" if self.flags["deprecated"] else "active"
+
+    @property
+    def reason(self) -> str:
+        """Why it has that status; empty if it is active."""
+        return self.flags["quarantined"] or self.flags["deprecated"]
+
+    @cached_property
+    def owners(self) -> list[str]:
+        """Who may publish, sorted: whoever published first, and what owner events have changed since."""
+        owners = {self.records[0].publisher} if self.records else set()
+        for event in self.events:
+            if isinstance(event, Owner):
+                (owners.add if event.action == "add" else owners.discard)(event.owner)
+        return sorted(owners)
+
+    def conformance(self, version: str) -> list[Conformance]:
+        """Return the conformance events of a version, newest last."""
+        return [event for event in self.events if isinstance(event, Conformance) and event.version == version]
+
+    @cached_property
+    def offered(self) -> Release | None:
+        """The release that search shows: the newest that is not yanked, pre-releases only if there is nothing else.
+
+        A quarantined package shows its newest release whatever happened to it, because an audit must find it. None if
+        every release is yanked.
+        """
+        sound = [release for release in self.releases if release.version not in self.yanked]
+        final = [release for release in sound if not release.parsed_version.is_prerelease]
+        last_resort = self.releases if self.status == "quarantined" else []
+        return next(iter(final or sound or last_resort), None)
+
+    @cached_property
+    def claimed_ids(self) -> list[str]:
+        """Every environment id, without variants, that any of its records ever had, sorted."""
+        return sorted({environment.base_id for record in self.records for environment in record.environments})

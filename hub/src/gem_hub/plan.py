@@ -1,0 +1,71 @@
+"""Which files the search feed consists of: a snapshot, and a chain of segments after and before it.
+
+A segment ``[first, last]`` holds the lines of the packages that changed with a serial in that closed range, as they
+were after ``last``; so it never changes. Which segments there are at serial N, and where the snapshot stands, depends
+on N alone. That is why a rebuild gives the same files as one change after the other did.
+
+* Changes are gathered in blocks of 64. The last, unfinished block is one segment, which each change writes anew.
+* Finished segments are merged by threes as soon as more than four of one size lie there: 64, 192, 576 changes and so
+  on. A client that is 500 changes behind reads seven segments at most, and at most 191 lines that it has already.
+* The snapshot is written anew whenever N is a multiple of its 128th part (rounded down to a power of two, and at least
+  one block). What that costs for each change does not grow with the hub, and a new client reads few segments after it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+__all__ = ["BLOCK", "Plan", "Segment", "plan"]
+
+BLOCK = 64
+"""Changes in the smallest finished segment."""
+
+_RADIX = 3
+_MOST = 4
+
+
+class Segment(NamedTuple):
+    """The serials that a segment covers, both included."""
+
+    first: int
+    last: int
+
+
+class Plan(NamedTuple):
+    """Which files the feed has at some serial."""
+
+    snapshot: int
+    segments: list[Segment]
+
+
+def plan(serial: int, block: int = BLOCK) -> Plan:
+    """Return where the snapshot stands and which segments there are when ``serial`` is the newest change."""
+    if serial < block:
+        return Plan(serial, [])
+    interval = max(block, (1 << (serial.bit_length() - 1)) // 128)
+    snapshot = serial - serial % interval
+    ends = [0]
+    for size, count in reversed(_levels(serial // block)):
+        start = ends[-1]
+        ends += [start + size * block * (number + 1) for number in range(count)]
+    if serial % block:
+        ends.append(serial)
+    segments = [Segment(before + 1, last) for before, last in pairwise(ends)]
+    # Whoever is further behind than half of the history is better served with the snapshot.
+    return Plan(snapshot, [segment for segment in segments if segment.first > snapshot // 2])
+
+
+def _levels(blocks: int) -> list[tuple[int, int]]:
+    """Return (size in blocks, how many segments of it), smallest first, after so many finished blocks.
+
+    The fifth segment of a size makes the three oldest into one of the next size. So of n that ever were, 3⌊(n-2)/3⌋
+    have been merged.
+    """
+    levels = []
+    size, arrived = 1, blocks
+    while arrived:
+        merged = max(0, (arrived - (_MOST - _RADIX + 1)) // _RADIX)
+        levels.append((size, arrived - merged * _RADIX))
+        size, arrived = size * _RADIX, merged
+    return levels

@@ -1,0 +1,76 @@
+"""What the operator of a hub decides.
+
+It stands in one file, ``policy.json`` at the hub's top, which is written by hand and reviewed like code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from gem.errors import HubError
+from gem.pydantic_start import start_pydantic
+from gem_hub.records import PackageName, Person, Strict, reasons
+
+__all__ = ["DECIDABLE", "FILE_NAME", "Policy"]
+
+start_pydantic()
+
+FILE_NAME = "policy.json"
+
+DECIDABLE = {
+    "name.similar": "it is no imitation of the package that it resembles",
+    "name.reserved-prefix": "it may have an official-looking name",
+    "content.import-name": "it may be imported as something else than it is called",
+    "content.secret": "what looks like a key is none",
+    "content.binary": "its compiled code has been looked at",
+    "licence.missing": "its licence is known from elsewhere",
+    "conformance.violated": "its violations are known",
+}
+"""Codes of refusals that a person can overrule for one package, and what that person says by it. No other can be."""
+
+Why = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+def _decidable(code: str) -> str:
+    if code not in DECIDABLE:
+        raise ValueError(f"{code!r} cannot be accepted; only {', '.join(DECIDABLE)} can")
+    return code
+
+
+Decidable = Annotated[str, AfterValidator(_decidable)]
+
+
+class Policy(Strict):
+    """Exceptions that a person has decided on. The default allows none."""
+
+    format: Literal[1] = 1
+    accepted: dict[PackageName, dict[Decidable, Why]] = Field(default_factory=dict)
+    """Package → code of a refusal that does not count for it → why."""
+    tolerated_clauses: dict[str, Why] = Field(default_factory=dict)
+    """Clause of the conformance kit whose violation refuses nobody here → why."""
+    prefix_owners: list[Person] = Field(default_factory=list)
+    """Who may publish new packages whose names look official, besides the owners of the official ones."""
+
+    @classmethod
+    def of(cls, hub: Path) -> Policy:
+        """Return the policy of a hub in a folder.
+
+        Raises:
+            HubError: if the file cannot be read or says something that it cannot.
+        """
+        path = hub / FILE_NAME
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return cls()
+        except OSError as error:
+            raise HubError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except ValidationError as error:
+            raise HubError(f"{path}: {reasons(error)}; correct the file") from error
+
+    def accepts(self, name: str, code: str) -> bool:
+        """Tell whether a refusal with this code does not count for a package."""
+        return code in self.accepted.get(name, {})

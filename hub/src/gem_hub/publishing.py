@@ -1,0 +1,201 @@
+"""Publishing wheels: the gate, then the conformance kit, then the store; and nothing is published unless all pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.version import Version
+
+from gem.errors import ArgumentError
+from gem.ids import parse_id
+from gem_hub.archive import Limits
+from gem_hub.conformance import Checked
+from gem_hub.errors import HubRefusal
+from gem_hub.folder import Folder
+from gem_hub.gate import HubView, Verdict, examine
+from gem_hub.policy import Policy
+from gem_hub.records import Release
+from gem_hub.refusal import Refusal
+from gem_hub.store import Outcome, Store
+
+__all__ = ["Attempt", "Destination", "add_record", "examine_all", "publish", "read_file"]
+
+Stage = Literal["published", "already published", "passed", "refused", "recorded"]
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where wheels are to be published, by whom and how."""
+
+    store: Store
+    publisher: str
+    policy: Policy
+    url: str = ""
+    """Where the wheel lies on another index (mode ``link``); empty to keep it in the hub (mode ``host``)."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How far a wheel has got."""
+
+    content: bytes
+    verdict: Verdict
+    path: Path | None = None
+    """Where it lies on this machine."""
+    checked: Checked | None = None
+    """None where the conformance kit was not run."""
+    stage: Stage = "passed"
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        return (*self.verdict.refusals, *(self.checked.refusals if self.checked is not None else ()))
+
+    @property
+    def warnings(self) -> tuple[Refusal, ...]:
+        return (*self.verdict.warnings, *(self.checked.warnings if self.checked is not None else ()))
+
+    @property
+    def wants_check(self) -> bool:
+        """Whether it offers anything that the kit could check."""
+        return self.stage == "passed" and bool(self.verdict.specs)
+
+    def after(self, checked: Checked) -> Attempt:
+        """Return this attempt after the kit was run."""
+        return replace(self, checked=checked, stage="passed" if checked.passed else "refused")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON values."""
+        wheel, checked = self.verdict.wheel, self.checked
+        conformance = None
+        if checked is not None and checked.record is not None and wheel is not None:
+            conformance = {**checked.event(self.verdict, "-").counts(), "isolation": checked.isolation}
+        return {
+            "filename": self.verdict.filename,
+            "name": wheel.name if wheel is not None else None,
+            "version": wheel.version if wheel is not None else None,
+            "sha256": self.verdict.sha256,
+            "size": self.verdict.size,
+            "stage": self.stage,
+            "environments": [spec.id for spec in self.verdict.specs],
+            "refusals": [refusal.to_dict() for refusal in self.refusals],
+            "warnings": [warning.to_dict() for warning in self.warnings],
+            "conformance": conformance,
+        }
+
+
+def read_file(path: Path, limits: Limits = Limits()) -> bytes:  # noqa: B008  # frozen
+    """Return the bytes of a file that is to be published.
+
+    Raises:
+        ArgumentError: if it cannot be read, is no plain file, or is too large to be looked at.
+    """
+    try:
+        if not path.is_file():
+            raise ArgumentError(f"{path}: is no file; build a wheel: hatch build -t wheel")
+        with path.open("rb") as file:
+            return file.read(limits.file_bytes + 1)
+    except OSError as error:
+        raise ArgumentError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def examine_all(files: Iterable[tuple[str, bytes, Path | None]], destination: Destination) -> list[Attempt]:
+    """Put wheels through the gate, each as if those before it were published already.
+
+    Args:
+        files: of each its name, bytes, and path on this machine if it has one.
+        destination: where they are to go.
+    """
+    view = HubView.of(destination.store)
+    attempts = []
+    for filename, content, path in files:
+        verdict = examine(filename, content, destination.publisher, view, destination.policy)
+        attempt = _admitted(Attempt(content, verdict, path), destination)
+        attempts.append(attempt)
+        if verdict.wheel is not None and attempt.stage != "refused":
+            ids = {parse_id(spec.id)._replace(variant=None).unowned: verdict.wheel.name for spec in verdict.specs}
+            view = replace(view, packages={*view.packages, verdict.wheel.name}, ids={**(view.ids or {}), **ids})
+    return attempts
+
+
+def _admitted(attempt: Attempt, destination: Destination) -> Attempt:
+    """Say before anything is run what the store would say in the end."""
+    wheel = attempt.verdict.wheel
+    package = destination.store.package(wheel.name) if wheel is not None else None
+    if wheel is None or package is None:
+        return replace(attempt, stage="passed" if attempt.verdict.passed else "refused")
+    refusals: list[Refusal] = []
+    taken = [one for one in package.records if one.mode != "source" and one.parsed_version == Version(wheel.version)]
+    if any(one.sha256 == attempt.verdict.sha256 for one in taken):
+        return replace(attempt, stage="already published", verdict=replace(attempt.verdict, refusals=()))
+    if taken:
+        message = f"is published with other bytes ({taken[0].sha256[:12]}…), and never changes; raise the version"
+        refusals.append(Refusal("version.taken", f"{wheel.name} {wheel.version}", message))
+    if destination.publisher not in package.owners:
+        message = (
+            f"belongs to {', '.join(package.owners)}, and {destination.publisher!r} is none of them; one of them can "
+            f"run: gem hub owner add {wheel.name} {destination.publisher}"
+        )
+        refusals.append(Refusal("name.owner", wheel.name, message))
+    if package.status == "quarantined":
+        message = f"is quarantined ({package.reason}), so nothing is published for it; ask who runs the hub"
+        refusals.append(Refusal("name.quarantined", wheel.name, message))
+    refusals = [*attempt.verdict.refusals, *refusals]
+    verdict = replace(attempt.verdict, refusals=tuple(refusals))
+    return replace(attempt, verdict=verdict, stage="refused" if refusals else "passed")
+
+
+def publish(attempts: Sequence[Attempt], destination: Destination, report: Callable[[str], None]) -> list[Attempt]:
+    """Publish wheels that have passed, each with what the kit said of it.
+
+    Raises:
+        HubRefusal: if one of them was refused; then none is published.
+        HubError: if the hub is damaged.
+    """
+    done = []
+    for attempt in attempts:
+        if attempt.stage == "refused":
+            raise HubRefusal(f"{attempt.verdict.filename}: was refused, so nothing is published")
+    for attempt in attempts:
+        if attempt.stage != "passed" or attempt.verdict.wheel is None:
+            done.append(attempt)
+            continue
+        release = _release(attempt, destination)
+        report(f"publishing {release.name} {release.version}")
+        wheel = None if destination.url else attempt.path
+        outcome = destination.store.publish(release, wheel, attempt.verdict.wheel.metadata)
+        if attempt.checked is not None and attempt.checked.record is not None and outcome is Outcome.PUBLISHED:
+            destination.store.add_event(attempt.checked.event(attempt.verdict, destination.publisher))
+        stage: Stage = "published" if outcome is Outcome.PUBLISHED else "already published"
+        done.append(replace(attempt, stage=stage))
+    return done
+
+
+def add_record(attempt: Attempt, destination: Destination) -> tuple[Attempt, Path]:
+    """Write the record of one release into a checkout of an index, for a pull request, and nothing else.
+
+    Its serial is 0: who merges it numbers it, with ``gem hub rebuild``. So no two pull requests ever touch one file.
+
+    Returns:
+        The attempt, and the file that was written.
+
+    Raises:
+        HubRefusal: if the wheel was refused, or a different record lies there.
+    """
+    if attempt.stage == "refused":
+        raise HubRefusal(f"{attempt.verdict.filename}: was refused, so no record is written")
+    release = _release(attempt, destination)
+    folder = destination.store.folder
+    path = folder / release.path
+    if attempt.stage == "already published":
+        return attempt, path
+    if not Folder(folder).create(release.path, release.to_bytes()):
+        raise HubRefusal(f"{path}: lies there already; remove it to write it anew")
+    return replace(attempt, stage="recorded"), path
+
+
+def _release(attempt: Attempt, destination: Destination) -> Release:
+    mode: Literal["host", "link"] = "link" if destination.url else "host"
+    return attempt.verdict.release(destination.publisher, mode, destination.url)

@@ -1,0 +1,134 @@
+"""Deriving a whole hub anew, comparing it with what lies there, and sweeping what killed processes have left."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Callable, Iterator
+
+from gem.errors import HubError
+from gem_hub.derive import derived_files
+from gem_hub.folder import TEMPORARY, Folder
+from gem_hub.package import Package
+from gem_hub.records import Release, file_path
+from gem_hub.truth import Truth
+
+__all__ = ["REBUILDING", "rebuild", "unobserved"]
+
+REBUILDING = "rebuild"
+"""In the place of a path in the intent: everything is to be derived anew."""
+
+_HOUR = 3600.0
+_DAY = 24 * _HOUR
+KEPT = {"temporary": _HOUR, "unreferenced": _DAY, "superseded": 30 * _DAY}
+"""How old (seconds) something must be before it is swept: an unfinished file, a wheel that no record names, a file of
+the catalogue that ``root.json`` names no more (clients may just be reading it)."""
+
+
+def unobserved(done: int, total: int) -> None:
+    """Report no progress."""
+
+
+def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None] = unobserved) -> list[str]:
+    """Derive everything anew; the caller holds the lock, unless ``check`` is true.
+
+    Records whose serial is 0, as a pull request adds them, are numbered first.
+
+    Args:
+        truth: the records and events.
+        check: only compare, and write nothing.
+        report: told how many packages are done, and of how many.
+
+    Returns:
+        The paths that differed, sorted.
+
+    Raises:
+        HubError: if a record, event or hosted file is damaged or missing.
+    """
+    folder = truth.folder
+    differing = [path for path, serial in truth.serials().items() if serial == 0]
+    if differing and check:
+        return sorted(differing)
+    _number(truth)
+    derived: set[str] = set()
+    digests: set[str] = set()
+    missing: list[str] = []
+
+    def watched() -> Iterator[Package]:
+        names = truth.names()
+        for number, package in enumerate(truth.packages()):
+            report(number, len(names))
+            digests.update(record.sha256 for record in package.records)
+            for record in package.records:
+                missing.extend(_check_file(folder, record, differing, check))
+            yield package
+
+    for path, content in derived_files(watched(), truth.settings(), folder.read):
+        derived.add(path)
+        if folder.read(path) != content:
+            differing.append(path)
+            if not check:
+                folder.replace(path, content)
+    for path in sorted({*folder.files("simple"), *folder.files("envs")} - derived):
+        differing.append(path)
+        if not check:
+            folder.remove(path)
+    if not check:
+        _sweep(folder, derived, digests)
+    if missing:
+        raise HubError("; ".join(missing))
+    return sorted(differing)
+
+
+def _number(truth: Truth) -> None:
+    """Give a serial to each record and event that has none: records first, then in the order of their paths."""
+    serials = truth.serials()
+    serial = max(serials.values(), default=0)
+    unnumbered = (path for path, given in serials.items() if given == 0)
+    for path in sorted(unnumbered, key=lambda path: (not path.startswith("releases/"), path)):
+        serial += 1
+        change = truth.release(path) if path.startswith("releases/") else truth.event(path)
+        numbered = change.model_copy(update={"serial": serial})
+        truth.folder.replace(numbered.path, numbered.to_bytes())
+        if numbered.path != path:
+            truth.folder.remove(path)
+
+
+def _check_file(folder: Folder, record: Release, differing: list[str], check: bool) -> Iterator[str]:
+    """Yield what is wrong with a hosted file; write its metadata beside it if that is missing or wrong."""
+    if record.mode != "host":
+        return
+    path = file_path(record.sha256, record.filename)
+    if folder.size(path) != record.size:
+        yield f"{path}: missing, or not of {record.size} bytes, and {record.path} promises it; put it back from a copy"
+        return
+    beside = folder.read(f"{path}.metadata")
+    if beside is not None and hashlib.sha256(beside).hexdigest() == record.metadata_sha256:
+        return
+    differing.append(f"{path}.metadata")
+    if check:
+        return
+    try:
+        with zipfile.ZipFile(folder.path / path) as archive:
+            (name,) = (entry for entry in archive.namelist() if entry.endswith(".dist-info/METADATA"))
+            metadata = archive.read(name)
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        yield f"{path}: its metadata cannot be read: {error}"
+        return
+    if hashlib.sha256(metadata).hexdigest() != record.metadata_sha256:
+        yield f"{path}: its metadata is not what {record.path} says"
+        return
+    folder.replace(f"{path}.metadata", metadata)
+
+
+def _sweep(folder: Folder, derived: set[str], digests: set[str]) -> None:
+    """Remove what nobody needs any more and what is old enough that nobody is just about to need it."""
+    for path in folder.files(TEMPORARY):
+        if folder.age(path) > KEPT["temporary"]:
+            folder.remove(path)
+    for path in folder.files("catalog"):
+        if path not in derived and folder.age(path) > KEPT["superseded"]:
+            folder.remove(path)
+    for path in folder.files("files"):
+        if path.split("/")[2:3] and path.split("/")[2] not in digests and folder.age(path) > KEPT["unreferenced"]:
+            folder.remove(path)

@@ -1,0 +1,93 @@
+"""Names that no package of environments may take: for itself, for what it imports as, or for a command."""
+
+from __future__ import annotations
+
+import sys
+
+from gem import official
+
+__all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name_of"]
+
+PREFIX = "gem-"
+"""Names that begin like this look official; only the owners of the official packages of a hub may publish new ones."""
+
+_LIBRARIES = ("gem-core", "gem-hub", "gem-rl")
+
+
+def import_name_of(name: str) -> str:
+    """Return what a package of this name is imported as, if it follows the custom."""
+    return "gem" if name == "gem-core" else name.replace("-", "_")
+
+
+OFFICIAL = frozenset(
+    {
+        *_LIBRARIES,
+        *official.COMMANDS.values(),
+        *official.WRAPPERS.values(),
+        *(name for names in official.NAMESPACES.values() for name in names),
+    }
+)
+"""The packages of GEM itself."""
+
+# What stands beside a package of environments in every installation, and what installs it.
+_BESIDE = {
+    "click": "click",
+    "filelock": "filelock",
+    "importlib-metadata": "importlib_metadata",
+    "numpy": "numpy",
+    "packaging": "packaging",
+    "pip": "pip",
+    "pluggy": "pluggy",
+    "pydantic": "pydantic",
+    "pydantic-core": "pydantic_core",
+    "pytest": "pytest",
+    "rich": "rich",
+    "setuptools": "setuptools",
+    "tomli": "tomli",
+    "typing-extensions": "typing_extensions",
+    "uv": "uv",
+    "wheel": "wheel",
+}
+
+_STANDARD_LIBRARY = sys.stdlib_module_names | {
+    "compression",
+    "annotationlib",
+    "distutils",
+    "imp",
+    "asynchat",
+    "asyncore",
+}
+_COMMON_FOLDERS = (
+    "benchmarks bin build config data dist doc docs env envs environments example examples include lib lib64 "
+    "scripts share site src test testing tests tools utils"
+)
+
+IMPORTS: dict[str, str] = {
+    **dict.fromkeys(_COMMON_FOLDERS.split(), "a name that many packages would put their files under"),
+    **dict.fromkeys(_STANDARD_LIBRARY, "a module of Python's standard library"),
+    **{module: f"what {name} is imported as" for name, module in _BESIDE.items()},
+    **dict.fromkeys(
+        ("pkg_resources", "_distutils_hack", "sitecustomize", "usercustomize"), "run at every start of Python"
+    ),
+    **{import_name_of(name): f"what {name} is imported as" for name in OFFICIAL},
+}
+"""Import name → why it is taken."""
+
+PACKAGES: dict[str, str] = {
+    **dict.fromkeys((name.replace("_", "-").strip("-").lower() for name in _STANDARD_LIBRARY), "a module of Python"),
+    **dict.fromkeys(_BESIDE, "a package that GEM builds on"),
+    **dict.fromkeys(("gem", "gem-envs", "python", "hub"), "a name of GEM or Python itself"),
+}
+"""Package name → whose it is."""
+
+_COMMANDS = (
+    "apt ar as awk bash bun bzip2 cargo cat cc chmod chown clang cmake conda cp curl cut date dd deno df diff "
+    "dig dnf docker du echo emacs env false fd find fish g++ gcc gdb gem git go grep gunzip gzip hatch head "
+    "helm hg id install java jupyter kill kubectl ld less ln ls make mamba man mkdir more mv mypy nano nc node "
+    "npm npx nvim open openssl passwd patch pdm perl ping pip pip3 pipenv pipx pnpm podman poetry ps pwd py "
+    "pytest python python3 pythonw rg rm rmdir rsync ruby ruff rustc scp sed sh sleep sort ssh "
+    "su sudo svn tail tar tee terraform test time tmux top touch tox tr true uname uniq unzip uv uvx vi "
+    "vim wc wget wheel which who xargs yarn yum zip zsh"
+)
+COMMANDS = frozenset(_COMMANDS.split())
+"""Commands that a script in an environment's ``bin`` would come before."""

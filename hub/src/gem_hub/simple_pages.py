@@ -1,0 +1,109 @@
+"""The pages that pip and uv read: the simple repository API, version 1.4.
+
+PEP 503 (HTML), 592 (yanks), 629 (version), 658 and 714 (metadata beside the file), 691 (JSON), 700 (sizes, times,
+versions), 792 (status). HTML is frozen at 1.4 (PEP 833); a page of a quarantined package lists no file at all, because
+installers take whatever is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from gem_hub.canonical import compact_json
+from gem_hub.package import Package
+from gem_hub.records import Release
+
+__all__ = ["API_VERSION", "project_html", "project_json", "root_html", "root_json"]
+
+API_VERSION = "1.4"
+
+_PAGE = """<!DOCTYPE html>
+<html>
+<head>
+<meta charset="utf-8">
+<meta name="pypi:repository-version" content="{version}">
+{meta}<title>{title}</title>
+</head>
+<body>
+<h1>{title}</h1>
+{links}</body>
+</html>
+"""
+
+
+def project_html(package: Package) -> bytes:
+    """Return ``simple/NAME/index.html``."""
+    meta = _meta("pypi:project-status", package.status) if package.status != "active" else ""
+    meta += _meta("pypi:project-status-reason", package.reason) if package.reason else ""
+    links = "".join(_link(package, release) for release in _files(package))
+    return _PAGE.format(version=API_VERSION, meta=meta, title=f"Links for {package.name}", links=links).encode()
+
+
+def project_json(package: Package) -> bytes:
+    """Return ``simple/NAME/index.json``."""
+    files = [_file(package, release) for release in _files(package)]
+    status = {"status": package.status, **({"reason": package.reason} if package.reason else {})}
+    return compact_json(
+        {
+            "meta": {"api-version": API_VERSION, "_last-serial": package.last.serial},
+            "name": package.name,
+            "project-status": status,
+            "versions": [release.version for release in reversed(package.releases) if release.mode != "source"],
+            "files": files,
+        }
+    )
+
+
+def root_html(names: Iterable[str]) -> bytes:
+    """Return ``simple/index.html``, the list of all packages."""
+    links = "".join(f'<a href="{name}/">{name}</a><br>\n' for name in names)
+    return _PAGE.format(version=API_VERSION, meta="", title="Packages", links=links).encode()
+
+
+def root_json(names: Iterable[str]) -> bytes:
+    """Return ``simple/index.json``."""
+    return compact_json({"meta": {"api-version": API_VERSION}, "projects": [{"name": name} for name in names]})
+
+
+def _files(package: Package) -> list[Release]:
+    """The releases whose files are offered, oldest first, as other indexes list them."""
+    if package.status == "quarantined":
+        return []
+    return [release for release in reversed(package.releases) if release.mode != "source"]
+
+
+def _meta(name: str, content: str) -> str:
+    return f'<meta name="{name}" content="{escape(content)}">\n'
+
+
+def _link(package: Package, release: Release) -> str:
+    attributes = {"href": f"{release.url}#sha256={release.sha256}"}
+    if release.metadata.requires_python:
+        attributes["data-requires-python"] = release.metadata.requires_python
+    if release.mode == "host":
+        # pip 22.3 to 23.0 know only the older name of PEP 658.
+        attributes["data-dist-info-metadata"] = f"sha256={release.metadata_sha256}"
+        attributes["data-core-metadata"] = f"sha256={release.metadata_sha256}"
+    if release.version in package.yanked:
+        attributes["data-yanked"] = package.yanked[release.version]
+    written = " ".join(f'{name}="{escape(value)}"' for name, value in attributes.items())
+    return f"<a {written}>{escape(release.filename)}</a><br>\n"
+
+
+def _file(package: Package, release: Release) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "filename": release.filename,
+        "url": release.url,
+        "hashes": {"sha256": release.sha256},
+        "size": release.size,
+        "upload-time": release.published,
+        "yanked": package.yanked.get(release.version, False),
+        # Of a linked file nobody here knows whether its host has the metadata beside it, and installers that are
+        # promised it fail without. The older key "dist-info-metadata" breaks pip 22.3 to 23.0 in JSON (PEP 714).
+        "core-metadata": {"sha256": release.metadata_sha256} if release.mode == "host" else False,
+    }
+    if release.metadata.requires_python:
+        entry["requires-python"] = release.metadata.requires_python
+    return entry

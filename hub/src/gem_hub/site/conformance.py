@@ -1,0 +1,151 @@
+"""What the pages say about conformance: the records of a release, by gem-core version, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+from pydantic import ValidationError
+
+from gem.testing.clauses import CLAUSES
+from gem.testing.record import ConformanceRecord
+from gem_hub.site.text import shortened
+
+__all__ = ["Check", "ClauseRow", "Finding", "checks_of"]
+
+_MESSAGE = 400
+_MOST_FINDINGS = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A clause that an environment does not simply hold."""
+
+    environment: str
+    outcome: str
+    """``"violated"``, ``"not tested"`` or ``"exempt"``."""
+    message: str
+    advice: str
+
+
+@dataclass
+class ClauseRow:
+    """What came of one clause over all environments that were checked."""
+
+    name: str
+    promise: str
+    holds: int = 0
+    violated: int = 0
+    not_tested: int = 0
+    exempt: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def group(self) -> str:
+        """The part of the name before the dot."""
+        return self.name.partition(".")[0]
+
+    @property
+    def verdict(self) -> str:
+        """The worst that came of it."""
+        if self.violated:
+            return "violated"
+        if self.holds:
+            return "holds" if not self.not_tested else "partly tested"
+        return "not tested" if self.not_tested else "exempt"
+
+    @property
+    def more_findings(self) -> int:
+        """How many findings are counted and not listed."""
+        return self.violated + self.not_tested + self.exempt - len(self.findings)
+
+
+@dataclass
+class Check:
+    """One run of the kit."""
+
+    gem_core: str
+    python: str
+    platform: str
+    environments: int
+    """How many were checked."""
+    rows: list[ClauseRow]
+    scores: dict[str, Mapping[str, Any]]
+    """Environment id → agent → :class:`gem.testing.record.ScoreRecord`."""
+
+    @property
+    def holds(self) -> int:
+        return sum(row.holds for row in self.rows)
+
+    @property
+    def violated(self) -> int:
+        return sum(row.violated for row in self.rows)
+
+    @property
+    def not_tested(self) -> int:
+        return sum(row.not_tested for row in self.rows)
+
+    @property
+    def exempt(self) -> int:
+        return sum(row.exempt for row in self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """A few words for lists; a check is one clause on one environment."""
+        if self.violated:
+            return "1 check violated" if self.violated == 1 else f"{self.violated} checks violated"
+        return f"{self.holds} checks hold"
+
+
+def checks_of(records: Sequence[Mapping[str, Any]]) -> list[Check]:
+    """Return the last run for each gem-core version, newest version first.
+
+    A record whose schema this version of the kit does not know is left out: a page says nothing rather than something
+    wrong.
+
+    Args:
+        records: of :class:`gem.testing.record.ConformanceRecord`, as dicts, newest last.
+    """
+    last = {record["gem_core"]: record for record in records}
+    checks = [check for check in map(_check, last.values()) if check is not None]
+    return sorted(checks, key=lambda check: _order(check.gem_core), reverse=True)
+
+
+def _order(version: str) -> tuple[int, Any]:
+    try:
+        return 1, Version(version)
+    except InvalidVersion:
+        return 0, version
+
+
+def _check(document: Mapping[str, Any]) -> Check | None:
+    try:
+        record = ConformanceRecord.model_validate(document)
+    except ValidationError:
+        return None
+    rows: dict[str, ClauseRow] = {}
+    environments = [environment for package in record.packages for environment in package.environments]
+    for environment in environments:
+        for clause in environment.clauses:
+            known = CLAUSES.get(clause.clause)
+            row = rows.setdefault(clause.clause, ClauseRow(clause.clause, known.promise if known else ""))
+            outcome = "exempt" if clause.exempt else clause.outcome
+            attribute = outcome.replace(" ", "_")
+            setattr(row, attribute, getattr(row, attribute) + 1)
+            if outcome != "holds" and len(row.findings) < _MOST_FINDINGS:
+                message, advice = shortened(clause.message, _MESSAGE), shortened(clause.advice, _MESSAGE)
+                row.findings.append(Finding(environment.id, outcome, message, advice))
+    order = list(CLAUSES)
+    return Check(
+        gem_core=record.gem_core,
+        python=record.python,
+        platform=record.platform,
+        environments=len(environments),
+        rows=sorted(rows.values(), key=lambda row: order.index(row.name) if row.name in CLAUSES else len(order)),
+        scores={
+            environment.id: {agent: score.model_dump() for agent, score in environment.scores.items()}
+            for environment in environments
+        },
+    )

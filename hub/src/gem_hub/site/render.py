@@ -1,0 +1,63 @@
+"""Templates into bytes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from gem_hub.site.readme import readme_html
+from gem_hub.site.text import tag_slug
+
+__all__ = ["POLICY", "render", "static_files"]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""What a page may load and run: the hub's own files, and nothing else."""
+
+
+def render(template: str, root: str, **values: Any) -> bytes:
+    """Return a page.
+
+    Args:
+        template: name of the template.
+        root: the way from the page to the hub's root, such as ``"../../"``.
+        **values: what the template shows.
+    """
+    text = _environment().get_template(template).render(root=root, policy=POLICY, **values)
+    return "\n".join(line.rstrip() for line in text.splitlines()).encode() + b"\n"
+
+
+def static_files() -> dict[str, bytes]:
+    """Return path → bytes of style sheet, scripts and icon."""
+    folder = files("gem_hub.site") / "static"
+    return {
+        f"static/{file.name}": file.read_bytes()
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.is_file()
+    }
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("gem_hub.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=_number, slug=tag_slug, readme=readme_html, day=lambda text: text[:10])
+    return environment
+
+
+def _number(value: float | None) -> str:
+    """Return a figure with at most three digits after the point, and a real minus sign."""
+    if value is None:
+        return "–"
+    text = f"{value:.3f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text.replace("-", "−")

@@ -1,0 +1,106 @@
+"""What the browser searches: for each word the packages that have it, and what it counts there.
+
+The weights are those of :mod:`gem.hub.search`, so that browser and command line agree on what comes first. While
+everything together is small it is one file; a larger hub gets a file for the words with the same two first characters,
+and one for each few packages, so that a query loads what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gem.hub.names import short_name
+from gem.hub.words import words
+from gem.ids import parse_id
+from gem_hub.site.views import Listing
+
+__all__ = ["ONE_FILE", "search_files"]
+
+ONE_FILE = 1_000_000
+"""Bytes up to which the index is one file; compressed by the server it is about a quarter of that."""
+
+BLOCK = 64
+"""Packages described in one file of a large index."""
+
+_NAMES, _IDS, _TAGS, _SUMMARY, _DESCRIPTION = 10.0, 8.0, 4.0, 2.0, 1.0
+_MOST_ENVIRONMENTS = 100
+
+Postings = dict[str, list[int]]
+"""Word → package number, weight times ten, package number, …"""
+
+
+def search_files(listings: Iterable[Listing]) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of each file that the search script reads."""
+    packages: list[dict[str, Any]] = []
+    found: Postings = {}
+    exact: Postings = {}
+    for number, listing in enumerate(listings):
+        packages.append(_described(listing))
+        for word, weight in _weighed(listing).items():
+            found.setdefault(word, []).extend((number, round(10 * weight)))
+        for key in {listing.name, short_name(listing.name)}:
+            exact.setdefault(key, []).extend((number, 1000))
+        for environment in listing.environments:
+            exact.setdefault(environment.id.casefold(), []).extend((number, 800))
+    common = {"format": 1, "count": len(packages), "block": BLOCK}
+    whole = _json({**common, "packages": packages, "words": found, "exact": exact})
+    if len(whole) <= ONE_FILE:
+        yield "search/index.json", whole
+        return
+    shards: dict[str, dict[str, Postings]] = {}
+    for kind, postings in (("words", found), ("exact", exact)):
+        for word, entries in postings.items():
+            shards.setdefault(shard_of(word), {"words": {}, "exact": {}})[kind][word] = entries
+    yield "search/index.json", _json({**common, "shards": sorted(shards)})
+    for name, shard in sorted(shards.items()):
+        yield f"search/w/{name}.json", _json(shard)
+    for start in range(0, len(packages), BLOCK):
+        yield f"search/p/{start // BLOCK}.json", _json(packages[start : start + BLOCK])
+
+
+def shard_of(word: str) -> str:
+    """Return the name of the file that has a word; the script has the same rule."""
+    return "".join(c if c in "abcdefghijklmnopqrstuvwxyz0123456789" else "_" for c in f"{word}__"[:2])
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _described(listing: Listing) -> dict[str, Any]:
+    check = listing.check
+    return {
+        "name": listing.name,
+        "version": listing.version,
+        "summary": listing.summary,
+        "status": listing.status,
+        "install": listing.install,
+        "needs": listing.requires,
+        "conformance": f"{check.verdict} (gem-core {check.gem_core})" if check else "not tested",
+        "violated": check.violated if check else 0,
+        "environments": [[e.id, e.description] for e in listing.environments[:_MOST_ENVIRONMENTS]],
+    }
+
+
+def _weighed(listing: Listing) -> dict[str, float]:
+    """Return each word of a package and what it counts in the best place where it stands."""
+    names = words(short_name(listing.name))
+    weights: dict[str, float] = {}
+
+    def put(weight: float, found: Iterable[str]) -> None:
+        for word in found:
+            weights[word] = max(weight, weights.get(word, 0.0))
+
+    put(_NAMES * (1 + 1 / len(names)), [*names, "".join(names)])
+    put(_SUMMARY, words(listing.summary))
+    for environment in listing.environments:
+        put(_IDS, [*words(" ".join([environment.id, *environment.variants])), _joined(environment.id)])
+        put(_TAGS, words(" ".join([*environment.tags, *environment.requires])))
+        put(_DESCRIPTION, words(environment.description))
+    return weights
+
+
+def _joined(full_id: str) -> str:
+    return "".join(words(parse_id(full_id).name))

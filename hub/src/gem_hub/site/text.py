@@ -1,0 +1,46 @@
+"""Foreign text and addresses, made fit for a page before anything else is done with them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from gem.hub.plain import plain
+
+__all__ = ["readable", "shortened", "tag_slug", "web_address"]
+
+_TAG = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9_-])?")
+
+
+def readable(value: Any) -> Any:
+    """Return a JSON value without control and direction characters; lines stay lines, tabs become spaces."""
+    if isinstance(value, str):
+        return "\n".join(plain(line) for line in value.expandtabs(8).splitlines())
+    if isinstance(value, list):
+        return [readable(item) for item in value]
+    if isinstance(value, dict):
+        return {plain(name): readable(item) for name, item in value.items()}
+    return value
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters, with an ellipsis where it was cut."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def web_address(text: str) -> str:
+    """Return an address that a page may link to; empty if it is none of the web."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError:
+        return ""
+    usable = parts.scheme in ("http", "https") and host and not re.search(r"[\s\"'<>\\^`{|}]", text)
+    return text if usable else ""
+
+
+def tag_slug(tag: str) -> str:
+    """Return the folder of a tag's page; empty if the tag cannot be one, and so has no page."""
+    slug = tag.casefold()
+    return slug if _TAG.fullmatch(slug) else ""

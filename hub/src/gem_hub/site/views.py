@@ -1,0 +1,272 @@
+"""What the pages say about a package, computed from its ``envs/NAME.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from packaging.version import Version
+
+from gem.errors import InvalidIdError
+from gem.hub.catalogue import base_id
+from gem.ids import parse_id
+from gem_hub.site.conformance import Check, checks_of
+from gem_hub.site.text import shortened, tag_slug, web_address
+
+__all__ = ["BaseEnvironment", "Listing", "PackageView", "ReleaseView", "Reward", "view_of"]
+
+_SUMMARY = 300
+_DESCRIPTION = 400
+_EXAMPLE = 4000
+MOST_ENVIRONMENTS = 400
+"""Rows of the table of environments; a page is for people."""
+
+
+@dataclass(frozen=True)
+class Reward:
+    """How one environment or variant rewards."""
+
+    id: str
+    low: float | None
+    high: float | None
+    silence: float | None
+    """What an agent that says nothing gets, as declared; the lower end where nothing is declared."""
+    target: float | None
+    """What the reference policy is declared to reach; the upper end where nothing is declared, None without one."""
+    sees: str
+    scores: Mapping[str, Any]
+    """Agent → :class:`gem.testing.record.ScoreRecord`."""
+
+    def place(self, value: float) -> float:
+        """Return where a value lies between the ends, 0 to 100."""
+        if self.low is None or self.high is None or self.high <= self.low:
+            return 50.0
+        return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 1)
+
+
+@dataclass
+class BaseEnvironment:
+    """An environment with its variants."""
+
+    id: str
+    description: str
+    turns: str
+    modality: list[str]
+    requires: list[str]
+    tags: list[str]
+    variants: list[str] = field(default_factory=list)
+    rewards: list[Reward] = field(default_factory=list)
+    example: str = ""
+    example_id: str = ""
+    example_cut: bool = False
+
+
+@dataclass(frozen=True)
+class ReleaseView:
+    """One row of the table of versions."""
+
+    version: str
+    published: str
+    publisher: str
+    requires_python: str
+    requires_gem_core: str
+    size: str
+    mode: str
+    yanked: str | None
+    checks: list[Check]
+    """Newest gem-core first."""
+    address: str
+    """Of the file, as the page may link to it; empty if there is none, or none is offered."""
+    sha256: str
+    filename: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lists and search say about a package that is offered."""
+
+    name: str
+    version: str
+    summary: str
+    status: str
+    mode: str
+    tags: list[str]
+    requires: list[str]
+    environments: list[BaseEnvironment]
+    check: Check | None
+    install: str
+
+
+@dataclass(frozen=True)
+class PackageView:
+    """Everything that a package's page says."""
+
+    name: str
+    status: str
+    reason: str
+    owners: list[str]
+    release: ReleaseView
+    """The one that the page is about."""
+    releases: list[ReleaseView]
+    listing: Listing | None
+    """None if nothing of the package is offered: it is quarantined, or every release is yanked."""
+    summary: str
+    licence: str
+    author: str
+    dependencies: list[str]
+    links: list[tuple[str, str]]
+    """Label and address; like the readme left out of a page that warns of its package."""
+    environments: list[BaseEnvironment]
+    more_environments: int
+    environment_ids: int
+    """How many environments there are, each variant counted."""
+    description: str
+    description_content_type: str
+    install: str
+    """The command that installs it; empty if nothing is offered."""
+    source: str
+    """Folder of a repository, for a package that has not been released yet."""
+
+
+def view_of(details: Mapping[str, Any]) -> PackageView:
+    """Return what a package's page says.
+
+    Args:
+        details: the content of ``envs/NAME.json``, made readable.
+    """
+    quarantined = details["status"] == "quarantined"
+    offered = None if quarantined else _offered(details["releases"])
+    entry = offered or details["releases"][0]
+    releases = [_release(item) for item in details["releases"]]
+    release = releases[details["releases"].index(entry)]
+    environments = _environments(entry, release.checks)
+    install = _install(details["name"], entry) if offered else ""
+    summary = shortened(" ".join(entry["summary"].split()), _SUMMARY)
+    listing = offered and Listing(
+        name=details["name"],
+        version=entry["version"],
+        summary=summary,
+        status=details["status"],
+        mode=entry["mode"],
+        tags=sorted({tag for environment in environments for tag in environment.tags}),
+        requires=sorted({need for environment in environments for need in environment.requires}),
+        environments=environments,
+        check=next(iter(release.checks), None),
+        install=install,
+    )
+    return PackageView(
+        name=details["name"],
+        status=details["status"],
+        reason=details["reason"],
+        owners=details["owners"],
+        release=release,
+        releases=releases,
+        listing=listing or None,
+        summary=summary,
+        licence=shortened(entry["licence"], 100),
+        author=shortened(entry["author"], 100),
+        dependencies=[shortened(text, 200) for text in entry["requires_dist"] if "extra ==" not in text],
+        links=[] if quarantined else _links(entry["project_urls"]),
+        environments=environments[:MOST_ENVIRONMENTS],
+        more_environments=max(0, len(environments) - MOST_ENVIRONMENTS),
+        environment_ids=len(entry["environments"]),
+        description="" if quarantined else entry["description"],
+        description_content_type=entry["description_content_type"],
+        install=install,
+        source=entry["source"],
+    )
+
+
+def _offered(releases: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The newest release that is not yanked, pre-releases only if there is nothing else; as search has it."""
+    sound = [release for release in releases if release["yanked"] is None]
+    final = [release for release in sound if not Version(release["version"]).is_prerelease]
+    return next(iter(final or sound), None)
+
+
+def _install(name: str, entry: Mapping[str, Any]) -> str:
+    return f"pip install ./{entry['source']}" if entry["mode"] == "source" else f"gem hub install {name}"
+
+
+def _release(entry: Mapping[str, Any]) -> ReleaseView:
+    # A hosted file's address is relative to simple/NAME/, which lies as deep as the page in p/NAME/.
+    address = entry["url"] if entry["mode"] == "host" else web_address(entry["url"])
+    return ReleaseView(
+        version=entry["version"],
+        published=entry["published"],
+        publisher=entry["publisher"],
+        requires_python=entry["requires_python"] or "any",
+        requires_gem_core=entry["requires_gem_core"] or "any",
+        size=_size(entry["size"]),
+        mode=entry["mode"],
+        yanked=entry["yanked"],
+        checks=checks_of(entry["conformance"]),
+        address=address,
+        sha256=entry["sha256"],
+        filename=entry["filename"],
+    )
+
+
+def _size(count: int) -> str:
+    if not count:
+        return ""
+    return f"{count / 1e6:.1f} MB" if count >= 1_000_000 else f"{max(1, round(count / 1000))} kB"
+
+
+def _links(urls: Mapping[str, str]) -> list[tuple[str, str]]:
+    usable = [(shortened(label, 60), web_address(address)) for label, address in sorted(urls.items())]
+    return [(label, address) for label, address in usable if address]
+
+
+def _environments(entry: Mapping[str, Any], checks: list[Check]) -> list[BaseEnvironment]:
+    known: dict[str, BaseEnvironment] = {}
+    scores = checks[0].scores if checks else {}
+    for item in entry["environments"]:
+        base = base_id(item["id"])
+        environment = known.get(base)
+        if environment is None:
+            environment = known[base] = BaseEnvironment(
+                id=base,
+                description=shortened(" ".join(item["description"].split()), _DESCRIPTION),
+                turns=item["turns"],
+                modality=item["modality"],
+                requires=item["requires"],
+                tags=list(dict.fromkeys(item["tags"])),
+            )
+        variant = _variant(item["id"])
+        if variant:
+            environment.variants.append(variant)
+        environment.rewards.append(_reward(item, scores.get(item["id"], {})))
+        example = item.get("example_observation", "")
+        if example and not environment.example:
+            environment.example = shortened(example, _EXAMPLE)
+            environment.example_cut = environment.example.endswith("…")
+            environment.example_id = item["id"]
+    return list(known.values())
+
+
+def _variant(full_id: str) -> str:
+    try:
+        return parse_id(full_id).variant or ""
+    except InvalidIdError:
+        return ""
+
+
+def _reward(item: Mapping[str, Any], scores: Mapping[str, Any]) -> Reward:
+    low, high = item["reward_range"] or (None, None)
+    has_reference = item["reference_policy"] is not None
+    return Reward(
+        id=item["id"],
+        low=low,
+        high=high,
+        silence=low if item["null_return"] is None else item["null_return"],
+        target=(high if item["reference_return"] is None else item["reference_return"]) if has_reference else None,
+        sees=item["reference_sees"] if has_reference else "",
+        scores=scores,
+    )
+
+
+def tags_of(listing: Listing) -> dict[str, str]:
+    """Return the folder → the tag, for the tags of a package that have a page."""
+    return {tag_slug(tag): tag for tag in reversed(listing.tags) if tag_slug(tag)}

@@ -1,0 +1,47 @@
+"""Writing the pages into a hub's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gem_hub.site.build import FOLDERS, details_of, site_files
+from gem_hub.truth import Truth
+
+__all__ = ["write_site"]
+
+
+def write_site(truth: Truth, check: bool = False, report: Callable[[int], None] = lambda done: None) -> list[str]:
+    """Make a hub's pages those that its records give; pages of packages that are gone go.
+
+    Args:
+        truth: the records and events.
+        check: only compare, and write nothing.
+        report: told how many packages are done.
+
+    Returns:
+        The paths that differed, sorted.
+
+    Raises:
+        HubError: if a record or event is damaged.
+    """
+
+    def watched() -> Iterator[dict[str, Any]]:
+        for number, document in enumerate(details_of(truth.packages()), 1):
+            yield document
+            report(number)
+
+    folder = truth.folder
+    written: set[str] = set()
+    differing = []
+    for path, content in site_files(watched()):
+        written.add(path)
+        if folder.read(path) != content:
+            differing.append(path)
+            if not check:
+                folder.replace(path, content)
+    for path in sorted({path for name in FOLDERS for path in folder.files(name)} - written):
+        differing.append(path)
+        if not check:
+            folder.remove(path)
+    return sorted(differing)

@@ -1,0 +1,387 @@
+"""The hub as a folder: everything that writes to one goes through :class:`Store`.
+
+A change is a record or event with the next serial, under one lock for the whole hub. In this order::
+
+    wheel and metadata        named by their digest; nobody knows of them yet
+    .gem-hub/intent.json      which record or event is about to be made
+    the record or event       the change has happened
+    pages of the package, files of the catalogue, root.json
+    the intent is removed
+
+Whoever takes the lock next and finds an intent completes that change first. So each change costs what its own package
+costs to derive, however many packages there are, and whatever a kill leaves behind is completed or swept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+
+from gem.arguments import nearest
+from gem.errors import HubError
+from gem_hub.canonical import compact_json
+from gem_hub.catalogue import claims, line, next_feed, read_feed
+from gem_hub.derive import list_pages, package_pages, root_bytes
+from gem_hub.errors import HubRefusal
+from gem_hub.events import Conformance, Event, Owner, Unyank, Yank
+from gem_hub.folder import PRIVATE, Folder
+from gem_hub.package import Package
+from gem_hub.rebuild import REBUILDING, rebuild, unobserved
+from gem_hub.records import Release, Strict, file_path
+from gem_hub.truth import Truth
+
+__all__ = ["Outcome", "Store"]
+
+Change = TypeVar("Change", bound=Strict)
+
+_INTENT = f"{PRIVATE}/intent.json"
+_PATIENCE = 120.0
+"""Seconds to wait for the other processes that change the same hub."""
+
+
+class Outcome(str, Enum):
+    """What came of publishing."""
+
+    PUBLISHED = "published"
+    ALREADY_PUBLISHED = "already published"
+
+
+class Store:
+    """A hub in a local folder.
+
+    Any number of processes may use one folder at once. What a process leaves behind when it is killed at any moment is
+    invisible to readers, is completed by the next change of the same hub, and is swept once it is old.
+
+    Args:
+        folder: the hub; it is made by the first change if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.truth = Truth(Folder(folder))
+        self._files = self.truth.folder
+        self._claims: dict[str, str] = {}
+        self._claims_serial = 0
+
+    def publish(self, release: Release, wheel: Path | None, metadata: bytes) -> Outcome:
+        """Add a release in mode ``host`` or ``link``.
+
+        Args:
+            release: its record; the store gives the serial. In mode ``host`` its url is ``host_url(sha256, filename)``.
+            wheel: the file, needed in mode ``host``; it is copied, and the copy is what is checked against the record.
+            metadata: the bytes of the wheel's ``METADATA``.
+
+        Returns:
+            PUBLISHED, or ALREADY_PUBLISHED if exactly these bytes are there.
+
+        Raises:
+            HubRefusal: if other bytes are there for this version, if the publisher is none of the owners, if another
+                package has one of the environment ids, if the package is quarantined, or if file or metadata are not
+                what the record says.
+            HubError: if the hub is damaged.
+        """
+        if release.mode == "source":
+            raise HubRefusal(f"{release.name} {release.version}: mode 'source' has no file to publish")
+        if hashlib.sha256(metadata).hexdigest() != release.metadata_sha256:
+            raise HubRefusal(f"{release.filename}: the metadata is not what the record's metadata_sha256 stands for")
+        if self._admitted(release) is None:
+            return Outcome.ALREADY_PUBLISHED
+        self.environment_ids()  # what costs with the size of the hub is done before the lock
+        path = file_path(release.sha256, release.filename)
+        if release.mode == "host":
+            if wheel is None:
+                raise HubRefusal(f"{release.filename}: mode 'host' needs the file itself")
+            self._files.copy_in(wheel, path, release.sha256, release.size)
+        self._files.create(f"{path}.metadata", metadata)
+        with self._locked():
+            package = self._admitted(release)
+            if package is None:
+                return Outcome.ALREADY_PUBLISHED
+            self._refuse_foreign_ids(release)
+            self._commit(package, release)
+        return Outcome.PUBLISHED
+
+    def admits(self, release: Release) -> bool:
+        """Return whether a release may be published now; False if exactly this file is published already.
+
+        It is what :meth:`publish` asks, for those who review a release before it is published.
+
+        Raises:
+            HubRefusal: if it may not be published.
+        """
+        if self._admitted(release) is None:
+            return False
+        self._refuse_foreign_ids(release)
+        return True
+
+    def describe(self, release: Release) -> bool:
+        """Write the record of a package that has not been released yet (mode ``source``).
+
+        Such a record describes a working tree, so that a newer one takes its place, and everything is derived anew.
+
+        Returns:
+            False if there is nothing new to say; see :meth:`is_news`.
+
+        Raises:
+            HubRefusal: if another package has one of the environment ids.
+        """
+        if release.mode != "source":
+            raise HubRefusal(f"{release.name} {release.version}: mode {release.mode!r} is published, not described")
+        with self._locked():
+            if not self.is_news(release):
+                return False
+            self._refuse_foreign_ids(release)
+            package = self.truth.package(release.name) or Package.of(release.name, (), ())
+            self._files.replace(_INTENT, compact_json({"path": REBUILDING}))
+            numbered = self._numbered(release)
+            self._files.replace(numbered.path, numbered.to_bytes())
+            for record in package.records:
+                if record.path != numbered.path:
+                    self._files.remove(record.path)
+            self._settle()
+        return True
+
+    def is_news(self, release: Release) -> bool:
+        """Return whether a record in mode ``source`` says anything new, apart from serial and time.
+
+        It never does where the package has been released: then its sources are nobody's business here.
+        """
+        package = self.truth.package(release.name)
+        if package is None:
+            return True
+        known = [record.model_copy(update={"serial": 0, "published": release.published}) for record in package.records]
+        return known != [release] and all(record.mode == "source" for record in known)
+
+    def add_event(self, event: Event) -> bool:
+        """Add an event; the store gives the serial.
+
+        Returns:
+            False if it would change nothing, for example a second yank for the same reason; then nothing is written.
+
+        Raises:
+            HubRefusal: if the package or version does not exist (with the nearest name), or the last owner would go.
+            HubError: if the hub is damaged.
+        """
+        self.existing(event.name)
+        with self._locked():
+            package = self.existing(event.name)
+            if isinstance(event, Yank | Unyank | Conformance):
+                _refuse_unknown_version(package, event.version)
+            after = package.after(self._numbered(event))
+            if not after.owners:
+                raise HubRefusal(f"{event.name}: {package.owners[0]} is its last owner; add another one first")
+            if isinstance(event, Owner) and event.action == "remove" and event.owner not in package.owners:
+                hint = nearest(event.owner, package.owners)
+                advice = f"did you mean {hint!r}?" if hint else f"its owners are {', '.join(package.owners)}"
+                raise HubRefusal(f"{event.name}: {event.owner!r} is none of its owners; {advice}")
+            if _state(after) == _state(package):
+                return False
+            self._commit(package, event)
+        return True
+
+    def packages(self) -> list[str]:
+        """Return the names of all packages, sorted."""
+        return self.truth.names()
+
+    def package(self, name: str) -> Package | None:
+        """Return a package with all its records and events; None if it does not exist."""
+        return self.truth.package(name)
+
+    def existing(self, name: str) -> Package:
+        """Return a package with all its records and events.
+
+        Raises:
+            HubRefusal: if it does not exist; the message holds the nearest name.
+        """
+        package = self.truth.package(name)
+        if package is None:
+            hint = nearest(name, self.packages())
+            advice = f"; did you mean {hint!r}?" if hint else ""
+            raise HubRefusal(f"there is no package {name!r} in {self.folder}{advice}")
+        return package
+
+    def owners(self, name: str) -> list[str]:
+        """Return who may publish a package, sorted; empty if it does not exist."""
+        package = self.truth.package(name)
+        return package.owners if package is not None else []
+
+    def environment_ids(self) -> dict[str, str]:
+        """Return every environment id (without variants) that a release ever claimed, and the package that has it.
+
+        Raises:
+            HubError: if a file of the catalogue is damaged.
+        """
+        root = self._read_root()
+        if root is not None and root["serial"] != self._claims_serial:
+            self._claims.update(claims(read_feed(root, self._files.read, self._claims_serial)))
+            self._claims_serial = root["serial"]
+        return dict(self._claims)
+
+    def rebuild(self, check: bool = False, report: Callable[[int, int], None] = unobserved) -> list[str]:
+        """Derive everything anew.
+
+        Args:
+            check: only compare, and write nothing.
+            report: told how many packages are done, and of how many.
+
+        Returns:
+            The paths that differed, sorted.
+
+        Raises:
+            HubError: if a record, event or hosted file is damaged or missing.
+        """
+        if check:
+            return rebuild(self.truth, check=True, report=report)
+        with self._lock():
+            self._files.replace(_INTENT, compact_json({"path": REBUILDING}))
+            differing = rebuild(self.truth, report=report)
+            self._files.remove(_INTENT)
+        return differing
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        private = self.folder / PRIVATE
+        private.mkdir(parents=True, exist_ok=True)
+        ignore = private / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        try:
+            with FileLock(private / "lock", timeout=_PATIENCE):
+                yield
+        except Timeout as error:
+            raise HubRefusal(
+                f"{self.folder}: other processes have been changing this hub for {_PATIENCE:.0f} seconds; try again"
+            ) from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of a hub on which no change is unfinished."""
+        with self._lock():
+            self._settle()
+            yield
+
+    def _settle(self) -> None:
+        """Complete the change that a killed process began, if there is one."""
+        intent = self._files.read(_INTENT)
+        path = None if intent is None else json.loads(intent)["path"]
+        if self._read_root() is None:
+            path = REBUILDING
+        if path == REBUILDING:
+            self._files.replace(_INTENT, compact_json({"path": REBUILDING}))
+            rebuild(self.truth)
+        elif path is not None and self._files.exists(path):
+            kind, name, _ = path.split("/")
+            change = self.truth.release(path) if kind == "releases" else self.truth.event(path)
+            if change.serial > self._root()["serial"]:
+                self._derive(self.existing(name))
+        elif path is not None:
+            self._files.prune((self.folder / path).parent)
+        self._files.remove(_INTENT)
+
+    def _commit(self, package: Package, change: Release | Event) -> None:
+        """Make the next change of the hub, which is one of this package, and everything that follows from it."""
+        numbered = self._numbered(change)
+        self._files.replace(_INTENT, compact_json({"path": numbered.path}))
+        if not self._files.create(numbered.path, numbered.to_bytes()):
+            self._files.remove(_INTENT)
+            raise HubError(f"{numbered.path}: lies there already; run: gem hub rebuild")
+        self._derive(package.after(numbered))
+        self._files.remove(_INTENT)
+
+    def _numbered(self, change: Change) -> Change:
+        numbered: Change = change.model_copy(update={"serial": self._root()["serial"] + 1})
+        return numbered
+
+    def _derive(self, package: Package) -> None:
+        """Write what follows from the newest change, which is one of this package; ``root.json`` last."""
+        if len(package.serials) == 1:
+            pages = {**package_pages(package), **list_pages(self.truth.names())}
+        else:
+            pages = package_pages(package)
+        last = package.last
+        feed = next_feed(self._root(), package.name, compact_json(line(package)), last.created, self._files.read)
+        if feed is None or feed.root["serial"] != last.serial:
+            rebuild(self.truth)
+            return
+        for path, content in {**pages, **feed.files, "root.json": root_bytes(feed.root)}.items():
+            self._files.replace(path, content)
+
+    def _read_root(self) -> dict[str, Any] | None:
+        """Return what ``root.json`` says; None if there is none that makes sense."""
+        content = self._files.read("root.json")
+        try:
+            root = json.loads(content or b"")
+        except ValueError:
+            return None
+        return root if isinstance(root, dict) and type(root.get("serial")) is int else None
+
+    def _root(self) -> dict[str, Any]:
+        root = self._read_root()
+        if root is None:
+            raise HubError("root.json: missing or damaged; run: gem hub rebuild")
+        return root
+
+    def _admitted(self, release: Release) -> Package | None:
+        """Return the package that a release is for, or None if exactly this file is published.
+
+        Raises:
+            HubRefusal: if it may not be published.
+        """
+        package = self.truth.package(release.name)
+        if package is None:
+            return Package.of(release.name, (), ())
+        label = f"{release.name} {release.version}"
+        for record in package.records:
+            if record.mode != "source" and record.parsed_version == release.parsed_version:
+                if record.sha256 == release.sha256:
+                    return None
+                raise HubRefusal(
+                    f"{label}: is published as {record.version} with sha256 {record.sha256[:12]}…, and this file has "
+                    f"{release.sha256[:12]}…; what is published never changes, so give it a new version"
+                )
+        if release.publisher not in package.owners:
+            raise HubRefusal(
+                f"{label}: {release.publisher!r} is none of the owners ({', '.join(package.owners)}); "
+                f"one of them can run: gem hub owner add {release.name} {release.publisher}"
+            )
+        if package.status == "quarantined":
+            raise HubRefusal(
+                f"{label}: {release.name} is quarantined ({package.reason}), so nothing is published for it"
+            )
+        return package
+
+    def _refuse_foreign_ids(self, release: Release) -> None:
+        taken = self.environment_ids()
+        for environment in release.environments:
+            owner = taken.get(environment.base_id, release.name)
+            if owner != release.name:
+                raise HubRefusal(
+                    f"{release.name} {release.version}: the environment id {environment.base_id!r} belongs to {owner}; "
+                    "choose another one"
+                )
+
+
+def _refuse_unknown_version(package: Package, version: str) -> None:
+    known = [release.version for release in package.releases]
+    if version not in known:
+        hint = nearest(version, known)
+        advice = f"did you mean {hint!r}?" if hint else f"there are {', '.join(known[:10])}"
+        raise HubRefusal(f"there is no {package.name} {version}; {advice}")
+
+
+def _state(package: Package) -> Mapping[str, Any]:
+    """What events can change; two packages with the same state lead to the same pages."""
+    checks = {release.version: package.conformance(release.version) for release in package.releases}
+    return {
+        "yanked": package.yanked,
+        "flags": package.flags,
+        "owners": package.owners,
+        "conformance": {version: (done[-1].record, done[-1].examples) for version, done in checks.items() if done},
+    }

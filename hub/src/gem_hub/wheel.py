@@ -1,0 +1,307 @@
+"""What a wheel says about itself: its file name, ``METADATA``, ``WHEEL``, ``RECORD`` and ``entry_points.txt``.
+
+All of it is read from the bytes of the file; nothing is written to disk, imported or run. The rules are those of the
+binary distribution format and of core metadata (packaging.python.org/specifications), and where installers are known
+to be laxer than these, the rules win: a wheel with a wrong digest in ``RECORD`` installs, and is refused here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import configparser
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.parser import BytesHeaderParser
+
+from packaging.metadata import Metadata, RawMetadata, parse_email
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from gem_hub.archive import Archive, Limits, read_archive
+from gem_hub.records import NAME
+from gem_hub.refusal import Findings
+
+__all__ = ["Wheel", "read_wheel"]
+
+_MOST_METADATA = 2**20
+_MOST_RECORD = 8 * 2**20
+_ALGORITHMS = ("sha256", "sha384", "sha512")
+_INSTALLERS_FILES = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD.jws", "RECORD.p7s"}
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel whose parts could be read; whether a hub takes it is for :mod:`gem_hub.gate` to say."""
+
+    filename: str
+    archive: Archive
+    name: str
+    """Normalised (PEP 503)."""
+    version: str
+    info: str
+    """The name of its ``.dist-info`` folder."""
+    metadata: bytes
+    """The ``METADATA`` file."""
+    fields: RawMetadata
+    requirements: tuple[Requirement, ...]
+    entry_points: Mapping[str, Mapping[str, str]]
+    """Group → name → value."""
+
+    @property
+    def top_level(self) -> tuple[str, ...]:
+        """The files and folders at its top besides ``.dist-info``, sorted."""
+        return tuple(sorted({name.partition("/")[0] for name in self.archive.entries} - {self.info}))
+
+
+def read_wheel(filename: str, content: bytes, findings: Findings, limits: Limits = Limits()) -> Wheel | None:  # noqa: B008  # frozen
+    """Return a wheel, or None where too little of it can be read.
+
+    Args:
+        filename: without folder.
+        content: the bytes of the file.
+        findings: what is wrong is added here.
+        limits: how large the archive may be.
+    """
+    named = _parse_filename(filename, findings)
+    archive = read_archive(content, findings, limits)
+    if named is None or archive is None:
+        return None
+    name, version, tags = named
+    info = _find_info(archive, name, version, findings)
+    if info is None:
+        return None
+    _check_wheel_file(archive, info, tags, findings)
+    _check_record(archive, info, findings)
+    entry_points = _read_entry_points(archive, info, findings)
+    metadata = _info_file(archive, info, "METADATA", findings)
+    if metadata is None:
+        return None
+    fields = _check_metadata(metadata, name, version, findings)
+    return Wheel(
+        filename, archive, name, str(version), info, metadata, fields, _requirements(fields, findings), entry_points
+    )
+
+
+def _parse_filename(filename: str, findings: Findings) -> tuple[str, Version, frozenset[Tag]] | None:
+    if not filename.endswith(".whl"):
+        message = "is no wheel, and to build a source would run its code; build one: hatch build -t wheel"
+        findings.refuse("file.kind", filename, message)
+        return None
+    try:
+        name, version, build, tags = parse_wheel_filename(filename)
+    except InvalidWheelFilename as error:
+        findings.refuse("file.name", filename, f"{error}; keep the name that the build gave it")
+        return None
+    if re.fullmatch(r"[A-Za-z0-9_.!+]+(-[A-Za-z0-9_.!+]+)+\.whl", filename) is None or len(filename) > 200:
+        findings.refuse(
+            "file.name", filename, "has other than letters, digits, '_', '.', '-', or over 200 of them; rename it"
+        )
+    if len(name) > 64 or NAME.fullmatch(name) is None:
+        findings.refuse(
+            "name.form", filename, f"names a package {name!r}; at most 64 letters, digits and '-' are allowed"
+        )
+    _check_version(str(version), filename.split("-")[1].replace("_", "-"), filename, findings)
+    if build:
+        findings.refuse(
+            "file.build", filename, "has a build number; a hub holds one wheel a version: raise the version"
+        )
+    if {(tag.abi, tag.platform) for tag in tags} != {("none", "any")}:
+        findings.refuse(
+            "file.tags",
+            filename,
+            "is for some platforms only; a hub holds one wheel a version, so it must be 'none-any'",
+        )
+    return name, version, tags
+
+
+def _check_version(canonical: str, written: str, where: str, findings: Findings) -> None:
+    if Version(canonical).local is not None:
+        message = f"has the local version {canonical!r}; a hub takes public ones, such as {Version(canonical).public!r}"
+        findings.refuse("version.local", where, message)
+    elif canonical != written:
+        findings.refuse("version.form", where, f"writes the version {written!r}; write it {canonical!r} (PEP 440)")
+
+
+def _find_info(archive: Archive, name: str, version: Version, findings: Findings) -> str | None:
+    folders = sorted({entry.partition("/")[0] for entry in archive.entries if ".dist-info/" in entry.casefold()})
+    infos = [folder for folder in folders if folder.endswith(".dist-info")]
+    if len(infos) != 1 or folders != infos:
+        message = f"has {len(folders)} .dist-info folders at its top and needs just one; build the wheel anew"
+        findings.refuse("info.folder", ", ".join(folders[:4]), message)
+        return None
+    told_name, _, told_version = infos[0].removesuffix(".dist-info").rpartition("-")
+    try:
+        agrees = canonicalize_name(told_name) == name and Version(told_version) == version
+    except InvalidVersion:
+        agrees = False
+    if not agrees:
+        message = f"is not the folder of {name} {version}, which the file is named after; build the wheel anew"
+        findings.refuse("info.folder", infos[0], message)
+    for file in sorted(_INSTALLERS_FILES):
+        if f"{infos[0]}/{file}" in archive.entries:
+            findings.refuse("info.file", f"{infos[0]}/{file}", "is for installers to write; leave it out")
+    return infos[0]
+
+
+def _info_file(archive: Archive, info: str, file: str, findings: Findings, limit: int = _MOST_METADATA) -> bytes | None:
+    path = f"{info}/{file}"
+    entry = archive.entries.get(path)
+    if entry is None:
+        findings.refuse("info.file", path, "is missing; build the wheel anew")
+        return None
+    if entry.size > limit:
+        findings.refuse("info.file", path, f"has {entry.size} bytes, and {limit} are the most; shorten it")
+        return None
+    return archive.read(path)
+
+
+def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], findings: Findings) -> None:
+    content = _info_file(archive, info, "WHEEL", findings)
+    if content is None:
+        return
+    path = f"{info}/WHEEL"
+    headers = BytesHeaderParser().parsebytes(content)
+    version = str(headers.get("Wheel-Version", ""))
+    if not re.fullmatch(r"1\.\d{1,3}", version):
+        findings.refuse(
+            "wheel.version", path, f"is of wheel version {version[:20]!r}; build the wheel with version 1.0"
+        )
+    if str(headers.get("Root-Is-Purelib", "")).lower() != "true":
+        findings.refuse(
+            "wheel.purelib", path, "does not say Root-Is-Purelib: true; a package of environments is pure Python"
+        )
+    told = set()
+    for line in headers.get_all("Tag", []):
+        interpreter, _, rest = str(line).strip().partition("-")
+        abi, _, platform = rest.partition("-")
+        told |= {Tag(one, a, p) for one in interpreter.split(".") for a in abi.split(".") for p in platform.split(".")}
+    if told != tags:
+        findings.refuse("wheel.tags", path, "has other tags than the file name; build the wheel anew")
+
+
+def _check_record(archive: Archive, info: str, findings: Findings) -> None:
+    """Compare ``RECORD`` with the archive: each file once, with its digest and size, and nothing besides."""
+    path = f"{info}/RECORD"
+    content = _info_file(archive, info, "RECORD", findings, _MOST_RECORD)
+    if content is None:
+        return
+    try:
+        rows = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        findings.refuse("record.form", path, f"cannot be read: {error}; build the wheel anew")
+        return
+    listed: set[str] = set()
+    for row in rows:
+        if len(row) != 3:
+            findings.refuse(
+                "record.form", path, f"has a line of {len(row)} fields instead of 3: {','.join(row)[:60]!r}"
+            )
+            continue
+        file, digest, size = row
+        if file in listed:
+            findings.refuse("record.twice", file, "is listed twice in RECORD; build the wheel anew")
+        elif file == path:
+            if digest or size:
+                findings.refuse("record.form", file, "must have neither digest nor size in RECORD itself")
+        elif file not in archive.entries:
+            findings.refuse("record.missing", file, "is listed in RECORD and not in the wheel; build the wheel anew")
+        else:
+            _check_row(archive, file, digest, size, findings)
+        listed.add(file)
+    for file in archive.entries.keys() - listed:
+        findings.refuse("record.unlisted", file, "is in the wheel and not listed in RECORD; build the wheel anew")
+
+
+def _check_row(archive: Archive, file: str, digest: str, size: str, findings: Findings) -> None:
+    algorithm, _, encoded = digest.partition("=")
+    if not digest:
+        findings.refuse("record.no-hash", file, "has no digest in RECORD; build the wheel anew")
+        return
+    if algorithm not in _ALGORITHMS:
+        findings.refuse("record.hash", file, f"has a digest of kind {algorithm[:20]!r} in RECORD; use sha256")
+        return
+    actual = archive.digests[file] if algorithm == "sha256" else archive.digest(file, algorithm)
+    try:
+        told = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+    except (binascii.Error, ValueError):
+        told = b""
+    if told != actual or base64.urlsafe_b64encode(told).rstrip(b"=").decode() != encoded:
+        findings.refuse(
+            "record.hash", file, "is not what RECORD has the digest of; it was changed: build the wheel anew"
+        )
+    if size != str(archive.entries[file].size):
+        findings.refuse(
+            "record.size",
+            file,
+            f"has {archive.entries[file].size} bytes, and RECORD says {size[:20]!r}; build the wheel anew",
+        )
+
+
+def _read_entry_points(archive: Archive, info: str, findings: Findings) -> Mapping[str, Mapping[str, str]]:
+    path = f"{info}/entry_points.txt"
+    if path not in archive.entries:
+        return {}
+    content = _info_file(archive, info, "entry_points.txt", findings)
+    # The way importlib.metadata reads it, but nothing may be there twice, and no line may be lost.
+    parser = configparser.RawConfigParser(
+        delimiters=("=",), comment_prefixes=("#", ";"), default_section="\0", strict=True
+    )
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    try:
+        parser.read_string((content or b"").decode("utf-8"))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        findings.refuse(
+            "entry.form", path, f"cannot be read: {' '.join(str(error).split())[:200]}; correct pyproject.toml"
+        )
+        return {}
+    return {group: {name: value.strip() for name, value in parser.items(group)} for group in parser.sections()}
+
+
+def _check_metadata(metadata: bytes, name: str, version: Version, findings: Findings) -> RawMetadata:
+    fields, unparsed = parse_email(metadata)
+    for key in sorted(unparsed):
+        findings.refuse(
+            "metadata.field", f"METADATA, {key}", "is unknown, stands there twice or is no text; correct it"
+        )
+    for message in _invalid(fields):
+        findings.refuse("metadata.field", "METADATA", message)
+    if canonicalize_name(fields.get("name", "")) != name:
+        message = f"says the name is {fields.get('name')!r}, and the file says {name!r}; build the wheel anew"
+        findings.refuse("metadata.name", "METADATA", message)
+    told = fields.get("version", "")
+    try:
+        if Version(told) != version:
+            message = f"says the version is {told!r}, and the file says {str(version)!r}; build the wheel anew"
+            findings.refuse("metadata.version", "METADATA", message)
+        else:
+            _check_version(str(Version(told)), told, "METADATA", findings)
+    except InvalidVersion:
+        findings.refuse("metadata.version", "METADATA", f"has {told[:40]!r} for a version; write one of PEP 440")
+    return fields
+
+
+def _invalid(fields: RawMetadata) -> Iterator[str]:
+    """Yield what the specification of core metadata has against some fields."""
+    try:
+        Metadata.from_raw(fields, validate=True)
+    except Exception as group:  # an ExceptionGroup of packaging's own below Python 3.11
+        for error in getattr(group, "exceptions", [group]):
+            yield f"{' '.join(str(error).split())[:300]}; correct pyproject.toml"
+
+
+def _requirements(fields: RawMetadata, findings: Findings) -> tuple[Requirement, ...]:
+    found = []
+    for line in fields.get("requires_dist", []):
+        try:
+            found.append(Requirement(line))
+        except InvalidRequirement:
+            findings.refuse(
+                "metadata.requires", f"Requires-Dist: {line[:80]}", "is no requirement (PEP 508); correct it"
+            )
+    return tuple(found)

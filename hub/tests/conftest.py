@@ -1,0 +1,38 @@
+"""Fixtures for the tests of the registry. What they are made of is in ``toy_hub.py``, which scripts import too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gem_hub.store import Store
+
+sys.path.append(str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def power(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write to disks that never lose power: bringing each file down to them takes most of a publication's time."""
+    monkeypatch.setattr(os, "fsync", lambda number: None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty hub."""
+    return Store(tmp_path / "hub")
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Callable[..., Path]:
+    """:func:`toy_hub.make_wheel` into a folder of this test."""
+
+    def make(*args: object, **kwargs: object) -> Path:
+        from toy_hub import make_wheel
+
+        return make_wheel(tmp_path / "dist", *args, **kwargs)  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from publishing_process import RACED
+
+from gem_hub.store import Store
+
+SCRIPT = Path(__file__).with_name("publishing_process.py")
+PROCESSES, RELEASES = 8, 25
+
+
+@pytest.mark.slow
+def test_concurrent_publishers_lose_nothing_and_one_wins_a_race(tmp_path: Path) -> None:
+    """Eight processes publish 25 versions each and race for one more: all 200 are there, and one wins the race."""
+    arguments = [[str(tmp_path / "hub"), str(tmp_path / "dist"), str(n), str(RELEASES)] for n in range(PROCESSES)]
+    processes = [
+        subprocess.Popen([sys.executable, SCRIPT, *each], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for each in arguments
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    results = [json.loads(process.communicate()[0]) for process in processes]
+    assert all(process.returncode == 0 for process in processes)
+
+    raced = sorted(result.pop(RACED) for result in results)
+    assert raced[0] == "published"
+    assert all("what is published never changes" in refusal for refusal in raced[1:])
+    assert {outcome for result in results for outcome in result.values()} == {"published"}
+
+    store = Store(tmp_path / "hub")
+    package = store.existing("toy-envs")
+    expected = {RACED, *(f"0.{number}.{patch}" for number in range(PROCESSES) for patch in range(RELEASES))}
+    assert {release.version for release in package.releases} == expected
+    assert package.serials == list(range(1, len(expected) + 1))
+    assert store.rebuild(check=True) == []

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_hub import MOMENT, contents, publish_wheel, synthetic_release
+
+from gem.errors import HubError
+from gem_hub import rebuild as rebuilding
+from gem_hub.canonical import pack, unpack
+from gem_hub.catalogue import read_feed, snapshot_feed
+from gem_hub.derive import derive
+from gem_hub.errors import HubRefusal
+from gem_hub.events import Deprecate, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
+from gem_hub.plan import plan
+from gem_hub.store import Store
+
+NAMES = ("alpha", "beta", "gamma-delta")
+VERSIONS = ("0.1.0", "0.2.0", "0.10.0", "1.0rc1", "1.0")
+IDS = ("toy:Shared-v0", "toy:One-v0", "toy:Two-v0")
+COMMON = {"by": "someone", "created": MOMENT}
+
+names = st.sampled_from(NAMES)
+versions = st.sampled_from(VERSIONS) | st.integers(0, 40).map(lambda minor: f"0.{minor}.0")
+ids = st.sets(st.sampled_from(IDS), max_size=1)
+reasons = st.sampled_from(["bad", "<b>&'\"", "größer"])
+actions = st.one_of(
+    st.tuples(st.just("publish"), names, versions, ids),
+    st.builds(partial(Yank, **COMMON), name=names, version=st.just("0.1.0"), reason=reasons),
+    st.builds(partial(Unyank, **COMMON), name=names, version=st.just("0.1.0")),
+    st.builds(partial(Deprecate, **COMMON), name=names, reason=reasons),
+    st.builds(partial(Undeprecate, **COMMON), name=names),
+    st.builds(partial(Quarantine, **COMMON), name=names, reason=reasons),
+    st.builds(partial(Lift, **COMMON), name=names, reason=reasons),
+    st.builds(partial(Owner, **COMMON), name=names, action=st.sampled_from(["add", "remove"]), owner=names),
+    st.tuples(st.just("describe"), names, versions, ids),
+)
+beginnings = st.permutations([("publish", name, "0.1.0", set()) for name in NAMES])
+"""All packages are there after it, so that most of what follows is not refused."""
+
+sequences = st.builds(lambda first, rest: first + rest, beginnings, st.lists(actions, min_size=8, max_size=40))
+
+
+@contextmanager
+def small_blocks(block: int) -> Iterator[None]:
+    """Merge segments after a few changes already."""
+    with patch("gem_hub.catalogue.plan", partial(plan, block=block)):
+        yield
+
+
+def perform(store: Store, action: Any) -> None:
+    """Do one thing to a hub; a refusal is fine."""
+    try:
+        if not isinstance(action, tuple):
+            store.add_event(action)
+        elif action[0] == "publish":
+            release, metadata = synthetic_release(action[1], action[2], sorted(action[3]))
+            store.publish(release, None, metadata)
+        else:
+            store.describe(synthetic_release(action[1], action[2], sorted(action[3]), mode="source")[0])
+    except HubRefusal:
+        pass
+
+
+@settings(max_examples=40)
+@given(sequences | st.lists(actions, max_size=3), st.integers(1, 4))
+def test_one_change_after_the_other_gives_what_deriving_everything_gives(sequence: list[Any], block: int) -> None:
+    """After any sequence of changes every byte is what ``derive`` makes of the records and events alone."""
+    with tempfile.TemporaryDirectory() as scratch, small_blocks(block):
+        store = Store(Path(scratch) / "hub")
+        for action in sequence:
+            perform(store, action)
+        if not store.packages():
+            store.rebuild()
+        lies = contents(store.folder)
+        packages = list(store.truth.packages())
+        derived = derive(
+            (record for package in packages for record in package.records),
+            (event for package in packages for event in package.events),
+        )
+        truth = {path for path in lies if path.startswith(("releases/", "events/", "files/"))}
+        assert {path: content for path, content in lies.items() if path not in truth} == derived
+        assert store.rebuild(check=True) == []
+        assert store.rebuild() == []
+        assert contents(store.folder) == lies
+
+
+@settings(max_examples=40)
+@given(sequences, st.integers(1, 4))
+def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], block: int) -> None:
+    """Whatever a client knows, the files that ``root.json`` names for it bring it to the same lines."""
+    with tempfile.TemporaryDirectory() as scratch, small_blocks(block):
+        store = Store(Path(scratch))
+        store.rebuild()
+        known: dict[int, dict[str, Any]] = {}
+        for action in sequence:
+            perform(store, action)
+            root = store._root()
+            whole = read_feed(root, store.truth.folder.read)
+            known[root["serial"]] = {line["name"]: line for line in whole}
+        newest = known[root["serial"]]
+        expected = snapshot_feed(store.truth.packages(), lambda path: None)
+        assert sorted(map(str, newest.values())) == sorted(
+            str(line) for line in read_feed(expected.root, expected.files.get)
+        )
+        for serial, lines in known.items():
+            if all(line["serial"] <= serial for line in lines.values()):
+                changed = {line["name"]: line for line in read_feed(root, store.truth.folder.read, serial)}
+                assert {**lines, **changed} == newest
+
+
+@settings(max_examples=15)
+@given(sequences, st.data())
+def test_rebuild_heals_whatever_is_missing_or_changed(sequence: list[Any], data: st.DataObject) -> None:
+    """Any derived file may be damaged or lost, and ``rebuild`` reports exactly these and restores every byte."""
+    with tempfile.TemporaryDirectory() as scratch, small_blocks(3):
+        store = Store(Path(scratch))
+        for action in sequence:
+            perform(store, action)
+        whole = contents(store.folder)
+        derived = sorted(path for path in whole if not path.startswith(("releases/", "files/", "events/")))
+        damaged = data.draw(st.lists(st.sampled_from(derived), min_size=1, unique=True))
+        for number, path in enumerate(damaged):
+            (store.folder / path).unlink() if number % 2 else (store.folder / path).write_bytes(b"damaged")
+        assert store.rebuild(check=True) == sorted(damaged)
+        assert store.rebuild() == sorted(damaged)
+        assert contents(store.folder) == whole
+
+
+def test_the_next_change_heals_a_lost_root(store: Store) -> None:
+    """A hub without ``root.json``, or with half of one, is derived anew by the next change."""
+    for version, damage in (("0.1.0", None), ("0.2.0", b""), ("0.3.0", b'{"serial": 1')):
+        release, metadata = synthetic_release("alpha", version)
+        store.publish(release, None, metadata)
+        if damage is None:
+            (store.folder / "root.json").unlink()
+        else:
+            (store.folder / "root.json").write_bytes(damage)
+    store.add_event(Yank(name="alpha", version="0.1.0", reason="bad", by="x"))
+    assert store.rebuild(check=True) == []
+
+
+def test_pages_without_a_record_go(store: Store) -> None:
+    """A page of a package that has no record is reported and removed."""
+    release, metadata = synthetic_release("alpha", "0.1.0")
+    store.publish(release, None, metadata)
+    for path in ("simple/ghost/index.html", "envs/ghost.json"):
+        (store.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (store.folder / path).write_text("boo", encoding="utf-8")
+    assert store.rebuild() == ["envs/ghost.json", "simple/ghost/index.html"]
+    assert not (store.folder / "simple/ghost").exists()
+    assert store.rebuild(check=True) == []
+
+
+def test_metadata_beside_a_hosted_wheel_is_restored_from_the_wheel(store: Store, wheel: Any) -> None:
+    """A sidecar that is lost or altered is extracted from the wheel again."""
+    publish_wheel(store, wheel())
+    (sidecar,) = store.folder.glob("files/*/*/*.metadata")
+    original = sidecar.read_bytes()
+    for content in (b"Name: something-else", None):
+        sidecar.unlink() if content is None else sidecar.write_bytes(content)
+        path = sidecar.relative_to(store.folder).as_posix()
+        assert store.rebuild(check=True) == [path]
+        assert store.rebuild() == [path]
+        assert sidecar.read_bytes() == original
+
+
+def test_a_lost_wheel_is_named(store: Store, wheel: Any) -> None:
+    """A record whose wheel is gone cannot be healed, and the message names the file and the record."""
+    publish_wheel(store, wheel())
+    (blob,) = store.folder.glob("files/*/*/*.whl")
+    blob.unlink()
+    with pytest.raises(HubError, match=r"files/.*whl: missing.*releases/toy-envs/0\.1\.0\.json promises it"):
+        store.rebuild()
+
+
+def test_the_compression_of_another_zlib_is_kept(store: Store) -> None:
+    """A catalogue file with the right content is left as it lies, however it was compressed."""
+    release, metadata = synthetic_release("alpha", "0.1.0")
+    store.publish(release, None, metadata)
+    (snapshot,) = store.folder.glob("catalog/snapshot-1-*")
+    import gzip
+
+    other = gzip.compress(unpack(snapshot.read_bytes()), 1)
+    assert other != snapshot.read_bytes()
+    snapshot.write_bytes(other)
+    assert store.rebuild() == ["root.json"]
+    assert snapshot.read_bytes() == other
+    assert store.rebuild(check=True) == []
+
+
+@given(st.binary(max_size=2000))
+def test_packed_content_comes_back_and_names_nothing(content: bytes) -> None:
+    """Gzip as hubs write it holds the content, no file name, no time and no operating system."""
+    packed = pack(content)
+    assert unpack(packed) == content
+    assert packed[:10] == bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 255])
+
+
+def test_records_of_pull_requests_are_numbered(store: Store) -> None:
+    """Records and events with serial 0 get the next serials, and two pull requests at once are no conflict."""
+    release, metadata = synthetic_release("alpha", "0.1.0")
+    store.publish(release, None, metadata)
+    added = [
+        synthetic_release("beta", "0.1.0")[0],
+        synthetic_release("gamma-delta", "0.1.0")[0],
+        Yank(name="alpha", version="0.1.0", reason="bad", by="x"),
+    ]
+    for change in added:
+        (store.folder / change.path).parent.mkdir(parents=True, exist_ok=True)
+        (store.folder / change.path).write_bytes(change.to_bytes())
+    assert store.rebuild(check=True) == sorted(change.path for change in added)
+    store.rebuild()
+    assert sorted(store.truth.serials().values()) == [1, 2, 3, 4]
+    assert (store.folder / "events/alpha/00000004-yank.json").exists()
+    assert not (store.folder / "events/alpha/00000000-yank.json").exists()
+    assert store.rebuild(check=True) == []
+    store.publish(*_with_none(synthetic_release("beta", "0.2.0")))
+    assert store.rebuild(check=True) == []
+
+
+def _with_none(pair: Any) -> Any:
+    return pair[0], None, pair[1]
+
+
+def test_one_serial_twice_is_refused(store: Store) -> None:
+    """Two records with the same serial are a mistake of whoever merged them, and the message names both."""
+    for name in ("alpha", "beta"):
+        record = synthetic_release(name, "0.1.0")[0].model_copy(update={"serial": 1})
+        (store.folder / record.path).parent.mkdir(parents=True)
+        (store.folder / record.path).write_bytes(record.to_bytes())
+    with pytest.raises(HubError, match=r"releases/beta/0\.1\.0\.json: has serial 1, and so has releases/alpha"):
+        store.rebuild()
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("releases/alpha/0.2.0.json", b""),
+        ("releases/alpha/0.2.0.json", b'{"serial": 2}'),
+        ("releases/alpha/0.2.0.json", b'{"serial": "2"}'),
+        ("releases/alpha/0.2.0.json", b"[" * 100_000),
+        ("events/alpha/00000002-yank.json", b'{"serial": 2, "kind": "explode"}'),
+        ("events/ghost/00000002-yank.json", b'{"serial": 2, "kind": "yank"}'),
+    ],
+)
+def test_a_damaged_record_is_named(store: Store, path: str, content: bytes) -> None:
+    """Whatever lies in the place of a record, the message names it, and nothing is derived from it."""
+    release, metadata = synthetic_release("alpha", "0.1.0")
+    store.publish(release, None, metadata)
+    before = contents(store.folder)
+    (store.folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (store.folder / path).write_bytes(content)
+    with pytest.raises(HubError, match=path):
+        store.rebuild()
+    (store.folder / path).unlink()
+    assert contents(store.folder) == before
+
+
+def test_a_renamed_record_is_named(store: Store) -> None:
+    """A record that was copied by hand to another version's path is not taken for that version."""
+    release, metadata = synthetic_release("alpha", "0.1.0")
+    store.publish(release, None, metadata)
+    content = (store.folder / release.path).read_bytes().replace(b'"serial": 1', b'"serial": 2')
+    (store.folder / "releases/alpha/0.2.0.json").write_bytes(content)
+    with pytest.raises(HubError, match=r"0\.2\.0\.json: belongs to releases/alpha/0\.1\.0\.json"):
+        store.rebuild()
+
+
+def test_what_is_left_over_is_swept_when_it_is_old(store: Store, wheel: Any) -> None:
+    """Unfinished files, wheels without a record and superseded catalogue files stay while somebody may need them."""
+    publish_wheel(store, wheel())
+    publish_wheel(store, wheel(version="0.2.0"))
+    lost = store.folder / "files/ab" / ("ab" * 32) / "lost-1.0-py3-none-any.whl"
+    unfinished = store.folder / ".gem-hub/unfinished/1-abc"
+    for path in (lost, unfinished):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half")
+    (superseded,) = store.folder.glob("catalog/snapshot-1-*")
+    store.rebuild()
+    for path, kind in ((lost, "unreferenced"), (unfinished, "temporary"), (superseded, "superseded")):
+        assert path.exists()
+        old = path.stat().st_mtime - rebuilding.KEPT[kind] - 60
+        os.utime(path, (old, old))
+        store.rebuild()
+        assert not path.exists()
+    assert len(list(store.folder.glob("files/*/*/*.whl"))) == 2
+    assert not (store.folder / "files/ab").exists()
+
+
+def test_a_copy_of_the_truth_alone_becomes_the_same_hub(store: Store, wheel: Any, tmp_path: Path) -> None:
+    """Records, events and files are enough: everything else comes back byte for byte."""
+    for version in VERSIONS:
+        publish_wheel(store, wheel(version=version))
+    store.add_event(Yank(name="toy-envs", version="0.2.0", reason="bad", by="x"))
+    copy = Store(tmp_path / "copy")
+    for part in ("releases", "events", "files"):
+        shutil.copytree(store.folder / part, copy.folder / part)
+    copy.rebuild()
+    assert contents(copy.folder) == contents(store.folder)
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 12))
+def test_another_layout_of_segments_is_noticed(before: int, after: int, changes: int) -> None:
+    """A hub whose segments were laid out by other rules, or that lost a record, goes on as if it had always been so."""
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch))
+        with small_blocks(before):
+            for minor in range(changes):
+                perform(store, ("publish", NAMES[minor % 3], f"0.{minor}.0", set()))
+            if changes > 6:
+                (store.folder / "releases/alpha/0.3.0.json").unlink()
+                store.rebuild()
+        with small_blocks(after):
+            for minor in range(changes, changes + 9):
+                perform(store, ("publish", NAMES[minor % 3], f"0.{minor}.0", set()))
+            assert store.rebuild(check=True) == []

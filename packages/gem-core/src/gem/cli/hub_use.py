@@ -1,0 +1,48 @@
+"""``gem hub use``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from gem.errors import HubError
+from gem.hub.config import OFFICIAL, VARIABLE, config_file, hub_at, hubs, use
+
+__all__ = ["use_command"]
+
+
+@click.command("use")
+@click.argument("addresses", nargs=-1, metavar="[HUB]...")
+@click.option("--unchecked", is_flag=True, help="Do not look whether there is a hub at each address.")
+def use_command(addresses: tuple[str, ...], unchecked: bool) -> None:
+    """Choose the hubs, in the order in which they are asked; without any, show them.
+
+    A hub is https://…, http://…, file://…, the path of a folder, or 'official': the index inside gem-core. The
+    environment variable GEM_HUB, with one or several of these, overrides the choice.
+
+    \b
+    Examples:
+      gem hub use                                    which hubs there are
+      gem hub use https://hub.example/gem official   a hub, and then the official index
+      gem hub use official                           the default again
+    """
+    if not addresses:
+        for hub in hubs():
+            click.echo(hub.name)
+        return
+    chosen = list(dict.fromkeys(hub_at(address) for address in addresses))
+    if not unchecked:
+        from gem.hub.sync import update
+
+        for hub in chosen:
+            try:
+                update(hub)
+            except HubError as error:
+                raise HubError(f"{error}; nothing was changed (--unchecked skips this look)") from error
+    # The default is not written down, so that it may change with gem-core.
+    default = [hub.name for hub in chosen] == [OFFICIAL]
+    use([] if default else chosen)
+    click.echo("\n".join(hub.name for hub in chosen))
+    if os.environ.get(VARIABLE):
+        click.echo(f"Note: {VARIABLE} is set and overrides this choice in {config_file()}.", err=True)
