@@ -102,8 +102,7 @@ class World:
             "conformance": {"gem_core": "0.1.0", "holds": 57, "violated": 0, "not_tested": 0},
             "yanked": {},
             "mode": "link",
-            "sha256": rng.randbytes(32).hex(),
-            "size": rng.randint(5_000, 500_000),
+            "page_sha256": rng.randbytes(32).hex(),
             "serial": serial,
         }
 

@@ -277,3 +277,5 @@ def test_releases_have_times(name: str, option: str, installers: Callable[[str],
     done = installers(name).install(hub.indexes["gem hub serve"], "plain-envs", option)
     assert done.installed == {"plain_envs": "0.10.0"}, done.said
     assert installers(name).install(hub.indexes["http.server"], "plain-envs", option).code != 0
+    local = installers(name).install(hub.indexes["file"], "plain-envs", option)
+    assert (local.code == 0) == (name == "pip"), "pip applies no limit to local files"

@@ -64,6 +64,16 @@ class Client:
             connection.close()
 
 
+def raw(port: int, request: str) -> bytes:
+    """Send what no client library would, and return all that comes back until the server closes the connection."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(request.encode("latin-1"))
+        while chunk := connection.recv(65536):
+            answer += chunk
+    return answer
+
+
 @contextmanager
 def serving(folder: Path, fallback: str = "") -> Iterator[Client]:
     """Serve a hub on a free port; yield a client of it."""
@@ -257,6 +267,7 @@ def test_head_is_get_without_a_body(ask: Client, hub: Path) -> None:
         assert head.body == b""
         assert head.status == got.status
         assert {**head.fields, "Date": ""} == {**got.fields, "Date": ""}
+        assert raw(ask.port, f"HEAD {path} HTTP/1.0\r\n\r\n").endswith(b"\r\n\r\n")
 
 
 def test_parts_of_a_wheel_are_to_be_had(ask: Client, hub: Path) -> None:
@@ -407,12 +418,8 @@ def test_only_reading_is_possible(ask: Client, hub: Path) -> None:
     """Other methods are refused, and the connection is closed behind a body that nobody reads."""
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         assert ask("/root.json", method, Content_Length="5").status == HTTPStatus.NOT_IMPLEMENTED
-    with socket.create_connection(("127.0.0.1", ask.port), timeout=30) as connection:
-        body = b"GET /simple/ HTTP/1.1\r\n\r\n"
-        connection.sendall(b"GET /root.json HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-        answer = b""
-        while chunk := connection.recv(65536):
-            answer += chunk
+    body = "GET /simple/ HTTP/1.1\r\n\r\n"
+    answer = raw(ask.port, f"GET /root.json HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}")
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
@@ -437,9 +444,7 @@ def test_the_command_says_where_and_how_to_install(hub: Path, tmp_path: Path) ->
             ]
             ask = Client(int(said[3]))
             assert ask("/simple/toy-envs/").status == HTTPStatus.OK
-            with socket.create_connection(("127.0.0.1", ask.port), timeout=30) as connection:
-                connection.sendall(b"GET /\x9b31m HTTP/1.0\r\n\r\n")
-                assert connection.recv(1000).startswith(b"HTTP/1.1 404")
+            assert raw(ask.port, "GET /\x9b31m HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 404")
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0
         finally:
@@ -510,6 +515,7 @@ def test_the_fallback_may_be_what_installers_use(nobody: Path, monkeypatch: pyte
 
 def test_a_password_is_told_to_nobody(hub: Path, nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that needs a password cannot be the fallback: the redirect would carry it to every client."""
+    monkeypatch.setattr(HubServer, "serve_forever", lambda self: None)
     monkeypatch.setenv("PIP_INDEX_URL", "https://me:hunter2@index.example/simple")
     done = CliRunner().invoke(serve_command, ["--hub", str(hub), "--port", "0", "--fallback", "auto"])
     assert isinstance(done.exception, HubRefusal)

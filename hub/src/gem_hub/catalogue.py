@@ -87,8 +87,6 @@ def line(package: Package) -> dict[str, Any]:
         "yanked": package.yanked,
         "mode": release.mode,
         "source": release.source,
-        "sha256": release.sha256,
-        "size": release.size,
         "page_sha256": _page_digest(package),
         "serial": package.last.serial,
         **({"former_ids": former} if former else {}),

@@ -5,8 +5,9 @@ were after ``last``; so it never changes. Which segments there are at serial N, 
 on N alone. That is why a rebuild gives the same files as one change after the other did.
 
 * Changes are gathered in blocks of 64. The last, unfinished block is one segment, which each change writes anew.
-* Finished segments are merged by threes as soon as more than four of one size lie there: 64, 192, 576 changes and so
-  on. A client that is 500 changes behind reads seven segments at most, and at most 191 lines that it has already.
+* Finished segments are merged by threes as soon as more than four of one size lie there (of blocks: more than ten, so
+  that a day's changes are seldom merged with older ones): 64, 192, 576 changes and so on. A client that is 500 changes
+  behind reads ten segments at most, and at most 191 lines that it has already.
 * The snapshot is written anew whenever N is a multiple of its 128th part (rounded down to a power of two, and at least
   one block). What that costs for each change does not grow with the hub, and a new client reads few segments after it.
 """
@@ -22,7 +23,7 @@ BLOCK = 64
 """Changes in the smallest finished segment."""
 
 _RADIX = 3
-_MOST = 4
+_MOST, _MOST_BLOCKS = 4, 10
 
 
 class Segment(NamedTuple):
@@ -59,13 +60,14 @@ def plan(serial: int, block: int = BLOCK) -> Plan:
 def _levels(blocks: int) -> list[tuple[int, int]]:
     """Return (size in blocks, how many segments of it), smallest first, after so many finished blocks.
 
-    The fifth segment of a size makes the three oldest into one of the next size. So of n that ever were, 3⌊(n-2)/3⌋
-    have been merged.
+    One more than the most segments of a size makes the three oldest into one of the next size. So of n that ever were,
+    3⌊(n - most + 2)/3⌋ have been merged.
     """
     levels = []
     size, arrived = 1, blocks
     while arrived:
-        merged = max(0, (arrived - (_MOST - _RADIX + 1)) // _RADIX)
+        most = _MOST_BLOCKS if size == 1 else _MOST
+        merged = max(0, (arrived - (most - _RADIX + 1)) // _RADIX)
         levels.append((size, arrived - merged * _RADIX))
         size, arrived = size * _RADIX, merged
     return levels

@@ -535,7 +535,7 @@ def test_update_says_what_has_changed(folder_hub: HubFolder) -> None:
 
 def test_commands_of_the_registry_are_named_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without gem-hub, 'gem hub publish' says what to install, and a mistyped command what was meant."""
-    monkeypatch.setattr("gem.cli.hub._plugin_commands", dict)
+    monkeypatch.setattr("gem.plugins.names", lambda hook: {})
     assert "'gem hub publish' comes with gem-hub; run: pip install gem-hub" in run("publish").output
     assert "did you mean 'hub search'?" in run("serch").output
 

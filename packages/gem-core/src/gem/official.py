@@ -26,7 +26,14 @@ WRAPPERS = {
 }
 """Wrapper name → the distribution that brings it."""
 
-COMMANDS = {"eval": "gem-eval", "view": "gem-eval", "search-server": "gem-tools"}
+_REGISTRY = ("publish", "yank", "unyank", "deprecate", "quarantine", "owner", "rebuild", "serve", "site")
+
+COMMANDS = {
+    "eval": "gem-eval",
+    "view": "gem-eval",
+    "search-server": "gem-tools",
+    **{f"hub {command}": "gem-hub" for command in _REGISTRY},
+}
 """Subcommand of ``gem`` → the distribution that brings it."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from gem.cli.command_table import CommandTable
 from gem.errors import GemError
 
 __all__ = ["cli", "run"]
@@ -28,37 +29,13 @@ COMMANDS = {
 """The commands of gem-core. Plugins add theirs through the hook ``gem_commands``."""
 
 
-class CommandTable(click.Group):
-    """A group that imports a command only when it is used, and plugins only for what gem-core does not have."""
+class Commands(CommandTable):
+    """The commands of ``gem``."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        # "hub publish" is for the group hub.
-        others = sorted(name for name in _plugin_commands() if name not in COMMANDS and " " not in name)
-        return [*COMMANDS, *others]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from gem.entry_points import load
-
-        target = COMMANDS.get(cmd_name) or _plugin_commands().get(cmd_name)
-        if target is None:
-            return None
-        command = load(target)
-        if not isinstance(command, click.Command):
-            raise click.ClickException(
-                f"the plugin behind 'gem {cmd_name}' offers {command!r}, which is no click command"
-            )
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
-        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
-            raise click.UsageError(_unknown_command(name, self.list_commands(ctx)), ctx)
-        return super().resolve_command(ctx, args)
+    table = COMMANDS
 
 
-@click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="gem-core", prog_name="gem")
 def cli() -> None:
     """Environments for language-model agents: find them, play them, run agents in them.
@@ -102,23 +79,6 @@ def run() -> None:
         click.echo(f"Error: {error}", err=True)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _plugin_commands() -> dict[str, Any]:
-    from gem.plugins import names
-
-    return names("gem_commands")
-
-
-def _unknown_command(name: str, known: list[str]) -> str:
-    from gem.arguments import nearest
-    from gem.official import COMMANDS as PROVIDERS
-    from gem.official import install_line
-
-    if name in PROVIDERS:
-        return f"'gem {name}' comes with {PROVIDERS[name]}; run: {install_line(PROVIDERS[name])}"
-    hint = nearest(name, known)
-    return f"there is no command {name!r}" + (f"; did you mean {hint!r}?" if hint else "")
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -110,6 +110,9 @@ def check_package(served: Served, line: dict[str, Any], serial: int) -> set[str]
     content = served.read(path, PAGE_LIMIT)
     if content is None:
         return set()
+    found, promised = hashlib.sha256(content).hexdigest(), line.get("page_sha256")
+    if found != promised:
+        served.problem(path, f"has sha256 {found}, and the catalogue promises {promised!r}")
     try:
         return _check(served, path, json.loads(content), line, serial)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -162,7 +165,7 @@ def _check_page(served: Served, path: str, page: dict[str, Any], line: dict[str,
     if page["status"] != line["status"] or (page.get("reason") or "") != line["reason"]:
         served.problem(path, f"has the status {page['status']!r}, and the catalogue has {line['status']!r}")
     entry = entries.get(line["version"], {})
-    for key in ("sha256", "size", "requires_python", "requires_gem_core"):
+    for key in ("requires_python", "requires_gem_core"):
         if (entry.get(key) or "") != (line.get(key) or ""):
             served.problem(path, f"has for {line['version']} {key} {entry.get(key)!r}, the catalogue {line.get(key)!r}")
 

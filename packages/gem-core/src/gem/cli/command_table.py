@@ -1,0 +1,65 @@
+"""A group of commands that are imported only when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import click
+
+__all__ = ["CommandTable"]
+
+
+class CommandTable(click.Group):
+    """Has the commands of a table, and those that plugins add; looks for plugins only where the table has none."""
+
+    table: ClassVar[Mapping[str, str]]
+    """Name → ``"module:attribute"``."""
+    prefix: ClassVar[str] = ""
+    """What stands before the names of this group's commands in the hook ``gem_commands``, such as ``"hub "``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.table, *sorted(self._of_plugins().keys() - self.table.keys())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from gem.entry_points import load
+
+        target = self.table.get(cmd_name) or self._of_plugins().get(cmd_name)
+        if target is None:
+            return None
+        command = load(target)
+        if not isinstance(command, click.Command):
+            raise click.ClickException(
+                f"the plugin behind 'gem {self.prefix}{cmd_name}' offers {command!r}, which is no click command"
+            )
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(self._unknown(name, self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def _of_plugins(self) -> dict[str, Any]:
+        from gem.plugins import names
+
+        found = {
+            name.removeprefix(self.prefix): target
+            for name, target in names("gem_commands").items()
+            if name.startswith(self.prefix)
+        }
+        return {name: target for name, target in found.items() if " " not in name}
+
+    def _unknown(self, name: str, known: list[str]) -> str:
+        from gem.arguments import nearest
+        from gem.official import COMMANDS, install_line
+
+        provider = COMMANDS.get(self.prefix + name)
+        if provider is not None:
+            return f"'gem {self.prefix}{name}' comes with {provider}; run: {install_line(provider)}"
+        installable = [c.removeprefix(self.prefix) for c in COMMANDS if c.startswith(self.prefix)]
+        hint = nearest(name, [*known, *(c for c in installable if " " not in c)])
+        found = f"; did you mean '{self.prefix}{hint}'?" if hint else ""
+        return f"there is no command '{self.prefix}{name}'{found}"
