@@ -101,9 +101,7 @@ class TestConformance(EnvConformance):
 def test_the_last_step_says_whether_the_game_was_won(env_id: str) -> None:
     """info["success"] is there on the last step of an episode, and only there."""
     env = make(env_id)
-    *earlier, last = [
-        info for *_, info in play(env, list(sampled_actions(env_id, 0, 1000)), 0)
-    ]
+    *earlier, last = [info for *_, info in play(env, list(sampled_actions(env_id, 0, 1000)), 0)]
     assert not any("success" in info for info in earlier)
     assert type(last["success"]) is bool
 

@@ -21,6 +21,7 @@ COMMANDS = {
 }
 """The subcommands of gem-core. Plugins add theirs through the hook ``gem_commands``, as ``hub NAME``."""
 
+
 class HubCommands(CommandTable):
     """The commands of ``gem hub``; those of the registry side come with gem-hub."""
 

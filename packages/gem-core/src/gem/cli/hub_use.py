@@ -6,6 +6,7 @@ import os
 
 import click
 
+from gem.cli.output import json_option, print_json
 from gem.errors import HubError
 from gem.hub.config import OFFICIAL, VARIABLE, config_file, hub_at, hubs, use
 
@@ -15,7 +16,8 @@ __all__ = ["use_command"]
 @click.command("use")
 @click.argument("addresses", nargs=-1, metavar="[HUB]...")
 @click.option("--unchecked", is_flag=True, help="Do not look whether there is a hub at each address.")
-def use_command(addresses: tuple[str, ...], unchecked: bool) -> None:
+@json_option
+def use_command(addresses: tuple[str, ...], unchecked: bool, as_json: bool) -> None:
     """Choose the hubs, in the order in which they are asked; without any, show them.
 
     A hub is https://…, http://…, file://…, the path of a folder, or 'official': the index inside gem-core. The
@@ -28,8 +30,7 @@ def use_command(addresses: tuple[str, ...], unchecked: bool) -> None:
       gem hub use official                           the default again
     """
     if not addresses:
-        for hub in hubs():
-            click.echo(hub.name)
+        _show([hub.name for hub in hubs()], as_json)
         return
     chosen = list(dict.fromkeys(hub_at(address) for address in addresses))
     if not unchecked:
@@ -43,6 +44,13 @@ def use_command(addresses: tuple[str, ...], unchecked: bool) -> None:
     # The default is not written down, so that it may change with gem-core.
     default = [hub.name for hub in chosen] == [OFFICIAL]
     use([] if default else chosen)
-    click.echo("\n".join(hub.name for hub in chosen))
+    _show([hub.name for hub in chosen], as_json)
     if os.environ.get(VARIABLE):
         click.echo(f"Note: {VARIABLE} is set and overrides this choice in {config_file()}.", err=True)
+
+
+def _show(names: list[str], as_json: bool) -> None:
+    if as_json:
+        print_json(names)
+    else:
+        click.echo("\n".join(names))
