@@ -206,7 +206,7 @@ class Story:
 
     def _run_session(self, block: Block) -> None:
         """Run the commands of a session, and compare what each prints with what is shown, where anything is."""
-        commands = re.findall(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.code, re.MULTILINE)
+        commands = re.findall(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.code, re.MULTILINE)
         assert commands, "a console block holds commands after '$ '"
         codes = [0] * (len(commands) - 1) + [int(block.notes.get("exit", 0))]
         for (command, shown), code in zip(commands, codes, strict=True):
