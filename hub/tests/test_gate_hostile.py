@@ -16,6 +16,7 @@ from wheel_builder import INFO, MANIFEST, Member, Wheel, zip_of
 from gem_hub.archive import Limits
 from gem_hub.gate import HubView, examine
 from gem_hub.policy import Policy
+from gem_hub.refusal import MOST
 
 SOUND = Wheel()
 HUB = HubView(
@@ -158,6 +159,10 @@ HOSTILE: dict[str, tuple[Wheel | tuple[str, bytes], str]] = {
         changed_member("toy_envs/environments.toml", packed=b"\3\0evil", size=0, crc=0),
         "zip.content",
     ),
+    "bytes behind a long stream": (
+        changed_member("toy_envs/environments.toml", packed=b"\3\0" + b"evil" * 2**15, size=0, crc=0),
+        "zip.content",
+    ),
     "too many files": (SOUND.with_files({f"toy_envs/{i}.txt": "" for i in range(40)}), "zip.count"),
     "a symbolic link": (changed_member("toy_envs/thing.py", mode=0o120777), "zip.link"),
     "a device": (changed_member("toy_envs/thing.py", mode=0o020666), "zip.link"),
@@ -189,6 +194,15 @@ HOSTILE: dict[str, tuple[Wheel | tuple[str, bytes], str]] = {
     "another name in METADATA": (SOUND.with_header("Name: rival-envs"), "metadata.name"),
     "another version in METADATA": (SOUND.with_header("Version: 0.2.0"), "metadata.version"),
     "two names in METADATA": (replace(SOUND, headers=(*SOUND.headers, "Name: rival-envs")), "metadata.field"),
+    "a field that nobody knows": (replace(SOUND, headers=(*SOUND.headers, "Evil: yes")), "metadata.field"),
+    "a field without end": (
+        SOUND.with_header(f"Description-Content-Type: text/markdown;{' a=b;' * 40_000}"),
+        "metadata.field",
+    ),
+    "a condition without end": (
+        replace(SOUND, headers=(*SOUND.headers, f"Requires-Dist: a; {'(' * 5000}extra == 'x'{')' * 5000}")),
+        "metadata.requires",
+    ),
     "metadata of no known version": (SOUND.with_header("Metadata-Version: 9.0"), "metadata.field"),
     "no METADATA": (
         replace(SOUND, members=lambda members: [one for one in members if not one.name.endswith("/METADATA")]),
@@ -227,6 +241,16 @@ HOSTILE: dict[str, tuple[Wheel | tuple[str, bytes], str]] = {
     "a file name that leads out": (("../toy_envs-0.1.0-py3-none-any.whl", SOUND.build()[1]), "file.name"),
     "a build number": (replace(SOUND, filename="toy_envs-0.1.0-1-py3-none-any.whl"), "file.build"),
     "one platform only": (replace(SOUND, filename="toy_envs-0.1.0-cp312-cp312-linux_x86_64.whl"), "file.tags"),
+    "tags without end": (
+        replace(
+            SOUND, wheel_file=SOUND.wheel_file + f"Tag: {'.'.join(['py3'] * 3000)}-{'.'.join(['none'] * 3000)}-any\n"
+        ),
+        "info.file",
+    ),
+    "a name of tags without end": (
+        replace(SOUND, filename=f"toy_envs-0.1.0-{'.'.join('pan')}-{'.'.join('b' * 99)}-{'.'.join('c' * 99)}.whl"),
+        "file.name",
+    ),
     "other tags inside": (
         replace(SOUND, wheel_file=SOUND.wheel_file.replace("py3-none-any", "py2-none-any")),
         "wheel.tags",
@@ -266,6 +290,7 @@ HOSTILE: dict[str, tuple[Wheel | tuple[str, bytes], str]] = {
     "an unknown key": (manifest("description", "describtion"), "manifest.invalid"),
     "no TOML": (manifest("schema = 1", "schema ="), "manifest.invalid"),
     "TOML without end": (manifest("size = 2", f"size = {'[' * 5000}"), "manifest.invalid"),
+    "a key without end": (manifest("schema = 1", f"{'.'.join('a' * 100_000)} = 1"), "manifest.size"),
     "a manifest of another schema": (manifest("schema = 1", "schema = 2"), "manifest.invalid"),
     "an id outside its namespaces": (manifest("toy:Thing-v0", "game:Thing-v0"), "manifest.namespace"),
     "an environment outside the wheel": (manifest("toy_envs.thing:Thing", "os:system"), "manifest.outside"),
@@ -332,6 +357,14 @@ RELATED = {
     "entry points twice": ["entry.no-environments"],
     "a name in no known encoding": ["zip.path"],
     "a requirement that is none": ["metadata.field"],
+    "a condition without end": ["metadata.field", "file.unreadable"],
+    "a field without end": [
+        "metadata.name",
+        "metadata.version",
+        "licence.missing",
+        "requires.python",
+        "requires.gem-core",
+    ],
     "two names in METADATA": ["metadata.name"],
     "no METADATA": ["record.missing"],
 }
@@ -380,3 +413,17 @@ def test_who_owns_the_official_packages_names_new_ones(owner: str) -> None:
     """The owners of official packages, and who the policy lets, may publish names that look official."""
     wheel = SOUND.named("gem-envs-poker")
     assert examine(*wheel.build(), owner, HUB, Policy(prefix_owners=["a-friend"])).passed
+
+
+def test_a_wheel_with_a_million_faults_is_told_some() -> None:
+    """The number of reasons is bounded, whatever a wheel has wrong."""
+    wheel = replace(SOUND, entry_points="".join(f"[g{number}]\nx = os:y\n" for number in range(20_000)))
+    assert len(examine(*wheel.build(), "a-stranger", HUB).refusals) <= MOST
+
+
+def test_a_gate_that_fails_is_shut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the gate itself lets nothing through."""
+    monkeypatch.setattr("gem_hub.gate.check_terms", lambda *_: [][0])
+    (refusal,) = examine(*SOUND.build(), "a-stranger", HUB).refusals
+    assert refusal.code == "file.unreadable"
+    assert "IndexError" in refusal.message

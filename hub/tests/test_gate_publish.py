@@ -17,6 +17,8 @@ from gem_hub.cli.publish import publish_command
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Quarantine
 from gem_hub.policy import Policy
+from gem_hub.publishing import Destination, add_record, examine_all
+from gem_hub.publishing import publish as publish_all
 from gem_hub.pull_request import command, examine_record
 from gem_hub.records import Release
 from gem_hub.store import Store
@@ -95,6 +97,18 @@ def test_one_refusal_keeps_all_from_being_published(tmp_path: Path) -> None:
     stages = {wheel["filename"]: wheel["stage"] for wheel in answer(good, bad, "--hub", tmp_path / "hub")["wheels"]}
     assert stages == {good.name: "passed", bad.name: "refused"}
     assert not (tmp_path / "hub" / "root.json").exists()
+
+
+def test_what_was_refused_is_not_published_by_hand(tmp_path: Path) -> None:
+    """Whoever calls the function past the command cannot publish what the gate refused."""
+    destination = Destination(Store(tmp_path / "hub"), "someone", Policy())
+    path = SOUND.with_files({"evil.pth": ""}).write(tmp_path)
+    attempts = examine_all([(path.name, path.read_bytes(), path)], destination)
+    with pytest.raises(HubRefusal, match="was refused"):
+        publish_all(attempts, destination, print)
+    with pytest.raises(HubRefusal, match="was refused"):
+        add_record(attempts[0], destination)
+    assert not (tmp_path / "hub").exists()
 
 
 def test_wheels_of_one_call_are_compared_with_each_other(tmp_path: Path) -> None:

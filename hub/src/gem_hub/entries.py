@@ -24,7 +24,9 @@ _SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 _VALUE = re.compile(
     r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?P<attribute>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))?", re.ASCII
 )
-_MOST_MANIFEST = 2**20
+_MOST_MANIFEST = 2**18
+_MOST_DOTS = 2000
+"""In one line of a manifest; reading a dotted key takes time and memory with the square of its parts."""
 _MOST_ENVIRONMENTS = 10_000
 _BASED = ("entry_point", "reference_policy")
 
@@ -108,10 +110,15 @@ def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: F
     if entry.size > _MOST_MANIFEST:
         findings.refuse("manifest.size", path, f"has {entry.size} bytes, and {_MOST_MANIFEST} are the most; shorten it")
         return []
+    content = wheel.archive.read(path)
+    if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
+        message = f"has a line with over {_MOST_DOTS} dots; break the line, or put data into a file of its own"
+        findings.refuse("manifest.size", path, message)
+        return []
     specs = []
     with tempfile.TemporaryDirectory(prefix="gem-hub-") as folder:
         copy = Path(folder, FILE_NAME)
-        copy.write_bytes(wheel.archive.read(path))
+        copy.write_bytes(content)
         try:
             validate(parse(copy), copy)
             specs = read_specs(copy, wheel.name, wheel.version)

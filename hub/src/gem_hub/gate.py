@@ -94,6 +94,8 @@ class Verdict:
             )
         except GemError:
             raise
+        except RecursionError as error:
+            raise HubRefusal(f"{self.filename}: is nested too deeply to be recorded") from error
         except ValueError as error:
             raise HubRefusal(f"{self.filename}: {reasons(error)}") from error
 
@@ -126,14 +128,18 @@ def examine(
         )
         findings.refuse("file.size", filename, message)
     else:
-        wheel = read_wheel(filename, content, findings, limits)
-    if wheel is not None:
-        _check_name(wheel.name, publisher, hub, policy, findings)
-        check_contents(wheel, hub.packages, findings)
-        check_entry_points(wheel, findings)
-        check_terms(wheel, findings)
-        specs = read_environments(wheel, findings)
-        _check_ids(wheel.name, specs, hub, findings)
+        try:
+            wheel = read_wheel(filename, content, findings, limits)
+            if wheel is not None:
+                _check_name(wheel.name, publisher, hub, policy, findings)
+                check_contents(wheel, hub.packages, findings)
+                check_entry_points(wheel, findings)
+                check_terms(wheel, findings)
+                specs = read_environments(wheel, findings)
+                _check_ids(wheel.name, specs, hub, findings)
+        except Exception as error:  # a gate that fails is shut
+            message = f"cannot be examined ({type(error).__name__}); if a build made it as it is, report that"
+            findings.refuse("file.unreadable", filename, message)
     verdict = _judged(filename, content, findings, wheel, specs, policy)
     if verdict.passed:
         # Whatever the record's own schema has against the wheel is a reason like any other.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["Findings", "Refusal"]
+__all__ = ["MOST", "Findings", "Refusal"]
+
+MOST = 500
+"""Reasons that are kept; a file can be made to have millions of faults."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,20 @@ class Findings:
 
     refusals: list[Refusal] = field(default_factory=list)
     warnings: list[Refusal] = field(default_factory=list)
+    _known: set[Refusal] = field(default_factory=set)
 
     def refuse(self, code: str, where: str, message: str) -> None:
         """Add a reason against the file, once."""
-        _add(self.refusals, Refusal(code, _shown(where), message))
+        self._add(self.refusals, Refusal(code, _shown(where), message))
 
     def warn(self, code: str, where: str, message: str) -> None:
         """Add something that the publisher should know and that is no reason against the file."""
-        _add(self.warnings, Refusal(code, _shown(where), message))
+        self._add(self.warnings, Refusal(code, _shown(where), message))
 
-
-def _add(reasons: list[Refusal], reason: Refusal) -> None:
-    if reason not in reasons:
-        reasons.append(reason)
+    def _add(self, reasons: list[Refusal], reason: Refusal) -> None:
+        if len(reasons) < MOST and reason not in self._known:
+            self._known.add(reason)
+            reasons.append(reason)
 
 
 def _shown(where: str) -> str:

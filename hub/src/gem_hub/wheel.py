@@ -30,7 +30,12 @@ from gem_hub.refusal import Findings
 __all__ = ["Wheel", "read_wheel"]
 
 _MOST_METADATA = 2**20
+_MOST_HEADERS = 2**17
+"""Bytes of METADATA before the description; parsers of what stands in them take time with its square."""
 _MOST_RECORD = 8 * 2**20
+_MOST_TAGS = 2**12
+"""Bytes of the ``WHEEL`` file; few tags stand for many."""
+_FILENAME = re.compile(r"[A-Za-z0-9_.!+]+(-[A-Za-z0-9_.!+]+)+\.whl")
 _ALGORITHMS = ("sha256", "sha384", "sha512")
 _INSTALLERS_FILES = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD.jws", "RECORD.p7s"}
 
@@ -93,15 +98,15 @@ def _parse_filename(filename: str, findings: Findings) -> tuple[str, Version, fr
         message = "is no wheel, and to build a source would run its code; build one: hatch build -t wheel"
         findings.refuse("file.kind", filename, message)
         return None
+    if len(filename) > 200 or _FILENAME.fullmatch(filename) is None:  # which also bounds how many tags it can have
+        message = "has other than letters, digits, '_', '.' and '-', or over 200; keep the name that the build gave it"
+        findings.refuse("file.name", filename, message)
+        return None
     try:
         name, version, build, tags = parse_wheel_filename(filename)
     except InvalidWheelFilename as error:
         findings.refuse("file.name", filename, f"{error}; keep the name that the build gave it")
         return None
-    if re.fullmatch(r"[A-Za-z0-9_.!+]+(-[A-Za-z0-9_.!+]+)+\.whl", filename) is None or len(filename) > 200:
-        findings.refuse(
-            "file.name", filename, "has other than letters, digits, '_', '.', '-', or over 200 of them; rename it"
-        )
     if len(name) > 64 or NAME.fullmatch(name) is None:
         findings.refuse(
             "name.form", filename, f"names a package {name!r}; at most 64 letters, digits and '-' are allowed"
@@ -162,7 +167,7 @@ def _info_file(archive: Archive, info: str, file: str, findings: Findings, limit
 
 
 def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], findings: Findings) -> None:
-    content = _info_file(archive, info, "WHEEL", findings)
+    content = _info_file(archive, info, "WHEEL", findings, _MOST_TAGS)
     if content is None:
         return
     path = f"{info}/WHEEL"
@@ -264,6 +269,11 @@ def _read_entry_points(archive: Archive, info: str, findings: Findings) -> Mappi
 
 
 def _check_metadata(metadata: bytes, name: str, version: Version, findings: Findings) -> RawMetadata:
+    headers = len(metadata.replace(b"\r\n", b"\n").partition(b"\n\n")[0])
+    if headers > _MOST_HEADERS:
+        message = f"has {headers} bytes of fields, and {_MOST_HEADERS} are the most; move text into the description"
+        findings.refuse("metadata.field", "METADATA", message)
+        return {}
     fields, unparsed = parse_email(metadata)
     for key in sorted(unparsed):
         findings.refuse(
@@ -300,7 +310,7 @@ def _requirements(fields: RawMetadata, findings: Findings) -> tuple[Requirement,
     for line in fields.get("requires_dist", []):
         try:
             found.append(Requirement(line))
-        except InvalidRequirement:
+        except (InvalidRequirement, RecursionError):
             findings.refuse(
                 "metadata.requires", f"Requires-Dist: {line[:80]}", "is no requirement (PEP 508); correct it"
             )
