@@ -62,6 +62,8 @@ def first_load() -> Progress:
 
 def install_line(record: dict[str, Any]) -> str:
     """Return the command that installs a package."""
+    if record.get("mode") == "source":  # nothing was released yet
+        return f"pip install ./{plain(str(record.get('source')))} in its repository"
     return f"gem hub install {record['name']}"
 
 
