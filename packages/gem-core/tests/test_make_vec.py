@@ -264,3 +264,16 @@ def test_the_signature_has_no_positional_surprise() -> None:
     kinds = [parameter.kind for parameter in inspect.signature(make_vec).parameters.values()]
     assert kinds[0] == inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+
+
+@pytest.mark.parametrize("mode", ["sync", "thread"])
+def test_an_environment_of_several_agents_is_refused_by_name(mode: str) -> None:
+    """A vector environment steps one agent each, so it says at once that this one has several."""
+
+    class Party(gem.MultiAgentEnv):
+        def __init__(self) -> None:
+            super().__init__(["ann", "bob"])
+
+    spec = EnvSpec(id="test:Party-v0", entry_point=Party)
+    with pytest.raises(ArgumentError, match="Party-v0.* is for several agents"):
+        make_vec(spec, num_envs=2, mode=mode)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gem.core import Env
 from gem.env_spec import EnvSpec
-from gem.errors import VectorError
+from gem.errors import ArgumentError, VectorError
 from gem.vector.base import VectorEnv
 from gem.vector.slot import AutoresetMode, Maker, Slot, describe
 
@@ -31,6 +31,7 @@ class LocalVectorEnv(VectorEnv):
         try:
             for maker, seed in zip(self._makers, self._seeds, strict=True):
                 self._slots.append(Slot(maker, self.autoreset, seed))
+                _check_single_agent(self._slots[-1].env)
         except BaseException:
             self.closed = True
             _close_all(self._slots)
@@ -57,6 +58,14 @@ class LocalVectorEnv(VectorEnv):
         """How each environment was made; None for one that was constructed by hand."""
         living = [slot.env for slot in self._slots]
         return tuple(known if env is None else env.spec for known, env in zip(super().specs, living, strict=True))
+
+
+def _check_single_agent(env: Env[Any, Any] | None) -> None:
+    if env is not None and hasattr(env.unwrapped, "active_agents"):
+        raise ArgumentError(
+            f"{env!r} is for several agents, and a vector environment steps one agent each; reset and step it in a loop "
+            "of its own"
+        )
 
 
 def close_slots(slots: Sequence[Slot]) -> None:
