@@ -73,7 +73,10 @@ def nginx(settings: Settings) -> bytes:
         unknown = "@fallback"
         fallback = f"location @fallback {{\n    rewrite ^/simple/(.*)$ {settings.fallback}$1 redirect;\n}}\n"
     # A location that adds a header of its own inherits none, so each has all of them.
-    always = "add_header X-Content-Type-Options nosniff always;\n    "
+    always = (
+        "add_header X-Content-Type-Options nosniff always;\n    "
+        f'add_header Content-Security-Policy "{_CONTENT_POLICY}" always;\n    '
+    )
     changing = f'{always}add_header Cache-Control "{_REVALIDATE}";'
     kept = f'{always}add_header Cache-Control "{_FOR_EVER}";'
     return f"""# Include this in a server block whose root is the hub's folder.
@@ -81,6 +84,7 @@ add_header X-Content-Type-Options nosniff always;
 add_header Content-Security-Policy "{_CONTENT_POLICY}" always;
 location /simple/ {{
     index index.html;
+    rewrite ^(/simple/[^/.]+)$ $1/ permanent;
     try_files $uri $uri/index.html {unknown};
     {changing}
 }}

@@ -275,5 +275,5 @@ def test_an_environment_of_several_agents_is_refused_by_name(mode: str) -> None:
             super().__init__(["ann", "bob"])
 
     spec = EnvSpec(id="test:Party-v0", entry_point=Party)
-    with pytest.raises(ArgumentError, match="Party-v0.* is for several agents"):
+    with pytest.raises(ArgumentError, match=r"Party-v0.* is for several agents"):
         make_vec(spec, num_envs=2, mode=mode)

@@ -63,8 +63,8 @@ class LocalVectorEnv(VectorEnv):
 def _check_single_agent(env: Env[Any, Any] | None) -> None:
     if env is not None and hasattr(env.unwrapped, "active_agents"):
         raise ArgumentError(
-            f"{env!r} is for several agents, and a vector environment steps one agent each; reset and step it in a loop "
-            "of its own"
+            f"{env!r} is for several agents, and a vector environment steps one agent each; reset and step it in a "
+            "loop of its own"
         )
 
 
