@@ -93,7 +93,7 @@ SAYS = {
     "SetOrder": r"PYTHONHASHSEED=\d+ .* at reset: .*do not depend on the order of a set",
     "SetOrderLate": r"PYTHONHASHSEED=\d+ .* at step 7: .*do not depend on the order of a set",
     "HashesText": r"PYTHONHASHSEED=\d+ .* at .*on hash\(\)",
-    "DealsFromSet": r"PYTHONHASHSEED=\d+ .* at reset: .*sort what comes out of a set",
+    "DealsFromSet": r"PYTHONHASHSEED=\d+ .* at (reset|step \d+): .*sort what comes out of a set",
     "DependsOnProcess": r"process.* at reset: the observation was",
     "CachesQuestions": r"process.* at (reset|step \d+): the observation was",
     "SharesBuffer": r"one of 4 threads \(seed \d+\) .*share nothing between instances",
