@@ -12,10 +12,10 @@ from gem.hub.config import Hub, write_whole
 from gem.hub.finding import record_of
 from gem.hub.names import checked_name, page_path
 
-__all__ = ["Page", "package_page", "read_page"]
+__all__ = ["PAGE_LIMIT", "Page", "package_page", "read_page"]
 
-_LIMIT = 16_000_000
-"""Bytes; a page with a hundred releases of fifty environments has some 3 MB."""
+PAGE_LIMIT = 16_000_000
+"""Bytes that ``envs/NAME.json`` may have; a page with a hundred releases of fifty environments has some 3 MB."""
 
 Page = dict[str, Any]
 
@@ -54,7 +54,7 @@ def read_page(hub: Hub, record: dict[str, Any], *, offline: bool = False, notes:
     content: bytes | None = None
     if not (offline and hub.remote):
         try:
-            content = hub.source.read(path, _LIMIT).content
+            content = hub.source.read(path, PAGE_LIMIT).content
         except HubError as error:
             if not hub.remote or not kept.is_file():
                 raise

@@ -13,17 +13,15 @@ from gem.hub.config import Hub
 from gem.hub.finding import ask
 from gem.hub.names import page_path
 from gem.hub.opening import FRESH
-from gem.hub.pages import Page, read_page
+from gem.hub.pages import PAGE_LIMIT, Page, read_page
 from gem.hub.plain import plain
 from gem.hub.releases import Release, releases_of
 from gem.hub.search import search
 
-__all__ = ["PAGE_LIMIT", "Package", "Shelf"]
+__all__ = ["Package", "Shelf"]
 
 _AGAIN = 60.0
 """Seconds; a server is asked again about a name that it did not have so long ago."""
-PAGE_LIMIT = 16_000_000
-"""Bytes that ``envs/NAME.json`` may have."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from packaging.version import Version
 from gem.errors import HubError
 from gem.hub.config import Hub
 from gem.hub.names import page_path
+from gem.hub.pages import PAGE_LIMIT
 from gem.hub.plain import plain
 from gem.hub.releases import Release, file_path, read_release
-from gem.hub.shelf import PAGE_LIMIT
 from gem.hub.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
 
 __all__ = ["Served", "check_package"]

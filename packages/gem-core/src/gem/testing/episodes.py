@@ -7,7 +7,7 @@ returned cannot change the evidence. Environments with one agent and with severa
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ __all__ = [
     "rewards_of",
     "scribble",
     "shorten",
+    "steps",
     "take",
     "values_of",
 ]
@@ -160,18 +161,29 @@ def play_on(
     after: Callable[[Any, Any], None] | None = None,
 ) -> list[Shown]:
     """Go on with an episode in which ``done`` steps were taken; otherwise as :func:`play`, without the reset."""
-    shown = []
+    return list(steps(env, actions, seed, done, before, after))
+
+
+def steps(
+    env: Env[Any, Any],
+    actions: Iterable[Any],
+    seed: int | None,
+    done: int = 0,
+    before: Callable[[], None] | None = None,
+    after: Callable[[Any, Any], None] | None = None,
+) -> Iterator[Shown]:
+    """Yield what each step shows, as it is taken; otherwise as :func:`play_on`."""
     for turn, action in enumerate(actions, start=done + 1):
         if before is not None:
             before()
         observation, reward, terminated, truncated, info = take(env, action, f"step {turn} (seed {seed})")
         ended = has_ended(env, terminated, truncated)
-        shown.append(Shown.of(observation, info, reward, terminated, truncated))
+        shown = Shown.of(observation, info, reward, terminated, truncated)
         if after is not None:
             after(observation, info)
+        yield shown
         if ended:
-            break
-    return shown
+            return
 
 
 def difference(expected: list[Shown], found: list[Shown]) -> str | None:

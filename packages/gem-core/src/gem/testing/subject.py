@@ -44,6 +44,8 @@ RANDOM_SEEDS = (0, 1, 2, 3, 11, 2**40)
 REFERENCE_SEEDS = (5, 6, 7)
 REFERENCE_EPISODES = 32
 REFERENCE_SECONDS = 4.0
+NULL_SEEDS = range(100, 106)
+NULL_SECONDS = 4.0
 PATIENCE = 3.0
 """Wall-clock seconds that the shared episodes of an environment may take; a slow one plays fewer."""
 
@@ -305,6 +307,11 @@ class Subject:
             raise Violation(
                 f"the reference policy raised {type(error).__name__}: {error}; it must play every episode"
             ) from error
+
+    @cached_property
+    def null_episodes(self) -> list[Played]:
+        """Episodes of an agent that says nothing, as many as there is time for."""
+        return list(self.episodes_within(partial(self.play_always, ""), NULL_SEEDS, NULL_SECONDS))
 
     def play_always(self, action: Any, seed: int, deadline: float = float("inf"), most_steps: int = HORIZON) -> Played:
         """Play one episode in which everybody gives the same action in every turn."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gem.testing.episodes import Script, Shown, around, begin, difference, freeze, has_ended, play, take
+from gem.testing.episodes import Script, Shown, around, begin, difference, freeze, has_ended, play, steps, take
 from gem.testing.outcome import NotTested, Violation, clauses_of
 from gem.testing.subject import Subject
 
@@ -44,7 +44,7 @@ def reuse(subject: Subject) -> None:
 
 def unseeded(subject: Subject) -> None:
     """A run is a function of its first seed: the episodes of resets without a seed repeat as well."""
-    runs: list[list[tuple[tuple[Any, ...], list[Shown]]]] = [[]]
+    run: list[tuple[list[Any], list[Shown]]] = []
     with subject.make() as env:
         for episode in range(EPISODES_OF_A_RUN):
             actions: list[Any] = []
@@ -60,9 +60,9 @@ def unseeded(subject: Subject) -> None:
                 shown.append(Shown.of(observation, info, reward, terminated, truncated))
                 if has_ended(env, terminated, truncated):
                     break
-            runs[0].append((tuple(actions), shown))
+            run.append((actions, shown))
     with subject.make() as env:
-        for episode, (recorded, expected) in enumerate(runs[0]):
+        for episode, (recorded, expected) in enumerate(run):
             found = play(env, recorded, 9 if episode == 0 else None)
             _agree(
                 expected,
@@ -235,12 +235,7 @@ def _stepwise(subject: Subject, actions: tuple[Any, ...], seed: int) -> Iterator
     with subject.make() as env:
         observation, info = begin(env, seed)
         yield Shown.of(observation, info)
-        for turn, action in enumerate(actions, start=1):
-            observation, reward, terminated, truncated, info = take(env, action, f"step {turn} (seed {seed})")
-            ended = has_ended(env, terminated, truncated)
-            yield Shown.of(observation, info, reward, terminated, truncated)
-            if ended:
-                return
+        yield from steps(env, actions, seed)
 
 
 def _handing_over() -> Callable[[object, str, object], None]:

@@ -12,8 +12,6 @@ from gem.testing.subject import Played, Subject
 
 __all__ = ["CLAUSES"]
 
-SECONDS = 4.0
-"""Wall-clock seconds that the episodes of one clause may take."""
 SIGMAS = 4.0
 CLOSE_ENOUGH = 1e-6
 """Rewards that are added up in floating point need not meet a bound exactly."""
@@ -99,7 +97,7 @@ def null(subject: Subject) -> None:
     """An agent that says nothing gets the floor: null_return, or the lower end of reward_range."""
     lowest, highest = _range(subject)
     floor = lowest if subject.spec.null_return is None else subject.spec.null_return
-    for played in _null_episodes(subject):
+    for played in subject.null_episodes:
         if abs(played.total - floor) > CLOSE_ENOUGH:
             raise Violation(
                 f"an agent that says nothing (seed {played.script.seed}, {len(played)} steps) got {played.total:g}, "
@@ -156,13 +154,9 @@ def _reference_episodes(subject: Subject) -> list[Played]:
     return subject.reference_episodes
 
 
-def _null_episodes(subject: Subject) -> list[Played]:
-    return list(subject.episodes_within(lambda seed: subject.play_always("", seed), range(100, 106), SECONDS))
-
-
 def _all_episodes(subject: Subject) -> Iterable[Played]:
     yield from (played for played in subject.recorded if played.ended)
-    yield from (played for played in _null_episodes(subject) if played.ended)
+    yield from (played for played in subject.null_episodes if played.ended)
     for text in (subject.sampled_action, *GARBAGE):
         played = subject.play_always(text, 3, most_steps=1000)
         if played.ended:
