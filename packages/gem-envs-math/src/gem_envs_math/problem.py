@@ -1,0 +1,112 @@
+"""What the generators of this package make: a problem, and the data set of a million of them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from gem.arguments import choice, integer
+
+__all__ = ["LEVELS", "MIXED", "SIZE", "SPLITS", "Kinds", "Problem", "Rejected", "row_maker", "side"]
+
+LEVELS = ("easy", "medium", "hard")
+MIXED = "mixed"
+"""Draws the level of each problem."""
+
+SPLITS = ("train", "test")
+_TEST_SHARE = 4
+"""One in so many of all possible problems belongs to the split "test"."""
+
+SIZE = 1_000_000
+_NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
+
+
+class Rejected(Exception):  # noqa: N818  # not an error: the draw is repeated
+    """The numbers that were drawn make no sensible problem; the next draw may."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    r"""One problem.
+
+    Args:
+        kind: which generator made it.
+        question: without the instruction on the answer's format.
+        answer: what belongs into the box, as LaTeX.
+        plain: the answer is a number, so an expression that is still to be worked out is none.
+        hidden: the answer must not stand in the question as a number.
+        figure: what is drawn, as JSON values; see :mod:`gem_envs_math.figure`.
+        facts: the figure in words, for who cannot see it.
+    """
+
+    kind: str
+    question: str
+    answer: str
+    plain: bool = True
+    hidden: bool = True
+    figure: Mapping[str, Any] | None = None
+    facts: str = ""
+
+
+Maker = Callable[[random.Random], Problem]
+Kinds = Mapping[str, Sequence[Maker]]
+"""Level → the generators of its problems."""
+
+
+def side(problem: Problem) -> str:
+    """The split that a problem belongs to: a function of its kind and its numbers.
+
+    So the splits have no problem in common, and not the same problem with other names either.
+    """
+    text = problem.question if problem.figure is None else problem.facts + problem.question
+    key = " ".join([problem.kind, *_NUMBER.findall(text)])
+    return SPLITS[crc32(key.encode()) % _TEST_SHARE == 0]
+
+
+def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[random.Random, int], dict[str, Any]]:
+    """Return the function that :class:`gem.data.GeneratedRows` makes rows with.
+
+    Raises:
+        ArgumentError: for a level or split that does not exist.
+    """
+    choice("level", level, (*LEVELS, MIXED))
+    choice("split", split, SPLITS)
+
+    def make(rng: random.Random, index: int) -> dict[str, Any]:
+        integer("index", index, minimum=0)
+        drawn = rng.choice(LEVELS) if level == MIXED else level
+        makers = kinds[drawn]
+        while True:
+            maker = rng.choice(makers)
+            try:
+                problem = maker(rng)
+            except Rejected:
+                continue
+            if side(problem) == split and not _gives_itself_away(problem):
+                break
+        row = {
+            "id": f"{name}/{split}/{level}/{index}",
+            "problem": problem.question,
+            "answer": problem.answer,
+            "kind": problem.kind,
+            "level": drawn,
+            "plain": problem.plain,
+        }
+        if problem.figure is not None:
+            row["figure"] = problem.figure
+            row["facts"] = problem.facts
+        return row
+
+    return make
+
+
+def _gives_itself_away(problem: Problem) -> bool:
+    if not problem.hidden:
+        return False
+    answer = problem.answer.replace(",", "")
+    text = (problem.facts + " " + problem.question).replace(",", "")
+    return answer.lstrip("-") in _NUMBER.findall(text) or (answer.isalpha() and answer in text)

@@ -1,0 +1,29 @@
+"""What this package adds to GEM: wrappers and commands by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gem.plugins import hookimpl
+
+__all__ = ["gem_commands", "gem_wrappers"]
+
+
+@hookimpl
+def gem_wrappers() -> Mapping[str, str]:
+    return {
+        "python_tool": "gem_tools.wrappers:python_tool",
+        "python_tool_no_int_reward": "gem_tools.wrappers:python_tool_no_int_reward",
+        "python_tool_no_int_reward_last_line_error": "gem_tools.wrappers:python_tool_no_int_reward_last_line_error",
+        "search_tool": "gem_tools.wrappers:search_tool",
+        "search_tool_no_int_reward": "gem_tools.wrappers:search_tool_no_int_reward",
+        "mcp_tool": "gem_tools.wrappers:mcp_tool",
+    }
+
+
+@hookimpl
+def gem_commands() -> Mapping[str, str]:
+    return {
+        "mcp-serve": "gem_tools.mcp.command:mcp_serve_command",
+        "search-server": "gem_tools.search.command:search_server_command",
+    }

@@ -1,0 +1,86 @@
+"""The tools of this package as wrappers by name, with the published rewards and limits.
+
+Each takes an environment, the arguments of :class:`gem.tools.ToolEnvWrapper` (which override what is published),
+and those of its tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from gem.arguments import check_names
+from gem.core import Env
+from gem.tools import Tool, ToolEnvWrapper
+
+__all__ = [
+    "mcp_tool",
+    "python_tool",
+    "python_tool_no_int_reward",
+    "python_tool_no_int_reward_last_line_error",
+    "search_tool",
+    "search_tool_no_int_reward",
+]
+
+_PUBLISHED_USES = 5
+"""Uses of a tool in one episode, as published for all of them."""
+
+_OF_THE_WRAPPER = frozenset(
+    ("tool_reward", "tool_success_reward", "tool_execute_error_reward", "max_tool_uses", "instructions")
+)
+
+
+def python_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
+    """Let the agent run Python: 0.05 for every run, 0.25 more if it succeeds, five runs an episode."""
+    return _python(env, {"tool_reward": 0.05, "tool_success_reward": 0.25, **kwargs})
+
+
+def python_tool_no_int_reward(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
+    """Let the agent run Python, five times an episode; running it earns nothing."""
+    return _python(env, kwargs)
+
+
+def python_tool_no_int_reward_last_line_error(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
+    """Let the agent run Python, five times an episode; of an error it is told the last line alone."""
+    return _python(env, {"keep_error_last_line": True, **kwargs})
+
+
+def search_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
+    """Let the agent search: 0.3 for every search, five searches an episode, three results each."""
+    return _search(env, {"tool_reward": 0.3, **kwargs})
+
+
+def search_tool_no_int_reward(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
+    """Let the agent search, five times an episode, three results each; searching earns nothing."""
+    return _search(env, kwargs)
+
+
+def mcp_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
+    """Let the agent call the tools of MCP servers; pass ``config=…`` as :class:`gem_tools.MCPTool` takes it."""
+    from gem_tools.mcp.tool import MCPTool
+
+    return _with(env, MCPTool, kwargs)
+
+
+def _python(env: Env[Any, Any], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
+    from gem_tools.python_tool import PythonTool
+
+    return _with(env, PythonTool, {"max_tool_uses": _PUBLISHED_USES, **kwargs})
+
+
+def _search(env: Env[Any, Any], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
+    from gem_tools.search.tool import SearchTool
+
+    own = {"search_url", "corpus"} & kwargs.keys()
+    offered = getattr(env.unwrapped, "search_corpus", None)
+    given = kwargs if own or offered is None else {"corpus": offered, **kwargs}
+    return _with(env, SearchTool, {"max_tool_uses": _PUBLISHED_USES, "topk": 3, **given})
+
+
+def _with(env: Env[Any, Any], tool: type[Tool], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
+    check_names(tool.__name__, kwargs, [*signature(tool).parameters, *sorted(_OF_THE_WRAPPER)])
+    of_the_tool = {name: value for name, value in kwargs.items() if name not in _OF_THE_WRAPPER}
+    of_the_wrapper = {name: value for name, value in kwargs.items() if name in _OF_THE_WRAPPER}
+    return ToolEnvWrapper(env, [partial(tool, **of_the_tool)], **of_the_wrapper)

@@ -1,0 +1,222 @@
+"""The Python tool: its two syntaxes, what the agent is told, sessions, and the wrappers by name."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gem
+from gem.errors import ArgumentError, ArgumentTypeError
+from gem.text import TERMINAL_STATE
+from gem.tools import ToolEnvWrapper
+from gem_tools import PythonTool
+
+
+class Question(gem.Env[str, str]):
+    """Asks one question; whatever reaches it ends the episode."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        return "What is 6 times 7?", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        return TERMINAL_STATE, float("42" in str(action)), True, False, {}
+
+
+def told(tool: PythonTool, text: str) -> str:
+    """Return what the tool answers to a text."""
+    answered = tool.respond(text)
+    assert answered is not None, text
+    return answered[1].text
+
+
+@pytest.mark.parametrize(
+    ("text", "acted_on"),
+    [
+        ("<python>print(1+1)</python> and so on", "<python>print(1+1)</python>"),
+        ("First ```python\nprint(1+1)\n``` then", "First ```python\nprint(1+1)\n```"),
+        ("```\npython\nprint(1+1)\n```", "```\npython\nprint(1+1)\n```"),
+        ("```python print(1+1)```", "```python print(1+1)```"),
+        ("<python>print(1+1)</python> ```python\nprint(3)\n```", "<python>print(1+1)</python>"),
+        ("```python\nprint(1+1)\n``` <python>print(3)</python>", "```python\nprint(1+1)\n```"),
+        ("<python> ```python\nprint(1+1)\n``` </python>", "<python> ```python\nprint(1+1)\n```"),
+    ],
+)
+def test_the_first_complete_program_of_a_text_is_run(text: str, acted_on: str) -> None:
+    """Tags and fenced blocks are read as published: of several programs, the one that ends first."""
+    answered = PythonTool().respond(text)
+    assert answered is not None
+    parsed_action, result = answered
+    assert (parsed_action, result.text, result.ok) == (acted_on, "Code execution result: 2\n\n", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "print(1)", "<python>print(1)", "```python\nprint(1)", "```py\nprint(1)\n```", "<PYTHON>1</PYTHON>"]
+)
+def test_what_is_no_complete_program_is_left_to_the_task(text: str) -> None:
+    """Unclosed tags and fences, other languages and upper case are no calls."""
+    assert PythonTool().respond(text) is None
+
+
+def test_a_failing_program_is_told_with_its_traceback_or_its_last_line() -> None:
+    """What was printed comes first, then the error, whole or its last line alone; the call has failed."""
+    text = "<python>print(1)\n1/0</python>"
+    whole = told(PythonTool(), text)
+    assert whole.startswith("Code execution result: 1\n\nTraceback (most recent call last):\n")
+    assert "line 2" in whole
+    assert whole.endswith("ZeroDivisionError: division by zero\n")
+    assert told(PythonTool(keep_error_last_line=True), text) == (
+        "Code execution result: 1\n\nZeroDivisionError: division by zero\n"
+    )
+    answered = PythonTool().respond(text)
+    assert answered is not None
+    assert not answered[1].ok
+
+
+def test_a_program_out_of_time_is_told_so() -> None:
+    """What it had printed is kept, and the limit named."""
+    answered = PythonTool(timeout=0.5).respond("<python>print('so far', flush=True)\nwhile True: pass</python>")
+    assert answered is not None
+    result = answered[1]
+    assert not result.ok
+    assert result.text == "Code execution result: so far\n\n\nExecution timed out after 0.5 seconds.\n"
+    assert result.data["timed_out"] is True
+
+
+def test_a_usual_module_need_not_be_imported() -> None:
+    """A program that forgot an import of the usual ones is run with it; any other name stays undefined."""
+    assert told(PythonTool(), "<python>print(math.gcd(12, 18))</python>") == "Code execution result: 6\n\n"
+    assert "NameError" in told(PythonTool(), "<python>print(nonsense)</python>")
+
+
+def test_native_calls_run_the_code_argument() -> None:
+    """A chat API's call of python answers like the text; one without a program says what is missing."""
+    env = ToolEnvWrapper(Question(), [PythonTool])
+    env.reset()
+    call = {"id": "a", "function": {"name": "python", "arguments": json.dumps({"code": "print(6 * 7)"})}}
+    observation, _, terminated, _, info = env.step({"role": "assistant", "content": None, "tool_calls": [call]})
+    assert observation == "Code execution result: 42\n\n"
+    assert not terminated
+    assert info["tool_results"][0]["data"]["exit_code"] == 0
+    wrong = {"id": "b", "function": {"name": "python", "arguments": "{}"}}
+    observation, *_ = env.step({"role": "assistant", "content": None, "tool_calls": [wrong]})
+    assert "code must be a str" in observation
+    env.close()
+
+
+def test_a_session_keeps_state_within_an_episode_only() -> None:
+    """Variables and functions stay between calls, and are gone after reset."""
+    tool = PythonTool(session=True)
+    assert told(tool, "<python>x = 20\ndef double(n): return 2 * n</python>") == "Code execution result: \n"
+    assert told(tool, "<python>print(double(x) + 2)</python>") == "Code execution result: 42\n\n"
+    tool.reset()
+    assert "NameError" in told(tool, "<python>print(x)</python>")
+    tool.close()
+
+
+def test_without_a_session_every_program_is_alone() -> None:
+    """Nothing stays from one call to the next."""
+    tool = PythonTool()
+    told(tool, "<python>x = 1</python>")
+    assert "NameError" in told(tool, "<python>print(x)</python>")
+
+
+def test_the_state_of_a_session_is_json_and_complete() -> None:
+    """A session goes on in another tool from its state, which survives JSON."""
+    tool = PythonTool(session=True)
+    told(tool, "<python>x = [1]</python>")
+    told(tool, "<python>x.append(2)</python>")
+    twin = PythonTool(session=True)
+    twin.set_state(json.loads(json.dumps(tool.get_state())))
+    told(tool, "<python>x.append('only mine')</python>")
+    assert told(twin, "<python>print(x)</python>") == "Code execution result: [1, 2]\n\n"
+    tool.close()
+    twin.close()
+
+
+def test_a_session_that_ran_out_of_time_begins_anew() -> None:
+    """After a time-out the next call works, in a fresh session, and the state holds what that one did."""
+    tool = PythonTool(timeout=0.5, session=True)
+    told(tool, "<python>x = 1</python>")
+    assert "timed out" in told(tool, "<python>while True: pass</python>")
+    assert "NameError" in told(tool, "<python>print(x)</python>")
+    assert told(tool, "<python>print('well')</python>") == "Code execution result: well\n\n"
+    tool.close()
+
+
+def test_a_copy_has_a_session_of_its_own_and_shares_the_sandbox() -> None:
+    """What ToolEnvWrapper.spawn copies shares no variables."""
+    tool = PythonTool(session=True, timeout=2)
+    told(tool, "<python>x = 1</python>")
+    twin = copy.deepcopy(tool)
+    assert (twin.sandbox, twin.timeout, twin.session) == (tool.sandbox, 2.0, True)
+    assert "NameError" in told(twin, "<python>print(x)</python>")
+    tool.close()
+    twin.close()
+
+
+@pytest.mark.parametrize(
+    "code", ["print('\\x00')", "print('\\ud800')", "\x00", "import os; os.write(1, b'\\xff\\xfe')"]
+)
+def test_any_bytes_come_back_as_text(code: str) -> None:
+    """NULs, lone surrogates and bytes that are no UTF-8 reach the agent as text that any file can hold."""
+    told(PythonTool(), f"<python>{code}</python>").encode()
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=50, deadline=None)
+def test_no_text_raises(text: str) -> None:
+    """Whatever stands around a program is at worst no call."""
+    tool = PythonTool(timeout=1)
+    tool.parse(text)
+    call = tool.parse(f"{text}<python>1</python>")
+    assert call is not None
+
+
+def test_reading_is_linear() -> None:
+    """A megabyte of openings that never close is looked through in one go."""
+    for opening in ("<python>", "```python", "```\n", "<"):
+        assert PythonTool().parse(opening * 100_000 + "x") is None or opening == "```python"
+
+
+def test_arguments_are_checked() -> None:
+    """Wrong arguments are refused with the value."""
+    with pytest.raises(ArgumentError, match="sandbox"):
+        PythonTool(sandbox="none")
+    with pytest.raises(ArgumentError, match="timeout"):
+        PythonTool(timeout=-1)
+    with pytest.raises(ArgumentTypeError, match="past"):
+        PythonTool(session=True).set_state({"past": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "reward"),
+    [("python_tool", 0.3), ("python_tool_no_int_reward", 0.0), ("python_tool_no_int_reward_last_line_error", 0.0)],
+)
+def test_the_wrappers_by_name_pay_as_published(name: str, reward: float) -> None:
+    """A run that succeeds earns what is published, and the fifth is the last."""
+    env = gem.wrappers.apply_wrappers(Question(), name)
+    observation, _ = env.reset()
+    assert "<python>" in observation
+    for use in range(5):
+        observation, earned, terminated, _, info = env.step("<python>print(7)</python>")
+        assert (earned, terminated, info["tool_use_counter"]) == (pytest.approx(reward), False, use + 1)
+    assert "Reached the maximum number of tool use" in observation
+    assert env.step("<python>print(42)</python>")[1:3] == (1.0, True)
+    env.close()
+
+
+def test_the_wrappers_take_arguments_of_the_tool_and_of_the_wrapper() -> None:
+    """Keyword arguments go where they belong, and override what is published."""
+    env = gem.wrappers.wrapper("python_tool", session=True, max_tool_uses=1, tool_reward=0.5)(Question())
+    assert isinstance(env, ToolEnvWrapper)
+    assert env.tools[0].session is True  # type: ignore[attr-defined]
+    assert (env.max_tool_uses, env.tool_reward, env.tool_success_reward) == (1, 0.5, 0.25)
+    with pytest.raises(ArgumentTypeError, match="timeot"):
+        gem.wrappers.wrapper("python_tool", timeot=3)(Question())
+    env.close()
