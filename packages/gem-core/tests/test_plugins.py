@@ -149,3 +149,17 @@ def test_a_target_that_cannot_be_loaded_is_an_error_of_its_use(site: PluginSite)
     assert plugins.names("gem_wrappers")["lost"] == "nothing_of_this_name:W"
     with pytest.raises(EntryPointError, match="nothing_of_this_name"):
         plugins.lookup("gem_wrappers", "lost", "wrapper")
+
+
+def test_a_command_that_cannot_be_loaded_leaves_the_help_of_all_others(site: PluginSite) -> None:
+    """Gem --help names the broken command with its reason and still lists the rest."""
+    from click.testing import CliRunner
+
+    from gem.cli.main import cli
+
+    add_plugin(site, "a-plugin", offering("gem_commands", "{'lost': 'nothing_of_this_name:command'}"))
+    shown = CliRunner().invoke(cli, ["--help"])
+    assert shown.exit_code == 0
+    assert "Check the installation." in shown.output
+    assert "cannot be loaded" in shown.output
+    assert "nothing_of_this_name" in shown.output

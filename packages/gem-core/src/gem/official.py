@@ -31,6 +31,7 @@ _REGISTRY = ("publish", "yank", "unyank", "deprecate", "quarantine", "owner", "r
 COMMANDS = {
     "eval": "gem-eval",
     "view": "gem-eval",
+    "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     **{f"hub {command}": "gem-hub" for command in _REGISTRY},
 }

@@ -27,7 +27,13 @@ _UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _LONGEST_SESSION = 256
 """Calls that a session remembers, to be played again after ``set_state``."""
 
+_MODULES = (
+    "bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "itertools", "json",
+    "math", "numpy", "operator", "pandas", "random", "re", "statistics", "string", "sympy", "sys", "time",
+)  # fmt: skip
+
 _IMPORTS = {
+    **{name: f"import {name}" for name in _MODULES},
     "Counter": "from collections import Counter",
     "Decimal": "from decimal import Decimal",
     "Fraction": "from fractions import Fraction",
@@ -39,10 +45,6 @@ _IMPORTS = {
     "permutations": "from itertools import permutations",
     "product": "from itertools import product",
     "sp": "import sympy as sp",
-    **{
-        name: f"import {name}"
-        for name in ["bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "itertools", "json", "math", "numpy", "operator", "pandas", "random", "re", "statistics", "string", "sympy", "sys", "time"]
-    },
 }
 """A name that agents use without importing it → the import that brings it."""
 

@@ -7,7 +7,12 @@ from typing import Any, ClassVar
 
 import click
 
+from gem.errors import GemError
+
 __all__ = ["CommandTable"]
+
+_LONGEST_SUMMARY = 90
+"""Characters of a command's description that the list of all commands shows."""
 
 
 class CommandTable(click.Group):
@@ -34,6 +39,10 @@ class CommandTable(click.Group):
             )
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._summary(ctx, name)) for name in self.list_commands(ctx)])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -41,6 +50,13 @@ class CommandTable(click.Group):
         if name and not name.startswith("-") and self.get_command(ctx, name) is None:
             raise click.UsageError(self._unknown(name, self.list_commands(ctx)), ctx)
         return super().resolve_command(ctx, args)
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        try:
+            command = self.get_command(ctx, name)
+        except (GemError, click.ClickException) as error:  # a broken plugin must not take the help of all others along
+            return f"(cannot be loaded: {error})"
+        return "" if command is None else command.get_short_help_str(_LONGEST_SUMMARY)
 
     def _of_plugins(self) -> dict[str, Any]:
         from gem.plugins import names

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from gem.plugins import hookimpl
+from gem.plugins import Named, hookimpl
 
 __all__ = ["gem_commands", "gem_wrappers"]
 
 
 @hookimpl
-def gem_wrappers() -> Mapping[str, str]:
+def gem_wrappers() -> Named:
+    """The tools as wrappers."""
     return {
         "python_tool": "gem_tools.wrappers:python_tool",
         "python_tool_no_int_reward": "gem_tools.wrappers:python_tool_no_int_reward",
@@ -22,7 +21,8 @@ def gem_wrappers() -> Mapping[str, str]:
 
 
 @hookimpl
-def gem_commands() -> Mapping[str, str]:
+def gem_commands() -> Named:
+    """The commands ``gem mcp-serve`` and ``gem search-server``."""
     return {
         "mcp-serve": "gem_tools.mcp.command:mcp_serve_command",
         "search-server": "gem_tools.search.command:search_server_command",
