@@ -17,7 +17,7 @@ DOCUMENTS = sorted(
 )
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 COMMANDS = sorted(
-    {match for text in TEXTS.values() for match in re.findall(r"(?:^|`)gem ([a-z]+)", text, re.MULTILINE)}
+    {match for text in TEXTS.values() for match in re.findall(r"(?:^|`)gem ([a-z]+(?:-[a-z]+)*)", text, re.MULTILINE)}
 )
 
 

@@ -14,6 +14,32 @@ import gem
 
 SLOW = {"click", "importlib.metadata", "importlib_metadata", "numpy", "pluggy", "pydantic", "rich"}
 
+HEAVY = {
+    "PIL",
+    "datasets",
+    "docker",
+    "math_verify",
+    "mcp",
+    "pandas",
+    "pyarrow",
+    "reasoning_gym",
+    "sympy",
+    "tantivy",
+    "torch",
+}
+
+PLUGINS = sorted(
+    path.name for path in Path(__file__).parents[1].glob("packages/*/src/*") if path.is_dir() and path.name != "gem"
+)
+BUNDLED = [
+    "math:Arithmetic-v0",
+    "math:WordProblems-v0",
+    "math:Algebra-v0",
+    "qa:Atlas-v0",
+    "logic:RuleWorlds-v0",
+    "code:Mini-v0",
+]
+
 # What was loaded is noted before the report itself loads anything.
 REPORT = """
 import sys
@@ -73,6 +99,24 @@ def test_making_a_game_loads_that_package_alone(bare: set[str]) -> None:
     assert games == {"gem_envs_games.game", "gem_envs_games.guess_the_number"}
     assert result["printed"] == []
     assert result["threads"] == 1
+
+
+@pytest.mark.parametrize("package", PLUGINS)
+def test_importing_a_package_loads_nothing_heavy(package: str, bare: set[str]) -> None:
+    """Importing any package of this project loads no library that takes long, prints nothing, starts no thread."""
+    result = modules_after(f"import {package}\n", "-W", "error")
+    assert not (set(result["modules"]) - bare) & (SLOW | HEAVY)
+    assert result["printed"] == []
+    assert result["warned"] == ""
+    assert result["threads"] == 1
+
+
+@pytest.mark.parametrize("env_id", BUNDLED)
+def test_asking_a_bundled_question_loads_nothing_heavy(env_id: str, bare: set[str]) -> None:
+    """make() and reset() of a set that a package carries load neither data-set libraries nor graders."""
+    loaded = set(modules_after(f"import gem\ngem.make({env_id!r}).reset(seed=0)\n")["modules"]) - bare
+    assert not loaded & HEAVY
+    assert not loaded & (SLOW - {"importlib.metadata", "importlib_metadata"})
 
 
 def test_listing_imports_no_environment_package(bare: set[str]) -> None:

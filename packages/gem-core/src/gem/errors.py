@@ -20,6 +20,7 @@
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
+    ├── DatasetError (RuntimeError)             a data set cannot be had, or is not as it should be
     └── HubError (RuntimeError)                 a hub, or a file of it, cannot be used
 
 A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
@@ -31,6 +32,7 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
+    "DatasetError",
     "DuplicateRegistrationError",
     "EntryPointError",
     "EnvironmentConflictError",
@@ -122,6 +124,10 @@ class ToolError(GemError, ValueError):
 
 class VectorError(GemError, RuntimeError):
     """A vector environment was used out of order, for example closed or without a reset."""
+
+
+class DatasetError(GemError, RuntimeError):
+    """A data set, a split or a row of it cannot be had, or is not as it should be."""
 
 
 class HubError(GemError, RuntimeError):

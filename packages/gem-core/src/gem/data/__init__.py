@@ -1,0 +1,49 @@
+r"""Sets of questions, and environments that ask one of them an episode.
+
+::
+
+    from gem.data import Grade, QuestionEnv, open_rows
+
+    class CapitalsEnv(QuestionEnv):
+        def __init__(self, dataset: str = "capitals.jsonl", split: str = "train", seed: int | None = None) -> None:
+            super().__init__(open_rows(dataset, split=split), seed=seed)
+
+        def question(self, row):
+            return f"What is the capital of {row['country']}? Put it in \\boxed{{}}."
+
+        def grade(self, action, row):
+            answer = extract_last_boxed_answer(action)
+            return Grade(float(answer == row["capital"]), answer == row["capital"], well_formed=answer is not None)
+
+        def reference_answer(self, row):
+            return f"\\boxed{{{row['capital']}}}"
+
+Everything here loads on first use; ``pyarrow`` and ``datasets`` only for the files that need them.
+"""
+
+from __future__ import annotations
+
+from gem.lazy import loaded_on_use
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gem.data.generated import GeneratedRows
+    from gem.data.permutation import Permutation
+    from gem.data.question import Grade, OraclePolicy, QuestionEnv
+    from gem.data.rows import Rows, open_rows
+    from gem.data.stream import RowStream
+
+__all__ = ["GeneratedRows", "Grade", "OraclePolicy", "Permutation", "QuestionEnv", "RowStream", "Rows", "open_rows"]
+
+_HOMES = {
+    "GeneratedRows": "gem.data.generated",
+    "Grade": "gem.data.question",
+    "OraclePolicy": "gem.data.question",
+    "Permutation": "gem.data.permutation",
+    "QuestionEnv": "gem.data.question",
+    "RowStream": "gem.data.stream",
+    "Rows": "gem.data.rows",
+    "open_rows": "gem.data.rows",
+}
+
+__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)

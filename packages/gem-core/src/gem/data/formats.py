@@ -1,0 +1,124 @@
+"""Opening one file of rows, by what its name ends in."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gem.data.tables import ArrowTable, JsonLines, ListTable, Table, json_object
+from gem.errors import DatasetError
+
+__all__ = ["SUFFIXES", "arrow_table", "json_splits", "open_file", "suffix_of"]
+
+SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".arrow", ".csv", ".tsv", ".json")
+
+
+def suffix_of(path: Path) -> str | None:
+    """Return which of :data:`SUFFIXES` a file has, or None."""
+    suffix = path.suffix.lower()
+    return suffix if suffix in SUFFIXES else None
+
+
+def open_file(path: Path, split: str) -> Table:
+    """Return the rows of a file.
+
+    Args:
+        path: the file. All of it is one split, except that of a JSON file that holds an object of lists.
+        split: the split that is wanted.
+
+    Raises:
+        DatasetError: if it cannot be read; bad lines of JSON lines are noticed when they are read.
+    """
+    suffix = suffix_of(path)
+    try:
+        if suffix in (".jsonl", ".ndjson"):
+            return JsonLines(path)
+        if suffix in (".csv", ".tsv"):
+            return _csv(path, "," if suffix == ".csv" else "\t")
+        if suffix == ".json":
+            return _json(path, split)
+        if suffix is not None:
+            return ArrowTable(arrow_table(path))
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error}") from error
+    raise DatasetError(f"{path} is no data set: its name must end in one of {', '.join(SUFFIXES)}")
+
+
+def arrow_table(path: Path) -> Any:
+    """Return the ``pyarrow.Table`` of a Parquet file (decoded) or of an Arrow file of either kind (mapped).
+
+    Raises:
+        DatasetError: if it is no such file, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise DatasetError(f"{path} needs pyarrow; run: pip install 'gem-core[datasets]'") from error
+    try:
+        if path.suffix.lower() == ".parquet":
+            # Not read_table, which goes through pyarrow.dataset and loads pandas.
+            with parquet.ParquetFile(path, memory_map=True) as file:
+                return file.read()
+        source = pa.memory_map(str(path))
+        try:
+            return pa.ipc.open_stream(source).read_all()
+        except pa.ArrowInvalid:
+            return pa.ipc.open_file(source).read_all()
+    except pa.ArrowException as error:
+        reason = str(error).partition("\n")[0]
+        raise DatasetError(f"{path} cannot be read as {path.suffix[1:].lower()}: {reason}") from error
+
+
+def json_splits(path: Path) -> dict[str, list[Any]] | None:
+    """Return the lists of a JSON file that holds an object of nothing else, by name; None for any other."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(content, dict) and content and all(isinstance(rows, list) for rows in content.values()):
+        return content
+    return None
+
+
+def _csv(path: Path, delimiter: str) -> Table:
+    csv_lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
+    try:
+        reader = csv.DictReader(csv_lines, delimiter=delimiter, strict=True)
+        rows = []
+        for row in reader:
+            if None in row or None in row.values():
+                raise DatasetError(
+                    f"{path}, line {reader.line_num} has not as many fields as the heading, which has "
+                    f"{len(reader.fieldnames or ())}; quote fields that hold a {delimiter!r}"
+                )
+            rows.append(row)
+    except csv.Error as error:
+        raise DatasetError(f"{path}, line {reader.line_num} is not CSV: {error}") from error
+    return ListTable(rows)
+
+
+def _json(path: Path, split: str) -> Table:
+    # Many a file of JSON lines is called .json: its first line alone is an object.
+    with path.open("rb") as file:
+        first = file.readline()
+        if json_object(first) is not None and file.read(1):
+            return JsonLines(path)
+    splits = json_splits(path)
+    if splits is not None:
+        if split not in splits:
+            raise DatasetError(f"{path} has no split {split!r}; it has {', '.join(map(repr, splits))}")
+        content: Any = splits[split]
+    else:
+        try:
+            content = json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise DatasetError(f"{path} is not JSON: {error}") from error
+        content = content if isinstance(content, list) else [content]
+    for number, row in enumerate(content):
+        if not isinstance(row, Mapping):
+            raise DatasetError(f"{path}, element {number} is not an object but {type(row).__name__}")
+    return ListTable(content)

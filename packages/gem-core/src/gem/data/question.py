@@ -1,0 +1,266 @@
+"""Environments that ask one question an episode: :class:`QuestionEnv`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem.arguments import boolean, choice, integer, seed_value
+from gem.core import Action, Env, Info, Observation
+from gem.data.order import Order, order_of
+from gem.data.rows import Rows, open_rows
+from gem.data.stream import RowStream
+from gem.data.tables import Row
+from gem.errors import (
+    ArgumentError,
+    DatasetError,
+    EpisodeFinishedError,
+    NotSupportedError,
+    ResetNeededError,
+    StateError,
+)
+from gem.policies import Policy
+from gem.text import TERMINAL_STATE
+
+__all__ = ["Grade", "OraclePolicy", "QuestionEnv"]
+
+_NOT_BEGUN, _ASKED, _ANSWERED = "not begun", "asked", "answered"
+_PHASES = (_NOT_BEGUN, _ASKED, _ANSWERED)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What an answer is worth."""
+
+    reward: float
+    correct: bool
+    well_formed: bool = True
+    """Whether the answer was given in the format that was asked for."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """What else the step's info says; JSON values that share nothing with the row."""
+
+
+class QuestionEnv(Env[Observation, Action]):
+    """Asks one question of a set in each episode, and grades the answer.
+
+    A subclass gives :meth:`question`, :meth:`grade` and :meth:`reference_answer`, and calls ``super().__init__``.
+
+    **Order.** A reset with a seed begins an order that follows from it, and resets without one go on through it. With
+    ``shuffle``, every epoch asks every row once, in an order of its own that needs no memory; without, the rows come
+    as they lie in the set, from row ``seed % len(rows)`` on. ``reset(options={"index": i})`` asks row i and leaves the
+    order where it was.
+
+    **Streams.** A set that is opened with ``streaming=True`` has no index, neither as an option nor in ``info``, and is
+    shuffled within a buffer; see :class:`gem.data.stream.RowStream`.
+
+    **Info.** ``reset``: ``turn`` (0), ``index`` and ``epoch`` of the row. ``step``: ``turn`` (1), ``index``,
+    ``action_status``, ``correct``, and whatever the grade adds.
+
+    Args:
+        rows: the set, or a function that returns it when it is first needed. Pass what :func:`gem.data.open_rows`
+            returned where a set that cannot be had should be noticed when the environment is made.
+        shuffle: ask in a random order.
+        seed: of the order, until a reset brings another. None: from this environment's own generator, so that
+            environments which nobody seeds ask different questions.
+        columns: names that every row must have. The first row is looked at when the set is opened; one that lacks a
+            column later on is a DatasetError when it is asked.
+    """
+
+    def __init__(
+        self,
+        rows: Rows | RowStream | Callable[[], Rows | RowStream],
+        *,
+        shuffle: bool = True,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
+    ) -> None:
+        self._source = rows
+        self._shuffle = boolean("shuffle", shuffle)
+        self._first_seed = None if seed is None else seed_value(seed)
+        self._columns = tuple(columns)
+        self._rows: Rows | RowStream | None = None
+        self._order: Order | None = None
+        self._phase = _NOT_BEGUN
+        self._index: int | None = None
+        self._epoch = 0
+        self._row: Row | None = None
+        if not callable(rows):
+            self._open(rows)
+
+    def question(self, row: Mapping[str, Any]) -> Observation:
+        """Return what the agent is asked, with the format that the answer must have."""
+        raise NotSupportedError(f"{type(self).__name__} does not implement question")
+
+    def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
+        """Grade an action, which may be anything; see :func:`gem.text.action_text`. Never raises, never hangs."""
+        raise NotSupportedError(f"{type(self).__name__} does not implement grade")
+
+    def reference_answer(self, row: Mapping[str, Any]) -> str:
+        """Return an action that gets full marks."""
+        raise NotSupportedError(f"{type(self).__name__} does not implement reference_answer")
+
+    @property
+    def rows(self) -> Rows | RowStream:
+        """The set, which is loaded now if it was not yet."""
+        if self._rows is None:
+            source: Any = self._source
+            self._open(source())
+        assert self._rows is not None
+        return self._rows
+
+    @property
+    def row(self) -> Mapping[str, Any]:
+        """The row of this episode."""
+        if self._row is None:
+            raise ResetNeededError(f"{self!r} has asked nothing yet; call reset() first")
+        return self._row
+
+    @property
+    def index(self) -> int | None:
+        """Where the row of this episode lies in the set, from 0; None before the first, and where a set is streamed."""
+        return self._index
+
+    @property
+    def epoch(self) -> int:
+        """How often the order had gone through the whole set when it came to this episode."""
+        return self._epoch
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
+        """Ask a question; see the class for which.
+
+        Args:
+            seed: begins a new order.
+            options: ``{"index": i}`` asks the row at that place of the set, from 0.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: for another option or seed, or if there is no such row.
+            DatasetError: if the set, or the row, cannot be had.
+        """
+        order = self._order or self._opened()
+        if options and options.keys() != {"index"}:
+            raise ArgumentError(
+                f"{type(self).__name__} has the reset option 'index' alone, got {sorted(map(str, options))}"
+            )
+        if seed is None and order.key is None:
+            seed = self._first_seed
+        if seed is not None:
+            super().reset(seed=seed)
+            order.begin(self.rng.getrandbits(64), seed)
+        elif order.key is None:
+            order.begin(self.rng.getrandbits(64), None)
+        index, found = order.at(options["index"]) if options else order.next()
+        row = self._as_row(index, found)
+        observation = self.question(row)
+        self._index, self._row, self._epoch, self._phase = index, row, order.epoch, _ASKED
+        info: Info = {"turn": 0, "epoch": self._epoch}
+        if index is not None:
+            info["index"] = index
+        return observation, info
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        """Grade the answer, which ends the episode."""
+        if self._phase != _ASKED:
+            if self._phase == _NOT_BEGUN:
+                raise ResetNeededError(f"{self!r} has asked nothing yet; call reset() first")
+            raise EpisodeFinishedError(f"the question of {self!r} was answered; call reset() for the next")
+        assert self._row is not None
+        self._phase = _ANSWERED
+        grade = self.grade(action, self._row)
+        info: Info = {
+            "turn": 1,
+            "action_status": "legal" if grade.well_formed else "malformed",
+            "correct": grade.correct,
+        }
+        if self._index is not None:
+            info["index"] = self._index
+        if grade.info:
+            info.update(grade.info)
+        return TERMINAL_STATE, grade.reward, True, False, info
+
+    def sample_random_action(self) -> Action:
+        """Return the reference answer of a random row: always in the right format, and right now and then.
+
+        Raises:
+            ResetNeededError: before the first reset.
+        """
+        if self._row is None or self._order is None:
+            raise ResetNeededError(f"{self!r} has asked nothing yet; call reset() first")
+        return self.reference_answer(self._as_row(None, self._order.random(self.action_rng)))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return where the run is; see :meth:`gem.Env.get_state`. Rows are no part of it."""
+        order = self._order or self._opened()
+        return {
+            "phase": self._phase,
+            "index": self._index,
+            "asked_in_epoch": self._epoch,
+            "order": order.get_state(),
+            **self.generator_state(),
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that ``get_state`` returned; StateError leaves this environment unchanged."""
+        order = self._order or self._opened()
+        before = order.get_state()
+        try:
+            phase = choice("phase", state["phase"], _PHASES)
+            epoch = integer("asked_in_epoch", state["asked_in_epoch"], minimum=0)
+            order.set_state(state["order"])
+            if phase != _NOT_BEGUN and order.key is None:
+                raise StateError("a question was asked, and its order never began")
+            index, row = state["index"], None
+            if phase != _NOT_BEGUN:
+                index, found = order.at(index)
+                row = self._as_row(index, found)
+            elif index is not None:
+                raise StateError("no question was asked, and it has an index")
+            self.set_generator_state(state)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            order.set_state(before)
+            raise StateError(f"not a state of {type(self).__name__}: {error}") from error
+        self._phase, self._index, self._epoch, self._row = phase, index, epoch, row
+
+    def _open(self, rows: Rows | RowStream) -> None:
+        if not isinstance(rows, RowStream):
+            rows = open_rows(rows)
+            missing = [name for name in self._columns if name not in (first := rows[0])]
+            if missing:
+                known = ", ".join(map(repr, first)) or "none"
+                raise DatasetError(f"the data set has no column {missing[0]!r}; it has the columns {known}")
+        self._order, self._rows = order_of(rows, self._shuffle), rows
+
+    def _opened(self) -> Order:
+        _ = self.rows
+        assert self._order is not None
+        return self._order
+
+    def _as_row(self, index: int | None, found: Mapping[str, Any]) -> Row:
+        row = Row(found)
+        if index is not None:
+            row.index = index
+        return row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As its arguments and its state: rows may be a mapped file or a function, which do not pickle.
+        args, kwargs = self._arguments
+        return _rebuilt, (type(self), args, kwargs, self.get_state(), self.spec)
+
+
+class OraclePolicy(Policy[Any, str]):
+    """Reads the answer out of the environment: it proves that the grader takes the answers of the set."""
+
+    def __init__(self, env: QuestionEnv) -> None:
+        self.env = env
+
+    def act(self, observation: Any, info: Info) -> str:
+        return self.env.reference_answer(self.env.row)
+
+
+def _rebuilt(
+    cls: type[QuestionEnv], args: tuple[Any, ...], kwargs: dict[str, Any], state: dict[str, Any], spec: Any
+) -> QuestionEnv:
+    env = cls(*args, **kwargs)
+    env.spec = spec
+    env.set_state(state)
+    return env

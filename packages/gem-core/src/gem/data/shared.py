@@ -1,0 +1,32 @@
+"""One copy of each opened file for all environments of a process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from gem.data.tables import Table
+
+__all__ = ["fingerprint", "shared"]
+
+_open: WeakValueDictionary[Hashable, Table] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def shared(key: Hashable, opening: Callable[[], Table]) -> Table:
+    """Return what is open under a key, or open it. It is closed when nobody uses it any more."""
+    with _lock:
+        table = _open.get(key)
+        if table is None:
+            _open[key] = table = opening()
+        return table
+
+
+def fingerprint(path: Path) -> Hashable:
+    """Return what changes when a file is replaced: its path, its time in nanoseconds and its size in bytes."""
+    status = path.stat()
+    return str(path.resolve()), status.st_mtime_ns, status.st_size

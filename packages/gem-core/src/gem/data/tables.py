@@ -1,0 +1,188 @@
+"""Sets of rows that lie in files: one class for each way of reading a row.
+
+Nothing is copied that the file itself can serve: JSON lines and Arrow files are mapped into memory, and a row is
+decoded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gem.errors import DatasetError
+
+__all__ = ["ArrowTable", "Chain", "JsonLines", "ListTable", "Row", "Table", "bad_line", "json_object"]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BRACE = ord("{")
+_CHUNK = 1 << 24
+
+
+class Row(dict[str, Any]):
+    """A row that says what it has when it is asked for what it has not."""
+
+    __slots__ = ("index",)
+    index: int
+
+    def __missing__(self, name: str) -> Any:
+        where = f"row {self.index} of the data set" if hasattr(self, "index") else "a row of the data set"
+        known = ", ".join(map(repr, self)) or "none"
+        raise DatasetError(f"{where} has no column {name!r}; it has the columns {known}")
+
+
+class Table(ABC):
+    """Rows of one or more files, which many environments share."""
+
+    __slots__ = ("__weakref__", "reopen")
+
+    reopen: tuple[Callable[..., Table], tuple[Any, ...]] | None
+    """How to open it again in another process."""
+
+    def __init__(self) -> None:
+        self.reopen = None
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _at(self, index: int) -> dict[str, Any]:
+        """Return the row at an index from 0 to ``len(self) - 1``, as a new dict."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError(f"there are {size} rows, and none at {index}")
+        return self._at(index % size)
+
+    def __reduce__(self) -> Any:
+        # Never as its rows: another process maps the same file.
+        if self.reopen is None:
+            raise TypeError(f"this {type(self).__name__} was not opened by open_rows, so it cannot be pickled")
+        return self.reopen
+
+
+class ListTable(Table):
+    """Rows that are small enough, or of a format odd enough, to be held in memory."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _at(self, index: int) -> dict[str, Any]:
+        return dict(self._rows[index])
+
+
+class JsonLines(Table):
+    """A file with one JSON object a line; blank lines are no rows. Takes 16 bytes of memory a row.
+
+    Raises:
+        DatasetError: when a row is read that is no JSON object; the message names file and line.
+    """
+
+    __slots__ = ("_ends", "_path", "_starts", "_text")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._starts, self._ends = array("Q"), array("Q")
+        self._text: mmap.mmap | bytes = b""
+        with path.open("rb") as file:
+            if path.stat().st_size:
+                self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        start = len(_BYTE_ORDER_MARK) if self._text[:3] == _BYTE_ORDER_MARK else 0
+        text, size = self._text, len(self._text)
+        find, add_start, add_end = text.find, self._starts.append, self._ends.append
+        while start < size:
+            end = find(b"\n", start)
+            if end < 0:
+                end = size
+            if text[start] == _BRACE or text[start:end].strip():
+                add_start(start)
+                add_end(end)
+            start = end + 1
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def _at(self, index: int) -> dict[str, Any]:
+        start = self._starts[index]
+        line = self._text[start : self._ends[index]]
+        row = json_object(line)
+        if row is None:
+            chunks = (self._text[at : min(at + _CHUNK, start)] for at in range(0, start, _CHUNK))
+            raise bad_line(self._path, sum(chunk.count(b"\n") for chunk in chunks) + 1, line)
+        return row
+
+
+class ArrowTable(Table):
+    """An Arrow table: a mapped file, or the decoded columns of a Parquet file.
+
+    Args:
+        table: a ``pyarrow.Table``.
+    """
+
+    __slots__ = ("_batches", "_names", "_starts")
+
+    def __init__(self, table: Any) -> None:
+        super().__init__()
+        self._names: list[str] = table.column_names
+        batches = [batch for batch in table.to_batches() if batch.num_rows]
+        self._batches = [list(batch.columns) for batch in batches]
+        self._starts = [0]
+        for batch in batches:
+            self._starts.append(self._starts[-1] + batch.num_rows)
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def _at(self, index: int) -> dict[str, Any]:
+        number = bisect_right(self._starts, index) - 1
+        offset = index - self._starts[number]
+        columns = self._batches[number]
+        return {name: column[offset].as_py() for name, column in zip(self._names, columns, strict=True)}
+
+
+class Chain(Table):
+    """The rows of several tables, one after the other."""
+
+    __slots__ = ("_starts", "_tables")
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        super().__init__()
+        self._tables = tables
+        self._starts = [0]
+        for table in tables:
+            self._starts.append(self._starts[-1] + len(table))
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def _at(self, index: int) -> dict[str, Any]:
+        number = bisect_right(self._starts, index) - 1
+        return self._tables[number]._at(index - self._starts[number])
+
+
+def json_object(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that a line is, or None if it is none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if type(row) is dict else None
+
+
+def bad_line(path: Path, number: int, line: bytes) -> DatasetError:
+    """The error for a line that is no JSON object."""
+    shown = line.strip()[:60].decode("utf-8", "replace")
+    return DatasetError(f"{path}, line {number} is not a JSON object: {shown!r}; correct or remove the line")

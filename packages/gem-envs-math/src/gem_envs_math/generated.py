@@ -1,0 +1,74 @@
+"""Problems that are generated, not stored: what the bundled environments share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from gem.arguments import boolean, integer
+from gem.data import GeneratedRows
+from gem_envs_math.math_env import ANSWER_FORMAT, BoxedMathEnv
+from gem_envs_math.problem import MIXED, SIZE, Kinds, row_maker
+
+__all__ = ["GeneratedEnv", "is_worked_out"]
+
+_LARGEST_SIZE = 1 << 40
+_TO_DO = re.compile(r"[+*×·÷^!√−]|\\(?:times|cdot|div|sqrt|log|ln|binom|[dt]?binom|sum|prod|bmod|pmod|mod|gcd|max|min)\b")
+_FRACTION = re.compile(r"\\[dt]?frac|/")
+_INNER_MINUS = re.compile(r"[\w})\]%.]\s*-")
+
+
+class GeneratedEnv(BoxedMathEnv):
+    """One generated problem an episode; row i is the same everywhere, and nothing is stored.
+
+    The rows have ``id``, ``problem``, ``answer``, ``kind`` (which generator made it) and ``level``; ``info["kind"]``
+    and ``info["level"]`` come with the grade.
+
+    Args:
+        level: ``"easy"``, ``"medium"``, ``"hard"``, or ``"mixed"``: each problem of a drawn level.
+        split: ``"train"`` or ``"test"``. No problem is in both, nor the same problem with other names.
+        size: how many rows the set has.
+        seed: of the order, until ``reset`` brings another; None: drawn.
+        shuffle: ask in a random order; otherwise from row 0 on.
+        use_format_error_reward: reward -0.1, not 0.0, where there is no ``\\boxed{…}``.
+    """
+
+    name: ClassVar[str]
+    kinds: ClassVar[Kinds]
+
+    question_key = "problem"
+    answer_key = "answer"
+    answer_format = ANSWER_FORMAT
+
+    def __init__(
+        self,
+        level: str = MIXED,
+        split: str = "train",
+        size: int = SIZE,
+        seed: int | None = None,
+        shuffle: bool = True,
+        use_format_error_reward: bool = False,
+    ) -> None:
+        self.use_format_error_reward = boolean("use_format_error_reward", use_format_error_reward)
+        integer("size", size, minimum=1, maximum=_LARGEST_SIZE)
+        rows = GeneratedRows(row_maker(self.name, self.kinds, level, split), size)
+        super().__init__(rows, shuffle=shuffle, seed=seed)
+
+    def grade(self, action: Any, row: Mapping[str, Any]) -> Any:
+        grade = super().grade(action, row)
+        return type(grade)(
+            grade.reward, grade.correct, grade.well_formed, {"kind": row["kind"], "level": row["level"]}
+        )
+
+    def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
+        # A grader takes 2 + 3 for 5, and so would pay for the question itself.
+        return (not row["plain"] or is_worked_out(answer)) and super().is_right(answer, row)
+
+
+def is_worked_out(answer: str) -> bool:
+    r"""Whether an answer is a value rather than an expression that is still to be computed.
+
+    ``-\frac{3}{4}``, ``1,024`` and ``5 \text{ km}`` are values, ``2 + 3`` and ``\sqrt{16}`` are not.
+    """
+    return not (_TO_DO.search(answer) or _INNER_MINUS.search(answer)) and len(_FRACTION.findall(answer)) <= 1

@@ -1,0 +1,142 @@
+r"""Questions of a data set whose answers are mathematics: ``math:GSM8K``, ``eval:AIME24`` and the like.
+
+The answer is what stands in the last ``\boxed{…}``; :mod:`gem_envs_math.grader` compares it with the row's answer.
+Right: reward 1.0; anything else: 0.0, or -0.1 for no box at all with ``use_format_error_reward``.
+
+Results differ from the original's where its grader is wrong, and in that the question says how to answer;
+``answer_format=""`` leaves it as it is in the data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gem.arguments import boolean, string
+from gem.core import Observation
+from gem.data import Grade, QuestionEnv, Rows, open_rows
+from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
+from gem.text import extract_last_boxed_answer
+
+__all__ = ["ANSWER_FORMAT", "MALFORMED_REWARD", "BoxedMathEnv", "MathEnv"]
+
+ANSWER_FORMAT = "Put the final answer in \\boxed{}."
+MALFORMED_REWARD = -0.1
+
+
+class BoxedMathEnv(QuestionEnv):
+    r"""What all questions with a boxed mathematical answer share.
+
+    A subclass sets ``question_key``, ``answer_key``, ``answer_format`` and ``use_format_error_reward``.
+    """
+
+    question_key: str
+    answer_key: str
+    answer_format: str
+    use_format_error_reward: bool
+
+    def question(self, row: Mapping[str, Any]) -> Observation:
+        return self.with_format(self.text_of(row))
+
+    def text_of(self, row: Mapping[str, Any]) -> str:
+        """The question as the data set has it."""
+        return str(self.value_of(row, self.question_key))
+
+    def value_of(self, row: Mapping[str, Any], key: str) -> Any:
+        """A column of a row.
+
+        Raises:
+            DatasetError: if there is none of that name.
+        """
+        try:
+            return row[key]
+        except (KeyError, IndexError, TypeError):
+            has = ", ".join(map(repr, row)) if isinstance(row, Mapping) else f"an object of type {type(row).__name__}"
+            raise DatasetError(
+                f"row {self.index} of the data set has no column {key!r}, it has {has}; "
+                "name the columns with question_key and answer_key"
+            ) from None
+
+    def with_format(self, question: str) -> str:
+        """The question with the format of the answer, unless it says that itself."""
+        if not self.answer_format or "\\boxed" in question:
+            return question
+        return f"{question.rstrip()}\n\n{self.answer_format}"
+
+    def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
+        answer = extract_last_boxed_answer(action)
+        if answer is None:
+            return Grade(MALFORMED_REWARD if self.use_format_error_reward else 0.0, correct=False, well_formed=False)
+        correct = self.is_right(answer, row)
+        return Grade(float(correct), correct)
+
+    def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
+        """Whether what stands in the box is the row's answer."""
+        from gem_envs_math.grader import grade
+
+        return bool(answer) and bool(grade(answer, self.value_of(row, self.answer_key)).correct)
+
+    def reference_answer(self, row: Mapping[str, Any]) -> str:
+        gold = self.value_of(row, self.answer_key)
+        if isinstance(gold, (list, tuple)) and gold:
+            gold = gold[0]
+        return f"\\boxed{{{gold}}}"
+
+
+class MathEnv(BoxedMathEnv):
+    r"""One question of a data set an episode, graded as mathematics.
+
+    Args:
+        dataset_name: a data set's name on the Hugging Face hub, fetched when it is first needed.
+        split: the split of it; None: ``"train"``.
+        dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
+        question_key: the column with the question.
+        answer_key: the column with the answer: text, a number, or a list of which any is right.
+        use_format_error_reward: reward -0.1, not 0.0, where there is no ``\boxed{…}``.
+        seed: of the order, until ``reset`` brings another.
+        use_mp: of no effect, for programs written for the original: the grader is bounded in time always.
+        eval: keep the order of the data set.
+        answer_format: how to answer, put below each question that does not speak of ``\boxed``.
+    """
+
+    def __init__(
+        self,
+        dataset_name: str | None = "",
+        split: str | None = None,
+        dataset: Any = None,
+        question_key: str = "problem",
+        answer_key: str = "answer",
+        use_format_error_reward: bool = False,
+        seed: int = 0,
+        use_mp: bool = True,
+        eval: bool = False,  # noqa: A002  # the published name
+        answer_format: str = ANSWER_FORMAT,
+    ) -> None:
+        boolean("use_mp", use_mp)
+        self.question_key = string("question_key", question_key)
+        self.answer_key = string("answer_key", answer_key)
+        self.use_format_error_reward = boolean("use_format_error_reward", use_format_error_reward)
+        self.answer_format = _text("answer_format", answer_format)
+        super().__init__(rows_of(dataset_name, split, dataset), shuffle=not boolean("eval", eval), seed=seed)
+
+
+def rows_of(dataset_name: str | None, split: str | None, dataset: Any) -> Rows | Callable[[], Rows]:
+    """The rows that the arguments of a data set environment stand for.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: if they stand for none.
+        DatasetError: if they cannot be had.
+    """
+    if split is not None:
+        string("split", split)
+    if dataset is None:
+        if not dataset_name:
+            raise ArgumentError("name a data set with dataset_name, or pass its path or rows as dataset")
+        dataset = string("dataset_name", dataset_name)
+    return open_rows(dataset, split=split or "train")
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be a str, got {value!r:.80} ({type(value).__name__})")
+    return value

@@ -1,0 +1,146 @@
+r"""Questions of a data set with short answers: ``qa:HotpotQA``, ``logic:RuleTaker-d3``, ``eval:TriviaQA`` and the like.
+
+The answer is what stands in the last ``<answer>…</answer>``, or with ``extract_boxed`` in the last ``\boxed{…}``; the
+question says which. It is compared as SQuAD compares, see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or with
+``metric="f1"`` the share of right words; ``info`` has both: ``correct`` and ``f1``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gem.arguments import boolean, choice, string
+from gem.core import Observation
+from gem.data import Grade, QuestionEnv, Rows, open_rows
+from gem.errors import ArgumentError, DatasetError
+from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
+from gem_envs_qa.grading import exact_match, f1, golds_of
+
+__all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_answer", "extract_boxed"]
+
+EXACT_MATCH, F1 = "exact_match", "f1"
+
+_LONGEST = 10_000
+"""Characters that a short answer may have, if no right one is of that order itself; the rest is not looked at."""
+
+_UPRIGHT = re.compile(r"\\(?:text(?:bf|it|rm|tt)?|math(?:bf|it|rm|tt))\{([^{}]*)\}")
+
+_TAGGED = (
+    "You may reason first, between <think> and </think>. Then give the answer alone, as short as it can be, between "
+    "<answer> and </answer>."
+)
+_BOXED = "You may reason first. Then give the answer alone, as short as it can be, in \\boxed{}."
+
+
+class ShortAnswerEnv(QuestionEnv):
+    """What all questions with a short answer share.
+
+    A subclass gives ``text_of`` and ``golds``, and may set the other two.
+    """
+
+    extract_boxed: bool = False
+    metric: str = EXACT_MATCH
+
+    def text_of(self, row: Mapping[str, Any]) -> str:
+        """The question of a row."""
+        raise NotImplementedError
+
+    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+        """The right answers of a row, the plainest first."""
+        raise NotImplementedError
+
+    def question(self, row: Mapping[str, Any]) -> Observation:
+        return f"{self.text_of(row)}\n\n{_BOXED if self.extract_boxed else _TAGGED}"
+
+    def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
+        answer = extract_boxed(action) if self.extract_boxed else extract_answer(action)
+        if answer is None:
+            return Grade(0.0, correct=False, well_formed=False, info={"f1": 0.0})
+        golds = list(self.golds(row))
+        if len(answer) > max(_LONGEST, 2 * max(map(len, golds), default=0)):
+            return Grade(0.0, correct=False, info={"f1": 0.0})
+        correct = exact_match(answer, golds)
+        shared = 1.0 if correct else f1(answer, golds)
+        return Grade(shared if self.metric == F1 else float(correct), correct, info={"f1": shared})
+
+    def reference_answer(self, row: Mapping[str, Any]) -> str:
+        answer = next(iter(self.golds(row)), "")
+        return f"\\boxed{{{answer}}}" if self.extract_boxed else f"<answer>{answer}</answer>"
+
+
+class QaEnv(ShortAnswerEnv):
+    r"""One question of a data set an episode, with a short answer.
+
+    Args:
+        dataset_name: a data set's name on the Hugging Face hub, or a path.
+        split: the split of it; None: ``"train"``.
+        dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
+        question_key: the column with the question.
+        answer_key: the column with the answer: text, a number, or a list of which any is right.
+        seed: of the order, until ``reset`` brings another.
+        extract_boxed: the answer is to stand in ``\boxed{…}``, not in ``<answer>…</answer>``.
+        load_from_cache_file: of no effect, for programs written for the original: nothing is converted, so nothing
+            is cached.
+        metric: what the reward is, ``"exact_match"`` (as published) or ``"f1"``.
+        eval: keep the order of the data set.
+    """
+
+    def __init__(
+        self,
+        dataset_name: str | None = "",
+        split: str | None = None,
+        dataset: Any = None,
+        question_key: str = "question",
+        answer_key: str = "answer",
+        seed: int = 0,
+        extract_boxed: bool = False,
+        load_from_cache_file: bool = True,
+        metric: str = EXACT_MATCH,
+        eval: bool = False,  # noqa: A002  # the name that the original's MathEnv has for it
+    ) -> None:
+        self.question_key = string("question_key", question_key)
+        self.answer_key = string("answer_key", answer_key)
+        self.extract_boxed = boolean("extract_boxed", extract_boxed)
+        boolean("load_from_cache_file", load_from_cache_file)
+        self.metric = choice("metric", metric, (EXACT_MATCH, F1))
+        shuffle = not boolean("eval", eval)
+        super().__init__(_rows(dataset_name, split, dataset), shuffle=shuffle, seed=seed)
+
+    def text_of(self, row: Mapping[str, Any]) -> str:
+        return f"{self._value(row, self.question_key)}".strip()
+
+    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+        return golds_of(self._value(row, self.answer_key))
+
+    def _value(self, row: Mapping[str, Any], key: str) -> Any:
+        try:
+            return row[key]
+        except (KeyError, IndexError):
+            raise DatasetError(
+                f"row {self.index} of the data set has no column {key!r}, it has {', '.join(map(repr, row))}; "
+                "name the columns with question_key and answer_key"
+            ) from None
+
+
+def extract_answer(action: Any) -> str | None:
+    """Return what stands in the last ``<answer>…</answer>`` of an action, without surrounding blanks, or None."""
+    answer = extract_last_tagged_answer(action)
+    # Between the last opening and the last closing tag there may be closing tags more.
+    return None if answer is None else answer.partition("</answer>")[0].strip()
+
+
+def extract_boxed(action: Any) -> str | None:
+    r"""Return what stands in the last ``\boxed{…}`` of an action, without LaTeX's ``\text{…}`` around it, or None."""
+    answer = extract_last_boxed_answer(action)
+    upright = None if answer is None else _UPRIGHT.fullmatch(answer)
+    return answer if upright is None else upright[1].strip()
+
+
+def _rows(dataset_name: str | None, split: str | None, dataset: Any) -> Rows | Callable[[], Rows]:
+    if dataset is None:
+        if not dataset_name:
+            raise ArgumentError("name a data set with dataset_name, or pass its path or rows as dataset")
+        dataset = string("dataset_name", dataset_name)
+    return open_rows(dataset, split="train" if split is None else string("split", split))

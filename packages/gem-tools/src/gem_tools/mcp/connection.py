@@ -1,0 +1,109 @@
+"""Keeping a session with a server: opened when it is needed, opened anew when it ended, closed when nobody is left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gem_tools.mcp.config import ServerConfig
+from gem_tools.mcp.errors import NotDeliveredError
+from gem_tools.mcp.session import ServerSession
+
+if TYPE_CHECKING:
+    import mcp_types
+
+__all__ = ["Connection", "Patience"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a server, in seconds, and how often to try again what was not delivered."""
+
+    call: float = 30.0
+    connect: float = 60.0
+    retries: int = 3
+    delay: float = 1.0
+
+    @property
+    def longest(self) -> float:
+        """Seconds after which a call has come to an end, whatever happens."""
+        return (self.retries + 1) * (self.call + self.connect + self.delay) + 60.0
+
+
+class Connection:
+    """The one session that everybody in this process shares who uses a server."""
+
+    def __init__(self, server: ServerConfig) -> None:
+        self.users: set[int] = set()
+        self._server = server
+        self._session: ServerSession | None = None
+        self._opening: asyncio.Task[ServerSession] | None = None
+
+    async def tools(self, patience: Patience) -> list[mcp_types.Tool]:
+        """Return what the server offers.
+
+        Raises:
+            MCPServerError: if it cannot be used.
+        """
+
+        async def listed(session: ServerSession) -> list[mcp_types.Tool]:
+            return session.tools
+
+        return await self._delivered(listed, patience)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], patience: Patience) -> mcp_types.CallToolResult:
+        """Call a tool. A call that may have reached the server is never sent twice.
+
+        Raises:
+            MCPServerError: if it comes to no result.
+        """
+        return await self._delivered(lambda session: session.call(tool, arguments, patience.call), patience)
+
+    async def close(self) -> None:
+        """End the session, if there is one."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait([opening])
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _delivered(self, request: Callable[[ServerSession], Awaitable[T]], patience: Patience) -> T:
+        for left in range(patience.retries, -1, -1):
+            try:
+                return await request(await self._current(patience.connect))
+            except NotDeliveredError:
+                if left == 0:
+                    raise
+                if self._session is None or not self._session.is_over:
+                    await asyncio.sleep(patience.delay)  # nothing answers: give it time to come up
+        raise AssertionError("unreachable")
+
+    async def _current(self, seconds: float) -> ServerSession:
+        """Return a session that goes on. Of all who ask at the same time, the first opens it, for all of them."""
+        if self._session is not None and not self._session.is_over:
+            return self._session
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._opened(seconds))
+            self._opening.add_done_callback(_retrieved)
+        return await asyncio.shield(self._opening)
+
+    async def _opened(self, seconds: float) -> ServerSession:
+        try:
+            if self._session is not None:
+                await self._session.close()
+            self._session = await ServerSession.open(self._server, seconds)
+            return self._session
+        finally:
+            self._opening = None
+
+
+def _retrieved(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from reporting an error that nobody waited for any more."""
+    if not task.cancelled():
+        task.exception()

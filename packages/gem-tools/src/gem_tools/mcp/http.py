@@ -1,0 +1,146 @@
+"""The HTTP client for a remote server: whatever goes wrong with one request is that request's error alone.
+
+The SDK's transport ends the whole session when one request cannot be sent or one response breaks off, and it says no
+more of an HTTP error than that there was one. Here both become a JSON-RPC error in the request's own response.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from gem_tools.mcp.config import ServerConfig
+from gem_tools.mcp.stdio import LONGEST_MESSAGE
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import TransportStreams
+
+__all__ = ["SESSION_LOST", "UNREACHED", "open_http"]
+
+UNREACHED, SESSION_LOST, FAILED = -32097, -32098, -32099
+"""Codes of errors made here: the request was not delivered; the server does not know the session any more, and so
+did not carry it out; anything else that HTTP has to say."""
+
+_CONNECT_SECONDS = 10.0
+_WRITE_SECONDS = 60.0
+_ASIDE_SECONDS = 2.0
+"""Time for requests that bring nothing: notifications, and the one that ends a session."""
+
+_NOTIFICATION = b'"method":"notifications/'
+
+_SHOWN = 300
+"""Characters of an HTTP error's body that are shown."""
+
+_SESSION_HEADER = "mcp-session-id"
+
+
+@asynccontextmanager
+async def open_http(server: ServerConfig) -> AsyncIterator[TransportStreams]:
+    """Carry messages for as long as the context lasts; this is what the SDK's client takes as a transport."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    assert server.url is not None
+    # How long a response may take, each call decides for itself.
+    timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
+    client_class = _client_class()
+    async with (
+        client_class(headers=dict(server.headers), timeout=timeout, limits=limits) as client,
+        streamable_http_client(server.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
+    ):
+        yield streams
+
+
+def _client_class() -> type[httpx2.AsyncClient]:
+    import httpx2
+
+    class Client(httpx2.AsyncClient):
+        """Sends as its base does, and answers failures itself."""
+
+        async def send(self, request: httpx2.Request, **kwargs: Any) -> httpx2.Response:
+            # The transport waits for what these answer before it sends anything else.
+            if request.method == "DELETE" or (request.method == "POST" and _NOTIFICATION in request.content[:200]):
+                request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _ASIDE_SECONDS)
+            if request.method != "POST":
+                return await super().send(request, **kwargs)
+            try:
+                response = await super().send(request, **kwargs)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+                return _answer(request, 502, UNREACHED, f"cannot be reached: {_named(error)}")
+            except (httpx2.TransportError, httpx2.InvalidURL) as error:
+                return _answer(request, 502, FAILED, f"broke off: {_named(error)}")
+            response.stream = _bounded(response)
+            return response if response.status_code < 400 else await _explained(request, response)
+
+    return Client
+
+
+async def _explained(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """Return an HTTP error with a body that says what it was, unless it has one already."""
+    import httpx2
+
+    try:
+        body = await response.aread()
+    except (httpx2.StreamError, httpx2.TransportError):
+        body = b""
+    await response.aclose()
+    status = response.status_code
+    if status == 404 and _SESSION_HEADER in request.headers:
+        return _answer(request, status, SESSION_LOST, "does not know the session any more")
+    error = _json_rpc_error(body)
+    if error is not None:
+        headers = {"content-type": "application/json"}
+        return httpx2.Response(status, headers=headers, content=body, request=request)
+    shown = " ".join(body[: 4 * _SHOWN].decode(errors="replace").split())[:_SHOWN]
+    about = f"answered with HTTP {status} {response.reason_phrase}".rstrip()
+    return _answer(request, status, FAILED, f"{about}: {shown}" if shown else about)
+
+
+def _json_rpc_error(body: bytes) -> Any:
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return content.get("error") if isinstance(content, dict) and "jsonrpc" in content else None
+
+
+def _answer(request: httpx2.Request, status: int, code: int, message: str) -> httpx2.Response:
+    import httpx2
+
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return httpx2.Response(status, json=body, request=request)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _bounded(response: httpx2.Response) -> Any:
+    """Return the stream of a response's body with a bound on its length, and with errors that the SDK expects."""
+    import httpx2
+
+    stream: Any = response.stream
+    # The SDK bounds each event of a stream; this is for servers whose stream has no end.
+    is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+    longest = 4 * LONGEST_MESSAGE if is_stream else LONGEST_MESSAGE
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            length = 0
+            try:
+                async for chunk in stream:
+                    length += len(chunk)
+                    if length > longest:
+                        raise httpx2.StreamError(f"it is longer than {longest} bytes")
+                    yield chunk
+            except httpx2.TransportError as error:
+                raise httpx2.StreamError(f"it broke off: {_named(error)}") from error
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()

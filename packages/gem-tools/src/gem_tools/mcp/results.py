@@ -1,0 +1,122 @@
+"""What a server answers, as an agent reads it: text, pictures and sound as content parts, structured data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gem.tools.base import ToolResult
+from gem.tools.json_values import copied
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+__all__ = ["LONGEST_CONTENT", "cut", "tool_result"]
+
+LONGEST_CONTENT = 8 << 20
+"""Characters of pictures and sounds (base64) in one result; what is more is named, but left out."""
+
+_LONGEST_DATA = 1 << 20
+"""Characters of structured data, as JSON, in one result; beyond that the result has none."""
+
+_SOUND = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+"""Media type → what chat APIs call it; they take no other."""
+
+
+def tool_result(answer: CallToolResult, longest: int) -> ToolResult:
+    """Return a server's answer as a tool's.
+
+    Args:
+        answer: as the SDK read it.
+        longest: characters of text that the agent is shown; what is more is cut out of the middle.
+    """
+    reading = _Reading()
+    for block in answer.content:
+        reading.add(block)
+    data = answer.structured_content
+    text = "\n".join(reading.texts)
+    if not text and not reading.parts:
+        text = "The call was carried out; it returns nothing." if data is None else _as_json(data)
+    return ToolResult(
+        cut(text, longest), ok=not answer.is_error, content=tuple(reading.parts), data=_bounded_data(data)
+    )
+
+
+def cut(text: str, longest: int) -> str:
+    """Return the text, without its middle if it is longer than that many characters."""
+    if len(text) <= longest:
+        return text
+    head = longest * 2 // 3
+    tail = longest - head
+    return f"{text[:head]}\n[… {len(text) - longest} characters left out …]\n{text[-tail:] if tail else ''}"
+
+
+class _Reading:
+    """The blocks of one answer, taken apart."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.parts: list[dict[str, Any]] = []
+        self._room = LONGEST_CONTENT
+
+    def add(self, block: Any) -> None:
+        if block.type == "text":
+            self.texts.append(block.text)
+        elif block.type == "image":
+            self._add_media("picture", block.mime_type, block.data)
+        elif block.type == "audio":
+            self._add_media("sound", block.mime_type, block.data)
+        elif block.type == "resource_link":
+            about = f": {block.description}" if block.description else ""
+            self.texts.append(f"[resource {block.name} at {block.uri}{about}]")
+        elif block.type == "resource":
+            self._add_resource(block.resource)
+        else:
+            self.texts.append(f"[content of the unknown type {block.type}]")
+
+    def _add_resource(self, resource: Any) -> None:
+        text = getattr(resource, "text", None)
+        if text is not None:
+            self.texts.append(f"[resource {resource.uri}]\n{text}")
+            return
+        kind = resource.mime_type or "application/octet-stream"
+        if kind.startswith("image/"):
+            self.texts.append(f"[resource {resource.uri}]")
+            self._add_media("picture", kind, resource.blob)
+        else:
+            self.texts.append(f"[resource {resource.uri}: {kind}, {_size(resource.blob)}]")
+
+    def _add_media(self, name: str, kind: str, data: str) -> None:
+        part = _part(kind, data)
+        if part is None or len(data) > self._room:
+            why = "no chat API takes it" if part is None else "too large"
+            self.texts.append(f"[{name}: {kind}, {_size(data)}; left out, {why}]")
+            return
+        self._room -= len(data)
+        self.parts.append(part)
+
+
+def _part(kind: str, data: str) -> dict[str, Any] | None:
+    if kind.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+    if kind in _SOUND:
+        return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUND[kind]}}
+    return None
+
+
+def _size(base64: str) -> str:
+    return f"{len(base64) * 3 // 4} bytes"
+
+
+def _as_json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _bounded_data(data: Any) -> Any:
+    """Return structured data as a tool's result may hold it; None for what is too large or too deep."""
+    if data is None or len(_as_json(data)) > _LONGEST_DATA:
+        return None
+    try:
+        return copied(data)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,149 @@
+"""Environments as MCP servers: any MCP client can play them.
+
+A session plays its own episodes. Over standard input and output the process is the session; over HTTP there are as
+many as clients open, up to a bound, and an environment is closed with its session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gem.core import Env
+from gem_tools.mcp.episodes import Answer, Episodes, tool_schemas
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp.server.lowlevel import Server
+    from starlette.applications import Starlette
+
+__all__ = ["http_app", "serve_stdio"]
+
+Make = Callable[[], Env[Any, Any]]
+
+
+async def serve_stdio(make: Make, *, name: str = "gem", seed: int | None = None) -> None:
+    """Serve one client over this process's standard input and output, until the input ends.
+
+    Args:
+        make: makes the environment.
+        name: what the server calls itself.
+        seed: of the first episode, unless the client chooses one.
+    """
+    from mcp.server.stdio import stdio_server
+
+    episodes = Episodes(make, seed)
+    server = _server(make, name, lambda _: episodes)
+    try:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    finally:
+        episodes.close()
+
+
+def http_app(
+    make: Make,
+    *,
+    name: str = "gem",
+    seed: int | None = None,
+    max_sessions: int = 64,
+    idle_seconds: float = 1800.0,
+    host: str = "127.0.0.1",
+) -> Starlette:
+    """Return an application that serves any number of clients by streamable HTTP at ``/mcp``.
+
+    Args:
+        make: makes the environment of one session.
+        name: what the server calls itself.
+        seed: of the first episode of every session, unless the client chooses one.
+        max_sessions: how many may be open; a client beyond that is refused.
+        idle_seconds: after so many without a request a session is closed.
+        host: the address it is going to listen on; on a local one it refuses what comes from other sites.
+    """
+    from mcp import MCPError
+    from mcp_types import INVALID_REQUEST
+
+    def episodes_of(context: Any) -> Episodes:
+        # The connection has no public name yet, but nothing else tells when its session ends.
+        connection = context.session._connection
+        if connection.session_id is None:
+            raise MCPError(INVALID_REQUEST, "this server keeps an episode for each session: begin with initialize")
+        episodes: Episodes | None = connection.state.get("episodes")
+        if episodes is None:
+            episodes = connection.state["episodes"] = Episodes(make, seed)
+            connection.exit_stack.push_async_callback(_in_thread, episodes.close)
+        return episodes
+
+    server = _server(make, name, episodes_of)
+    _insist_on_sessions(server)
+    return server.streamable_http_app(
+        json_response=True, max_sessions=max_sessions, session_idle_timeout=idle_seconds, host=host
+    )
+
+
+def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Server[Any]:
+    import mcp_types
+    from mcp.server.lowlevel import Server
+
+    with make() as env:
+        offered = tool_schemas(env)
+    names = {tool["name"] for tool in offered}
+    tools = [mcp_types.Tool(**tool) for tool in offered]
+
+    async def list_tools(context: Any, parameters: Any) -> mcp_types.ListToolsResult:
+        return mcp_types.ListToolsResult(tools=tools)
+
+    async def call_tool(context: Any, parameters: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
+        if parameters.name not in names:
+            known = ", ".join(sorted(names))
+            text = f"Error: there is no tool called {parameters.name[:64]!r}; there are {known}"
+            return _result(Answer(({"type": "text", "text": text},), ok=False))
+        episodes = episodes_of(context)
+        return _result(await _in_thread(episodes.call, parameters.name, parameters.arguments or {}))
+
+    from gem_tools import __version__
+
+    return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _insist_on_sessions(server: Server[Any]) -> None:
+    """Offer the protocol with sessions alone; by the newest one every HTTP request stands for itself."""
+    import mcp_types
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+    async def discover(context: Any, parameters: Any) -> mcp_types.DiscoverResult:
+        return mcp_types.DiscoverResult(
+            supported_versions=list(HANDSHAKE_PROTOCOL_VERSIONS), capabilities=server.get_capabilities()
+        )
+
+    server.add_request_handler("server/discover", mcp_types.RequestParams, discover)
+
+
+async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run what may take long elsewhere, and to its end: an environment cannot be left in the middle of a step."""
+    import anyio
+
+    with anyio.CancelScope(shield=True):
+        return await anyio.to_thread.run_sync(function, *arguments)
+
+
+def _result(answer: Answer) -> mcp_types.CallToolResult:
+    import mcp_types
+
+    return mcp_types.CallToolResult(
+        content=[_block(part) for part in answer.content],
+        structured_content=None if answer.data is None else dict(answer.data),
+        is_error=not answer.ok,
+    )
+
+
+def _block(part: Mapping[str, Any]) -> Any:
+    import mcp_types
+
+    if part.get("type") == "image_url":
+        url = part["image_url"]["url"]
+        head, comma, data = url.partition(";base64,")
+        if comma and head.startswith("data:image/"):
+            return mcp_types.ImageContent(data=data, mime_type=head.removeprefix("data:"))
+        return mcp_types.TextContent(text=f"[picture at {url}]")
+    return mcp_types.TextContent(text=part["text"] if part.get("type") == "text" else f"[{part.get('type')}]")

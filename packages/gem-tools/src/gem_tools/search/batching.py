@@ -1,0 +1,89 @@
+"""Searches of many requests, carried out together: :class:`Batcher`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from gem_tools.search.engine import Hit, SearchEngine
+
+__all__ = ["Batcher", "OverloadedError"]
+
+_LARGEST_BATCH = 64
+
+
+class OverloadedError(Exception):
+    """More searches are waiting than can be answered soon."""
+
+
+@dataclass
+class _Waiting:
+    query: str
+    topk: int
+    answer: asyncio.Future[list[Hit]]
+
+
+class Batcher:
+    """Carries out searches in a thread, as many at once as have come in while it was busy.
+
+    The loop that receives requests goes on meanwhile, and is woken once for each batch. A query that occurs several
+    times in a batch, as it does where a group of agents works on one question, is searched for once. Each search keeps
+    its own ``topk``.
+
+    Args:
+        engine: what searches.
+        most_waiting: searches that may wait; more are refused at once, so that those that wait are answered in time.
+    """
+
+    def __init__(self, engine: SearchEngine, most_waiting: int = 8192) -> None:
+        self._engine = engine
+        self._most_waiting = most_waiting
+        self._waiting: deque[_Waiting] = deque()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gem-search")
+        self._busy: asyncio.Task[None] | None = None
+
+    async def search(self, queries: tuple[str, ...], topk: int) -> list[list[Hit]]:
+        """Return the hits of each query.
+
+        Raises:
+            OverloadedError: if too many searches are waiting.
+            SearchError: if one could not be carried out.
+        """
+        if len(self._waiting) + len(queries) > self._most_waiting:
+            raise OverloadedError(f"{len(self._waiting)} searches are waiting; try again later")
+        loop = asyncio.get_running_loop()
+        own = [_Waiting(query, topk, loop.create_future()) for query in queries]
+        self._waiting.extend(own)
+        if self._busy is None or self._busy.done():
+            self._busy = asyncio.create_task(self._work())
+        return await asyncio.gather(*(waiting.answer for waiting in own))
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False)
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LARGEST_BATCH))]
+            answers = await loop.run_in_executor(self._thread, self._searched, batch)
+            for waiting, answer in zip(batch, answers, strict=True):
+                if waiting.answer.done():  # nobody waits any more
+                    continue
+                if isinstance(answer, Exception):
+                    waiting.answer.set_exception(answer)
+                else:
+                    waiting.answer.set_result(answer)
+
+    def _searched(self, batch: list[_Waiting]) -> list[list[Hit] | Exception]:
+        known: dict[tuple[str, int], list[Hit] | Exception] = {}
+        for waiting in batch:
+            key = waiting.query, waiting.topk
+            if key not in known:
+                try:
+                    known[key] = self._engine.search(*key)
+                except Exception as error:
+                    known[key] = error
+        return [known[waiting.query, waiting.topk] for waiting in batch]

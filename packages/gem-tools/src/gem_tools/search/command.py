@@ -1,0 +1,163 @@
+"""``gem search-server``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gem.cli.output import json_option
+
+if TYPE_CHECKING:
+    from gem_tools.search.index import LocalIndex
+
+__all__ = ["search_server_command"]
+
+_MOST_HITS = 100
+_BACKLOG = 2048
+_PATIENCE = 10
+"""Seconds that requests which have begun may take to end when the server is stopped."""
+
+
+@click.command("search-server")
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File of JSON lines, one document each: id, and contents or title and text. May be packed (.gz).",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Name or address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 for any that is free.")
+@click.option(
+    "--topk",
+    type=click.IntRange(1, _MOST_HITS),
+    default=3,
+    show_default=True,
+    help="Documents if a query does not say.",
+)
+@click.option(
+    "--most-hits",
+    type=click.IntRange(1, _MOST_HITS),
+    default=_MOST_HITS,
+    show_default=True,
+    help="Documents that a query may ask for.",
+)
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that answer.")
+@click.option(
+    "--index",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps the index.  [default: the cache folder of the user]",
+)
+@json_option
+def search_server_command(
+    corpus: Path,
+    host: str,
+    port: int,
+    topk: int,
+    most_hits: int,
+    workers: int,
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Serve searches in a corpus over HTTP.
+
+    POST /retrieve takes what retrieval servers of the original GEM (MessagePack) and of Search-R1 (JSON, also many
+    queries at once) take. GET /health says that it runs. The index is written before the server answers, once for each
+    corpus. Nobody is asked who they are: whoever can reach the address can search.
+
+    With --json, one line of JSON says the address when searches can come. SIGINT and SIGTERM end the server when it
+    has answered what it has begun.
+
+    \b
+    Examples:
+      gem search-server --corpus wiki.jsonl
+      gem search-server --corpus wiki.jsonl --host 0.0.0.0 --port 8000 --workers 4
+      SEARCH_URL=http://127.0.0.1:8000/retrieve python train.py
+    """  # noqa: D301  # \b is how click is told to keep line breaks
+    from gem_tools.search.local import local_index
+
+    topk = min(topk, most_hits)
+    with _listening(host, port) as listener:  # first, since a port that is taken must not cost the indexing
+        index = local_index(corpus, folder)
+        listener.listen(_BACKLOG)  # who comes before the processes are ready waits
+        address = _address(host, listener)
+        _introduce(index, corpus, address, workers, as_json)
+        _quiet_ending()
+        with suppress(KeyboardInterrupt):  # which is how it is meant to end
+            _serve(index, listener, topk, most_hits, workers)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if sys.platform != "win32":  # there it would let two servers share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Connections inherit it; otherwise an answer could wait 40 ms for the client to confirm the one before.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind((host, port))
+        listener.set_inheritable(True)
+    except OSError as error:
+        listener.close()
+        raise click.ClickException(
+            f"cannot listen on {host} port {port} ({error.strerror or error}); choose another with --port, or 0 for any"
+        ) from error
+    return listener
+
+
+def _serve(index: LocalIndex, listener: socket.socket, topk: int, most_hits: int, workers: int) -> None:
+    import uvicorn
+
+    from gem_tools.search.server import SETTINGS, application
+
+    settings: dict[str, Any] = {
+        "lifespan": "on",
+        "log_level": "warning",
+        "access_log": False,
+        "backlog": _BACKLOG,
+        "timeout_graceful_shutdown": _PATIENCE,
+        "timeout_keep_alive": 60,  # longer than a client's, which then is the one to close
+        "server_header": False,
+    }
+    if workers == 1:
+        config = uvicorn.Config(application(index, topk, most_hits), **settings)
+        uvicorn.Server(config).run(sockets=[listener])
+        return
+    os.environ[SETTINGS] = json.dumps({"folder": str(index.folder), "topk": topk, "most_hits": most_hits})
+    target = "gem_tools.search.server:from_environment"
+    uvicorn.run(target, factory=True, workers=workers, fd=listener.fileno(), **settings)
+
+
+def _address(host: str, listener: socket.socket) -> str:
+    named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104  # compared
+    place = f"[{named}]" if ":" in named else named
+    return f"http://{place}:{listener.getsockname()[1]}/retrieve"
+
+
+def _introduce(index: LocalIndex, corpus: Path, address: str, workers: int, as_json: bool) -> None:
+    if as_json:
+        ready = {"url": address, "documents": len(index), "index": str(index.folder), "workers": workers}
+        click.echo(json.dumps({**ready, "pid": os.getpid()}))
+    else:
+        click.echo(f"Serving {len(index):,} documents of {corpus} at {address}")
+        click.echo(f"  export SEARCH_URL={address}")
+        click.echo("Ctrl-C ends it.")
+    sys.stdout.flush()
+
+
+def _quiet_ending() -> None:
+    """Let SIGTERM end the process with success; the server raises it again when it has stopped."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGTERM, leave)

@@ -1,0 +1,136 @@
+"""HTTP as the engines behind a network need it: connections kept alive and shared, one time limit for everything."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gem_tools.search.errors import SearchError
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Answer", "Connection"]
+
+_LARGEST = 16 << 20
+"""Bytes of an answer."""
+_FIRST_PAUSE = 0.1
+_TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class Connection:
+    """A way to one service; any number of threads may use one, and a forked child opens its own connections.
+
+    Args:
+        service: what it is called in messages, without anything that is secret.
+        timeout: seconds that one call of :meth:`send` may take, all tries included.
+        retries: how often a request is sent again that found no connection, lost it, or was answered with one of the
+            statuses 429, 500, 502, 503 and 504. Searching changes nothing, so that a request may be sent twice.
+    """
+
+    def __init__(self, service: str, timeout: float, retries: int) -> None:
+        self.service = service
+        self.timeout = timeout
+        self.retries = retries
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+        self._process = 0
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        content: bytes | None = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request and return the answer, whatever its status.
+
+        Raises:
+            SearchError: if there is none in time, or one that is too large.
+        """
+        import httpx2
+
+        deadline = time.monotonic() + self.timeout
+        pause = _FIRST_PAUSE
+        for tries_left in range(self.retries, -1, -1):
+            try:
+                answer = self._once(deadline, method, url, content, params, headers)
+                if answer.status not in _TRY_AGAIN or tries_left == 0 or time.monotonic() + pause >= deadline:
+                    return answer
+            except httpx2.TimeoutException as error:
+                raise self._too_late() from error
+            except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+                # The message of the library may hold the address, and that a key.
+                reason = _reason(error)
+                if tries_left == 0 or time.monotonic() + pause >= deadline:
+                    raise SearchError(f"{self.service} cannot be reached: {reason}") from None
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+            own = self._process == os.getpid()
+        if client is not None and own:
+            client.close()
+
+    def _once(
+        self,
+        deadline: float,
+        method: str,
+        url: str,
+        content: bytes | None,
+        params: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None,
+    ) -> Answer:
+        left = max(deadline - time.monotonic(), 0.001)
+        with self._opened().stream(
+            method, url, content=content, params=params, headers=headers, timeout=left
+        ) as response:
+            body = bytearray()
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > _LARGEST:
+                    raise SearchError(f"{self.service} answered with more than {_LARGEST >> 20} MiB")
+                if time.monotonic() > deadline:
+                    raise self._too_late()
+            return Answer(response.status_code, response.headers.get("content-type", ""), bytes(body))
+
+    def _opened(self) -> httpx2.Client:
+        with self._lock:
+            if self._client is None or self._process != os.getpid():
+                import httpx2
+
+                limits = httpx2.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
+                self._client = httpx2.Client(limits=limits)
+                self._process = os.getpid()
+            return self._client
+
+    def _too_late(self) -> SearchError:
+        return SearchError(f"{self.service} did not answer within {self.timeout:g} seconds")
+
+
+def _reason(error: Exception) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__

@@ -1,0 +1,151 @@
+"""Reading a corpus: a file of JSON lines, or documents that are in memory.
+
+A document is a JSON object. Its text is ``contents``, a title on the first line and the text below, as in the corpora
+of Search-R1; or ``text``, with or without a ``title``, as in those of BEIR. It is called what ``id`` or ``_id`` says,
+a string or an int; without one it is called by its place, counted from 0. Other members are ignored.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from gem_tools.search.errors import CorpusError
+
+__all__ = ["Document", "open_corpus", "read_documents", "read_lines"]
+
+_LONGEST_ID = 1000
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a corpus."""
+
+    id: str
+    contents: str
+
+
+def open_corpus(path: Path) -> BinaryIO:
+    """Open a file of JSON lines; one whose name ends in ``.gz`` is unpacked on the way.
+
+    Raises:
+        CorpusError: if there is no such file, or it may not be read.
+    """
+    try:
+        if path.suffix == ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
+        return path.open("rb")
+    except OSError as error:
+        raise CorpusError(f"corpus {path} cannot be read: {error.strerror or error}") from error
+
+
+def read_lines(path: Path, lines: Iterable[bytes]) -> Iterator[Document]:
+    """Yield the documents of a corpus, in the order of its lines; empty lines are passed over.
+
+    Args:
+        path: for messages.
+        lines: what stands in the file.
+
+    Raises:
+        CorpusError: for a line that holds no document, an id that occurs twice, or no documents at all; the message
+            begins with ``FILE:LINE``.
+    """
+    seen: dict[str, int] = {}
+    for number, line in enumerate(_readable(path, lines), start=1):
+        place = f"{path}:{number}"
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.isspace() or not line:
+            continue
+        document = _document(_decoded(line, place), str(len(seen)), place)
+        first = seen.setdefault(document.id, number)
+        if first != number:
+            raise CorpusError(f"{place}: the id {document.id!r:.80} is also that of line {first}; ids must differ")
+        yield document
+    if not seen:
+        raise CorpusError(f"corpus {path} holds no documents; it needs one JSON object on each line")
+
+
+def read_documents(documents: Iterable[object]) -> Iterator[Document]:
+    """Yield documents that are in memory, in their order.
+
+    Raises:
+        CorpusError: for one that is none, an id that occurs twice, or no documents at all; the message says which.
+    """
+    seen: dict[str, int] = {}
+    for number, item in enumerate(documents):
+        place = f"document {number} of the corpus"
+        document = _document(item, str(number), place)
+        first = seen.setdefault(document.id, number)
+        if first != number:
+            raise CorpusError(f"{place}: the id {document.id!r:.80} is also that of document {first}; ids must differ")
+        yield document
+    if not seen:
+        raise CorpusError("the corpus holds no documents")
+
+
+def _readable(path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
+    try:
+        yield from lines
+    except (OSError, EOFError) as error:  # a damaged archive, a disk that fails
+        raise CorpusError(f"corpus {path} cannot be read to its end: {error}") from error
+
+
+def _decoded(line: bytes, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise CorpusError(f"{place}: not JSON, {error.msg} at character {error.pos + 1}") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{place}: not UTF-8, {error.reason} at byte {error.start + 1}") from error
+    except (ValueError, RecursionError) as error:  # an int of too many digits; brackets without end
+        raise CorpusError(f"{place}: not JSON that can be read: {str(error).partition(';')[0]}") from error
+
+
+def _document(item: object, default_id: str, place: str) -> Document:
+    if not isinstance(item, Mapping):
+        raise CorpusError(f"{place}: a document must be a JSON object, got {type(item).__name__}")
+    return Document(_id(item, default_id, place), _contents(item, place))
+
+
+def _id(item: Mapping[str, Any], default: str, place: str) -> str:
+    value = item.get("id", item.get("_id"))
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise CorpusError(f"{place}: the id must be a string or an int, got {value!r:.80}")
+    if isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to write out the largest
+        raise CorpusError(f"{place}: the id is an int of {value.bit_length()} bits; 1,000 is the limit")
+    text = _clean(str(value))
+    if not 0 < len(text) <= _LONGEST_ID:
+        raise CorpusError(f"{place}: the id must have 1 to {_LONGEST_ID:,} characters, got {len(text):,}")
+    return text
+
+
+def _contents(item: Mapping[str, Any], place: str) -> str:
+    contents = item.get("contents")
+    if contents is None:
+        title, contents = item.get("title"), item.get("text")
+        if contents is None:
+            names = ", ".join(map(repr, item)) or "none"
+            raise CorpusError(
+                f"{place}: a document needs 'contents', or 'text' and perhaps 'title'; it has {names:.200}"
+            )
+        if title is not None and not isinstance(title, str):
+            raise CorpusError(f"{place}: 'title' must be a string, got {title!r:.80}")
+        if isinstance(contents, str):
+            one_line = " ".join((title or "").split())
+            contents = f'"{one_line}"\n{contents}'
+    if not isinstance(contents, str):
+        name = "text" if item.get("contents") is None else "contents"
+        raise CorpusError(f"{place}: {name!r} must be a string, got {contents!r:.80}")
+    return _clean(contents)
+
+
+def _clean(text: str) -> str:
+    """Put a question mark for each lone surrogate, which no UTF-8 can hold."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,0 +1,92 @@
+"""One index over each corpus, shared by everything in the process that searches it: :func:`local_index`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from gem.errors import ArgumentTypeError
+from gem_tools.search.corpus import read_documents
+from gem_tools.search.index import LocalIndex
+from gem_tools.search.store import open_or_write
+
+__all__ = ["Corpus", "local_index"]
+
+Documents = Iterable[Mapping[str, Any]]
+Corpus = str | os.PathLike[str] | Documents | Callable[[], "str | os.PathLike[str] | Documents"]
+"""A file of JSON lines, documents, or something that returns either."""
+
+_KEPT = 4
+"""Indexes in memory that outlive their last user, for environments that are made one after the other."""
+
+_lock = threading.RLock()
+_open: WeakValueDictionary[str, LocalIndex] = WeakValueDictionary()
+_kept: OrderedDict[str, tuple[object, LocalIndex]] = OrderedDict()
+
+
+def local_index(corpus: Corpus, folder: str | os.PathLike[str] | None = None) -> LocalIndex:
+    """Return the index over a corpus. Who asks again for the same corpus gets the same object.
+
+    Args:
+        corpus: a file of JSON lines, whose index is written once and then memory-mapped; or documents, whose index
+            is in memory; or a function that returns either, which should return the same object each time. Documents
+            must not change afterwards.
+        folder: where indexes over files lie; None for the cache folder of the user.
+
+    Raises:
+        ArgumentTypeError: if it is nothing of all that.
+        CorpusError: if a document is none; the message names the file and the line.
+        SearchError: if the index cannot be written.
+    """
+    source = corpus() if callable(corpus) else corpus
+    with _lock:
+        if isinstance(source, (str, os.PathLike)):
+            return _shared(open_or_write(Path(source), None if folder is None else Path(folder).absolute()))
+        if not isinstance(source, Iterable) or isinstance(source, (bytes, Mapping)):
+            raise ArgumentTypeError(
+                f"a corpus is the path of a file or a list of documents, got {type(source).__name__}; "
+                "a document is a dict with id and contents"
+            )
+        return _in_memory(source)
+
+
+def _shared(index: LocalIndex) -> LocalIndex:
+    return _open.setdefault(str(index.folder), index)
+
+
+def _in_memory(source: Iterable[Any]) -> LocalIndex:
+    for key, (owner, index) in _kept.items():
+        if owner is source:
+            _kept.move_to_end(key)
+            return index
+    documents = list(read_documents(source))
+    digest = hashlib.sha256()
+    for document in documents:
+        digest.update(json.dumps([document.id, document.contents]).encode())
+    key = digest.hexdigest()
+    found = _open.get(key)
+    if found is None:
+        _open[key] = found = LocalIndex.write(documents)
+    # The source is kept as well: while it lives, no other object can have its identity.
+    _kept[key] = (source, found)
+    _kept.move_to_end(key)
+    while len(_kept) > _KEPT:
+        _kept.popitem(last=False)
+    return found
+
+
+def _forget() -> None:
+    """Begin anew in a forked child, where a lock may be held by a thread that does not exist there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,110 @@
+"""A retrieval server as a search engine: ``gem search-server``, those of Search-R1, those of the original GEM."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from gem.arguments import choice, integer, real, string
+from gem.errors import ArgumentError
+from gem_tools.search.connection import Answer, Connection
+from gem_tools.search.engine import Hit
+from gem_tools.search.errors import SearchError
+from gem_tools.search.protocol import JSON, MSGPACK, BadMessageError, decoded, encoded, hits_of, kind_of
+
+__all__ = ["RemoteEngine"]
+
+_LONGEST_QUERY = 10_000
+"""Characters of a query that are sent."""
+_LONGEST_COMPLAINT = 300
+_NOT_UNDERSTOOD = frozenset((400, 415, 422))
+
+
+class RemoteEngine:
+    """Searches through a retrieval server; see :mod:`gem_tools.search.protocol`.
+
+    Args:
+        url: where it answers, for example ``http://127.0.0.1:8000/retrieve``.
+        timeout: seconds that a search may take, all tries included.
+        retries: how often a request is sent again that a server or the network has lost.
+        protocol: ``"msgpack"``, as the servers of the original GEM speak it; ``"json"``, as those of Search-R1; or
+            ``"auto"``, which begins with MessagePack and goes over to JSON where that is not understood.
+
+    Raises:
+        ArgumentError: if the URL is none.
+    """
+
+    def __init__(self, url: str, timeout: float = 5.0, retries: int = 2, protocol: str = "auto") -> None:
+        self.url = _checked(url)
+        self.timeout = real("timeout", timeout, minimum=0.001, maximum=86_400.0)
+        self.retries = integer("retries", retries, minimum=0, maximum=100)
+        self.protocol = choice("protocol", protocol, ("auto", "msgpack", "json"))
+        place = urlsplit(self.url)
+        self._connection = Connection(f"the search server at {place.hostname}", self.timeout, self.retries)
+        self._kind = {"auto": None, "msgpack": MSGPACK, "json": JSON}[protocol]
+
+    def search(self, query: str, topk: int) -> list[Hit]:
+        """Return at most ``topk`` documents, the best first.
+
+        Raises:
+            SearchError: if the server cannot be reached, does not answer in time, or answers with an error.
+        """
+        query = query[:_LONGEST_QUERY].encode(errors="replace").decode()
+        if self._kind is not None:
+            return self._asked(query, topk, self._kind)
+        answer = self._post(query, topk, MSGPACK)
+        if answer.status == 200:
+            hits = self._read(answer)
+            self._kind = MSGPACK
+            return hits
+        if answer.status not in _NOT_UNDERSTOOD:
+            raise self._refused(answer)
+        hits = self._asked(query, topk, JSON)
+        self._kind = JSON
+        return hits
+
+    def close(self) -> None:
+        """Close the connections; a later search opens new ones."""
+        self._connection.close()
+
+    def __reduce__(self) -> tuple[type[RemoteEngine], tuple[Any, ...]]:
+        return type(self), (self.url, self.timeout, self.retries, self.protocol)
+
+    def _asked(self, query: str, topk: int, kind: str) -> list[Hit]:
+        answer = self._post(query, topk, kind)
+        if answer.status != 200:
+            raise self._refused(answer)
+        return self._read(answer)
+
+    def _post(self, query: str, topk: int, kind: str) -> Answer:
+        asked: dict[str, Any] = {"query": query} if kind == MSGPACK else {"queries": [query]}
+        body = encoded({**asked, "topk": topk, "return_scores": True}, kind)
+        return self._connection.send("POST", self.url, content=body, headers={"content-type": kind, "accept": kind})
+
+    def _read(self, answer: Answer) -> list[Hit]:
+        try:
+            return hits_of(decoded(answer.body, kind_of(answer.content_type, answer.body)))
+        except BadMessageError as error:
+            raise SearchError(f"{self._connection.service} answered what is no search result: {error}") from error
+
+    def _refused(self, answer: Answer) -> SearchError:
+        try:
+            message = decoded(answer.body, kind_of(answer.content_type, answer.body))
+            reason = str(message["error"])
+        except (BadMessageError, LookupError, TypeError):
+            reason = " ".join(answer.body[: 4 * _LONGEST_COMPLAINT].decode(errors="replace").split())
+        said = f": {reason[:_LONGEST_COMPLAINT]}" if reason else ""
+        return SearchError(f"{self._connection.service} answered with status {answer.status}{said}")
+
+
+def _checked(url: str) -> str:
+    try:
+        place = urlsplit(string("search_url", url))
+        usable = place.scheme in ("http", "https") and place.hostname and (place.port is None or place.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ArgumentError(
+            f"search_url must be an address such as http://127.0.0.1:8000/retrieve, got {repr(url)[:80]}"
+        )
+    return url

@@ -1,0 +1,123 @@
+"""The retrieval server: :mod:`gem_tools.search.protocol` over HTTP, as an application for any ASGI server.
+
+========================  ===================================================================================
+``POST /retrieve``        a search; refused with 400 (the message is wrong), 413 (it is too large), 503 (too many
+                          are waiting), 500 (the index cannot be read)
+``GET /health``           ``{"status": "ok", "documents": …}``
+========================  ===================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from gem_tools.search.batching import Batcher, OverloadedError
+from gem_tools.search.engine import MOST_HITS
+from gem_tools.search.errors import SearchError
+from gem_tools.search.index import LocalIndex
+from gem_tools.search.protocol import JSON, BadMessageError, decoded, encoded, kind_of, read_request, result_of
+
+__all__ = ["SETTINGS", "application", "from_environment"]
+
+SETTINGS = "GEM_SEARCH_SERVER"
+"""Environment variable through which worker processes are told what to serve."""
+
+_LARGEST_BODY = 1 << 20
+_BUSY = {"retry-after": "1"}
+
+
+def application(
+    index: LocalIndex,
+    topk: int = 3,
+    most_hits: int = MOST_HITS,
+    largest_body: int = _LARGEST_BODY,
+    ready: Callable[[], None] = lambda: None,
+) -> Starlette:
+    """Return the server for one index.
+
+    Args:
+        index: what is searched.
+        topk: documents for a query that does not say.
+        most_hits: the most that a query may ask for.
+        largest_body: bytes of a request.
+        ready: called when requests can come.
+    """
+    batcher = Batcher(index)
+
+    async def retrieve(request: Request) -> Response:
+        kind = JSON
+        try:
+            body = await _body(request, largest_body)
+            kind = kind_of(request.headers.get("content-type"), body)
+            asked = read_request(decoded(body, kind), most_hits, topk)
+            result = result_of(asked, await batcher.search(asked.queries, asked.topk))
+        except BadMessageError as error:
+            return _answer({"error": str(error)}, kind, 400)
+        except _TooLargeError as error:
+            return _answer({"error": str(error)}, kind, 413)
+        except OverloadedError as error:
+            return _answer({"error": str(error)}, kind, 503, _BUSY)
+        except SearchError as error:
+            return _answer({"error": str(error)}, kind, 500)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
+        return _answer(result, kind)
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok", "documents": len(index)})
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        ready()
+        yield
+        batcher.close()
+
+    return Starlette(
+        routes=[Route("/retrieve", retrieve, methods=["POST"]), Route("/health", health, methods=["GET"])],
+        exception_handlers={HTTPException: _refusal},
+        lifespan=lifespan,
+    )
+
+
+def from_environment() -> Starlette:
+    """Return the server that the environment describes, in a worker process."""
+    settings: dict[str, Any] = json.loads(os.environ[SETTINGS])
+    return application(LocalIndex.open(Path(settings["folder"])), settings["topk"], settings["most_hits"])
+
+
+class _TooLargeError(Exception):
+    """A body beyond the limit."""
+
+
+async def _body(request: Request, largest: int) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > largest:
+            raise _TooLargeError(f"a request may have {largest:,} bytes; send several")
+    return bytes(body)
+
+
+def _answer(message: Any, kind: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encoded(message, kind), status, headers, media_type=kind)
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    known = {
+        404: f"there is nothing at {request.url.path[:100]}; searches are sent to POST /retrieve",
+        405: f"{request.method} does not go with {request.url.path[:100]}; searches are sent to POST /retrieve",
+    }
+    message = known.get(error.status_code, error.detail)
+    return JSONResponse({"error": message}, error.status_code, headers=error.headers)

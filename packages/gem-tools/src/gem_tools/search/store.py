@@ -1,0 +1,200 @@
+"""Where the indexes over corpora of this machine lie, and how each is written once, whole or not at all.
+
+An index lies in a folder named after the SHA-256 of the corpus, so that a corpus that has changed gets a new one, and
+one that was moved or copied finds its own. It is written into a folder beside it, which is renamed when it is complete:
+whatever ends the writer leaves nothing that could be taken for an index. Of several processes one writes and the others
+wait for it. What the digest of a file was is remembered with its size and times, so that a large corpus is not read
+again at every start. Everything here may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from gem.hub.config import cache_root, write_whole
+from gem_tools.search.corpus import open_corpus, read_lines
+from gem_tools.search.errors import CorpusError, SearchError
+from gem_tools.search.index import ENGINE, LocalIndex
+
+__all__ = ["indexes", "open_or_write"]
+
+_CHUNK = 1 << 20
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a file that is changed again has another time; some file systems count in whole seconds."""
+_COMPLETE = "complete.json"
+
+
+def indexes() -> Path:
+    """Return the folder that holds the indexes, if no other is asked for."""
+    return cache_root().with_name("search")
+
+
+def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
+    """Open the index over a corpus; write it first if there is none.
+
+    Args:
+        corpus: a file of JSON lines.
+        root: the folder that holds indexes; None for :func:`indexes`.
+
+    Raises:
+        CorpusError: if the corpus cannot be read.
+        SearchError: if the index cannot be written.
+    """
+    root = indexes() if root is None else root
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        digest = _digest(corpus, root)
+        folder = root / f"{digest[:32]}-{ENGINE}"
+        index = _open(folder)
+        if index is not None:
+            return index
+        with _alone(folder):
+            # Perhaps somebody else has written it in the meantime.
+            return _open(folder) or _write(corpus, digest, folder)
+    except OSError as error:
+        raise SearchError(f"the index over {corpus} cannot be kept in {root}: {error.strerror or error}") from error
+
+
+def _open(folder: Path) -> LocalIndex | None:
+    """Return the index in a folder; None if there is none, or not all of it."""
+    try:
+        sizes: dict[str, int] = json.loads((folder / _COMPLETE).read_bytes())
+        if any((folder / name).stat().st_size != size for name, size in sizes.items()):
+            return None
+        return LocalIndex.open(folder)
+    except (OSError, ValueError, SearchError):
+        return None
+
+
+def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
+    for left in folder.parent.glob(f"{folder.name}.part-*"):  # by a writer that was killed, since nobody else is here
+        shutil.rmtree(left, ignore_errors=True)
+    part = folder.with_name(f"{folder.name}.part-{uuid4().hex[:12]}")
+    part.mkdir()
+    try:
+        with _progress(corpus) as advance, open_corpus(corpus) as file:
+            lines = _Digested(file, advance)
+            LocalIndex.write(read_lines(corpus, lines), part)
+        if lines.digest() != digest:
+            raise CorpusError(f"corpus {corpus} changed while it was indexed; try again when it is complete")
+        for name in (".tantivy-writer.lock", ".tantivy-meta.lock"):
+            (part / name).unlink(missing_ok=True)
+        sizes = {file.name: file.stat().st_size for file in sorted(part.iterdir())}
+        (part / _COMPLETE).write_text(json.dumps(sizes), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)  # one that is damaged
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return LocalIndex.open(folder)
+
+
+class _Digested:
+    """The lines of a file, digested as they are read."""
+
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
+        self._file = file
+        self._advance = advance
+        self._sha256 = hashlib.sha256()
+
+    def __iter__(self) -> Iterator[bytes]:
+        waiting = 0
+        for line in self._file:
+            self._sha256.update(line)
+            waiting += len(line)
+            if waiting >= _CHUNK:
+                self._advance(waiting)
+                waiting = 0
+            yield line
+
+    def digest(self) -> str:
+        return self._sha256.hexdigest()
+
+
+@contextmanager
+def _progress(corpus: Path) -> Iterator[Callable[[int], None]]:
+    """A bar that shows how much of a corpus is indexed, in megabytes; its size is not known where it is packed."""
+    from gem.cli.output import progress
+
+    total = None if corpus.suffix == ".gz" else max(corpus.stat().st_size // 10**6, 1)
+    done = 0
+    with progress() as bar:
+        task = bar.add_task(f"indexing {corpus.name}", total=total, note="MB")
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            bar.update(task, completed=done // 10**6)
+
+        yield advance
+
+
+def _digest(corpus: Path, root: Path) -> str:
+    """Return the SHA-256 of a corpus, from memory if the file has not changed since it was last asked for."""
+    try:
+        path = corpus.resolve(strict=True)
+        status = path.stat()
+    except OSError as error:
+        raise CorpusError(f"corpus {corpus} cannot be read: {error.strerror or error}") from error
+    if not path.is_file():
+        raise CorpusError(f"corpus {corpus} is no file; it must be one of JSON lines")
+    note = root / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.digest"
+    seen = [status.st_size, status.st_mtime_ns, status.st_ino]
+    try:
+        noted: dict[str, Any] = json.loads(note.read_bytes())
+        if noted["file"] == seen and isinstance(noted["sha256"], str):
+            return noted["sha256"]
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    digest = hashlib.sha256()
+    with open_corpus(path) as file:
+        try:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+        except (OSError, EOFError) as error:
+            raise CorpusError(f"corpus {corpus} cannot be read to its end: {error}") from error
+    if _now(root) - status.st_mtime_ns > _SETTLED:
+        write_whole(note, json.dumps({"path": str(path), "file": seen, "sha256": digest.hexdigest()}))
+    return digest.hexdigest()
+
+
+def _now(folder: Path) -> int:
+    """Return the time by the clock of the file system, in nanoseconds."""
+    probe = folder / f".now-{uuid4().hex[:12]}"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime_ns
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process or thread writes a folder. The system lets go for a process that dies."""
+    with folder.with_name(f"{folder.name}.lock").open("a+b") as file:
+        _lock(file)
+        yield
+
+
+def _lock(file: IO[bytes]) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+        import time
+
+        while True:
+            try:
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+                return
+            except OSError:
+                time.sleep(0.1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,0 +1,186 @@
+"""The tool that lets an agent search: :class:`SearchTool`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gem.arguments import integer, real
+from gem.errors import ArgumentError, ArgumentTypeError
+from gem.tools.base import Tool, ToolResult
+from gem_tools.search.engine import MOST_HITS, Hit, SearchEngine
+from gem_tools.search.errors import SearchError
+
+if TYPE_CHECKING:
+    from gem_tools.search.local import Corpus
+
+__all__ = ["VARIABLE", "SearchTool"]
+
+VARIABLE = "SEARCH_URL"
+"""Environment variable with the address of a retrieval server, for tools that are not told what to search."""
+
+_NOTHING = "Nothing was found. Try other words."
+_EMPTY = "The query is empty."
+
+
+class SearchTool(Tool):
+    """Finds documents for the queries that an agent writes.
+
+    By text, the first complete ``<search>…</search>`` is a query; natively, a call of ``search`` with ``query`` and,
+    if the agent wants, ``topk``. The agent is told, as in the original GEM::
+
+        <information>Doc 1(Title: "Lima") Lima is the capital of Peru.
+        Doc 2(Title: "Callao") Callao is a port.
+        </information>
+
+    What is searched is one of these:
+
+    * ``corpus``: a file of JSON lines (see :mod:`gem_tools.search.corpus`), over which an index is written once, or
+      documents that are in memory. The index is shared by all tools of the process; it needs no server.
+    * ``search_url``: a retrieval server, see :class:`gem_tools.search.RemoteEngine`.
+    * ``engine``: a web search by name (``"brave"``, ``"google"``, ``"serpapi"``, ``"tavily"``), see
+      :mod:`gem_tools.search.web`; or anything that is a :class:`gem_tools.search.SearchEngine`.
+    * none of them: the server that the environment variable ``SEARCH_URL`` names.
+
+    An environment can offer a corpus of its own in an attribute ``search_corpus``, of the same kinds as ``corpus``;
+    the wrappers ``search_tool`` and ``search_tool_no_int_reward`` then search that, unless they are told otherwise.
+
+    A query has any content: it is a set of words, in no query language. What goes wrong in a search is told to the
+    agent in brackets, as a call that failed.
+
+    Args:
+        search_url: address of a retrieval server.
+        topk: documents for each query, 1 to 100; also the most that an agent can ask for natively, if more than 10.
+        timeout: seconds that a search over a network may take, all tries included.
+        corpus: path of a corpus, documents, or a function that returns either.
+        engine: name of a web search, or an engine.
+        retries: how often a request to a server is sent again that was lost.
+
+    Raises:
+        ArgumentError: if nothing says what to search, or more than one thing does.
+        CorpusError: if a corpus is none; the message names the line. A function is first called by a search.
+    """
+
+    name = "search"
+    description = "Search a collection of documents; returns the documents that fit the query best."
+    tag = "search"
+
+    def __init__(
+        self,
+        search_url: str | None = None,
+        topk: int = 3,
+        timeout: float = 5.0,
+        corpus: Corpus | None = None,
+        engine: str | SearchEngine | None = None,
+        retries: int = 2,
+    ) -> None:
+        self.topk = integer("topk", topk, minimum=1, maximum=MOST_HITS)
+        self.timeout = real("timeout", timeout, minimum=0.001, maximum=86_400.0)
+        self.retries = integer("retries", retries, minimum=0, maximum=100)
+        self.most_hits = max(10, self.topk)
+        self.parameters = {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What to look for."},
+                "topk": {
+                    "type": "integer",
+                    "description": f"How many documents to return; {self.topk} if left out.",
+                    "minimum": 1,
+                    "maximum": self.most_hits,
+                },
+            },
+            "required": ["query"],
+        }
+        if search_url is None and corpus is None and engine is None:
+            search_url = os.environ.get(VARIABLE) or None
+        given = [name for name, value in _named(search_url, corpus, engine) if value is not None]
+        if len(given) != 1:
+            advice = f"got {' and '.join(given)}" if given else f"and {VARIABLE} is not set in the environment"
+            raise ArgumentError(
+                f"SearchTool needs one of search_url, corpus and engine to know what to search; {advice}"
+            )
+        self._corpus = corpus
+        self._engine = self._opened(search_url, corpus, engine)
+
+    @property
+    def engine(self) -> SearchEngine:
+        """What carries out the searches."""
+        if self._engine is None:
+            from gem_tools.search.local import local_index
+
+            assert self._corpus is not None
+            self._engine = local_index(self._corpus)
+        return self._engine
+
+    def instruction_string(self) -> str:
+        return (
+            "You can search a collection of documents while you work on the task. Write a query between <search> and "
+            "</search>, for example <search>capital of Peru</search>; the documents that fit it best are then shown to "
+            "you between <information> and </information>. You can search again with other words. Give your final "
+            "answer as the task asks for it."
+        )
+
+    def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
+        query, topk = arguments.get("query"), arguments.get("topk")
+        if not isinstance(query, str):
+            raise ArgumentTypeError(f"the argument query must be a str, got {type(query).__name__}")
+        topk = self.topk if topk is None else integer("topk", topk, minimum=1, maximum=self.most_hits)
+        if not query.strip():
+            return _told(f"[SearchTool Error: {_EMPTY}]", ok=False)
+        try:
+            hits = self.engine.search(query, topk)
+        except SearchError as error:
+            return _told(f"[SearchTool Error: {error}]", ok=False)
+        if not hits:
+            return _told(_NOTHING, data=[])
+        return _told("".join(_shown(place, hit) for place, hit in enumerate(hits, start=1)), data=_data(hits))
+
+    def close(self) -> None:
+        """Do nothing: the engine is shared with other tools, and a connection that nobody uses closes by itself."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SearchTool:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)  # the engine is shared
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An index is not copied into another process, which opens it, or makes its own of the documents.
+        return self.__dict__ if self._corpus is None else {**self.__dict__, "_engine": None}
+
+    def _opened(self, search_url: str | None, corpus: Corpus | None, engine: object) -> SearchEngine | None:
+        if search_url is not None:
+            from gem_tools.search.remote import RemoteEngine
+
+            return RemoteEngine(search_url, timeout=self.timeout, retries=self.retries)
+        if isinstance(engine, str):
+            from gem_tools.search.web import web_engine
+
+            return web_engine(engine, timeout=self.timeout, retries=self.retries)
+        if engine is not None:
+            if not isinstance(engine, SearchEngine):
+                raise ArgumentTypeError(
+                    f"engine must be a name or have search(query, topk), got {type(engine).__name__}"
+                )
+            return engine
+        if corpus is None or callable(corpus):
+            return None
+        from gem_tools.search.local import local_index
+
+        return local_index(corpus)
+
+
+def _named(search_url: object, corpus: object, engine: object) -> list[tuple[str, object]]:
+    return [("search_url", search_url), ("corpus", corpus), ("engine", engine)]
+
+
+def _told(text: str, ok: bool = True, data: Any = None) -> ToolResult:
+    return ToolResult(f"\n\n<information>{text}</information>\n\n", ok=ok, data=data)
+
+
+def _shown(place: int, hit: Hit) -> str:
+    return f"Doc {place}(Title: {hit.heading}) {hit.text}\n"
+
+
+def _data(hits: list[Hit]) -> list[dict[str, Any]]:
+    return [{"id": hit.id, "title": hit.title, "text": hit.text, "score": hit.score} for hit in hits]

@@ -1,0 +1,443 @@
+"""The index over a corpus, and where it is kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem.errors import ArgumentTypeError
+from gem_tools.search import index as index_module
+from gem_tools.search import local, store
+from gem_tools.search.corpus import Document
+from gem_tools.search.errors import CorpusError, SearchError
+from gem_tools.search.index import LocalIndex
+from gem_tools.search.local import local_index
+
+CITIES = [
+    {"id": "lima", "contents": '"Lima"\nLima is the capital of Peru.'},
+    {"id": "quito", "contents": '"Quito"\nQuito is the capital of Ecuador, high in the Andes.'},
+    {"id": "cusco", "contents": '"Cusco"\nCusco lies in the Andes of Peru; its cafés are old.'},
+    {"id": "who", "contents": '"The Who"\nTo be, or not to be.'},
+]
+
+
+def lines(documents: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(document) + "\n" for document in documents)
+
+
+def found(index: LocalIndex, query: str, topk: int = 10) -> list[str]:
+    return [hit.id for hit in index.search(query, topk)]
+
+
+def aged(path: Path, seconds: int) -> None:
+    """Make a file look older, so that its digest is remembered."""
+    stamp = path.stat().st_mtime_ns - seconds * 10**9
+    os.utime(path, ns=(stamp, stamp))
+
+
+@pytest.fixture(scope="module")
+def cities() -> LocalIndex:
+    return local_index(CITIES)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "cities.jsonl"
+    path.write_text(lines(CITIES), encoding="utf-8")
+    aged(path, 100)
+    return path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "indexes"
+
+
+@pytest.fixture
+def writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A list that grows by one with each index that this process writes."""
+    counted: list[str] = []
+    write = LocalIndex.write.__func__  # type: ignore[attr-defined]
+
+    def counting(cls: type[LocalIndex], documents: Any, folder: Path | None = None) -> LocalIndex:
+        counted.append(str(folder))
+        result: LocalIndex = write(cls, documents, folder)
+        return result
+
+    monkeypatch.setattr(LocalIndex, "write", classmethod(counting))
+    yield counted
+
+
+def test_what_fits_best_comes_first(cities: LocalIndex) -> None:
+    """A document with both words stands before those with one."""
+    assert found(cities, "capital of Peru")[0] == "lima"
+    assert set(found(cities, "capital of Peru")) == {"lima", "quito", "cusco"}
+
+
+def test_case_accents_and_endings_make_no_difference(cities: LocalIndex) -> None:
+    """Agents write words as they please."""
+    assert found(cities, "CAFE capitals")[0] == "cusco"
+
+
+def test_words_like_the_count_only_alone(cities: LocalIndex) -> None:
+    """A query of stop words still finds what has them; in any other query they say nothing."""
+    assert found(cities, "to be or not to be")[0] == "who"
+    assert found(cities, "the Ecuador of to be") == ["quito"]
+
+
+def test_at_most_topk_documents_come_back(cities: LocalIndex) -> None:
+    """And none for a topk of zero."""
+    assert len(found(cities, "capital Andes Peru", 2)) == 2
+    assert found(cities, "capital", 0) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", " \n\t", "\0", "\ud800", "!!! ---", "🙂", "contents:lima^5 AND (", '"Lima', "NOT lima", "id:lima", "/l.*/",
+     "lima~2", "[a TO z]", "*", "\\", "{}", "<search>", "a" * 1_000_000, "é" * 100_000, "\u202e\ufeff"],
+)  # fmt: skip
+def test_no_query_raises(cities: LocalIndex, query: str) -> None:
+    """What is syntax elsewhere is punctuation here."""
+    assert all(hit.id in {"lima", "quito", "cusco", "who"} for hit in cities.search(query, 5))
+
+
+def test_syntax_around_a_word_makes_no_difference(cities: LocalIndex) -> None:
+    """The words of a query are found whatever stands around them."""
+    assert found(cities, '+contents:("lima"^2) -~*') == found(cities, "contents lima 2")
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_query(query: str) -> None:
+    """Whatever a model writes, it finds documents or none."""
+    assert len(local_index(CITIES).search(query, 3)) <= 3
+
+
+def test_a_long_query_costs_what_its_first_words_cost(cities: LocalIndex) -> None:
+    """Beyond 64 different words and 10,000 characters nothing is looked for."""
+    many = [f"w{number}" for number in range(64)]
+    assert found(cities, " ".join([*many[:63], "lima"])) == ["lima"]
+    assert found(cities, " ".join([*many, "lima"])) == []
+    assert found(cities, " " * 10_000 + "lima") == []
+
+
+def test_equal_documents_come_by_id() -> None:
+    """Shorter ids first, so that numbers are in order; whatever the order of the corpus."""
+    documents = [{"id": str(number), "text": "same words"} for number in range(300)]
+    expected = [str(number) for number in range(20)]
+    for seed in range(3):
+        random.Random(seed).shuffle(documents)
+        assert found(local_index(list(documents)), "words", 20) == expected
+
+
+def test_equal_documents_come_by_id_in_an_index_of_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How an index was cut into parts does not show."""
+    rng = random.Random(5)
+    words = [f"w{number}" for number in range(300)]
+    documents = [Document(str(number), " ".join(rng.choices(words, k=8))) for number in range(3000)]
+    documents += [Document(f"tie{number:03}", "w1 w2") for number in range(100)]
+    queries = ["w1 w2", "w3", "w4 w5 w6", *(" ".join(rng.sample(words, 3)) for _ in range(50))]
+    whole = LocalIndex.write(documents)
+    assert whole._searcher.num_segments == 1
+    rng.shuffle(documents)
+    parts = _in_parts(documents, 7)
+    assert parts._searcher.num_segments > 1
+    for query in queries:
+        for topk in (1, 3, 30):
+            ours, theirs = parts.search(query, topk), whole.search(query, topk)
+            assert [hit.id for hit in ours] == [hit.id for hit in theirs]
+            assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs])
+
+
+def _in_parts(documents: list[Document], count: int) -> LocalIndex:
+    """Write an index that has several parts, which a corpus of this size has not by itself."""
+
+    class Committing(list[Document]):
+        writer: Any = None
+
+    import tantivy
+
+    real = tantivy.Index.writer
+
+    schema = tantivy.SchemaBuilder()
+    schema = schema.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
+    schema = schema.add_text_field("contents", stored=True, tokenizer_name="gem", index_option="freq")
+    index = tantivy.Index(schema.build(), sort_by_field="id")
+    index.register_tokenizer("gem", index_module._analyzer())
+    writer = real(index, heap_size=20_000_000, num_threads=1)
+    step = len(documents) // count
+    for place, document in enumerate(documents):
+        fields = tantivy.Document()
+        fields.add_text("id", index_module._sortable(document.id))
+        fields.add_text("contents", document.contents)
+        writer.add_document(fields)
+        if place % step == 0:
+            writer.commit()
+    writer.commit()
+    index.config_reader("manual")
+    index.reload()
+    return LocalIndex(index)
+
+
+def test_scores_and_contents_come_with_a_hit(cities: LocalIndex) -> None:
+    """The best has the highest score; the title is without quotes, the rest is the text."""
+    hits = cities.search("capital Peru", 3)
+    scores = [hit.score or 0.0 for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert (hits[0].title, hits[0].heading, hits[0].text) == ("Lima", '"Lima"', "Lima is the capital of Peru.")
+
+
+def test_the_number_of_documents_is_the_length(cities: LocalIndex) -> None:
+    """All of the corpus is in the index."""
+    assert len(cities) == len(CITIES)
+
+
+def test_many_threads_search_one_index(cities: LocalIndex) -> None:
+    """Each gets the answers that it would get alone."""
+    queries = ["capital of Peru", "Andes", "to be or not to be", "nothing of that"]
+    alone = {query: cities.search(query, 3) for query in queries}
+    wrong: list[str] = []
+
+    def run(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(300):
+            query = rng.choice(queries)
+            if cities.search(query, 3) != alone[query]:
+                wrong.append(query)
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_documents_in_memory_are_indexed_once(writes: list[str]) -> None:
+    """The same list, an equal list, and a function that returns it have one index."""
+    documents = [{"id": "x", "text": "alpha"}, {"id": "y", "text": "beta"}]
+    first = local_index(documents)
+    assert local_index(documents) is first
+    assert local_index([dict(item) for item in documents]) is first
+    assert local_index(lambda: documents) is first
+    assert writes == ["None"]
+
+
+def test_other_documents_have_another_index() -> None:
+    """Also where a list of the same length takes the place in memory of one that is gone."""
+    for word in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
+        assert found(local_index([{"id": word, "text": f"{word} letter"}]), "letter") == [word]
+
+
+@pytest.mark.parametrize("corpus", [3, None, b"bytes", {"id": "x", "text": "a"}])
+def test_what_is_no_corpus_is_refused(corpus: Any) -> None:
+    """With what a corpus would be."""
+    with pytest.raises(ArgumentTypeError, match="a corpus is the path of a file or a list of documents"):
+        local_index(corpus)
+
+
+def test_an_index_over_a_file_is_written_once(corpus: Path, root: Path, writes: list[str]) -> None:
+    """The second time it is opened, and while anybody has it, it is the same object."""
+    first = local_index(corpus, root)
+    assert found(first, "capital Peru")[0] == "lima"
+    assert local_index(str(corpus), root) is first
+    del first
+    assert found(local_index(corpus, root), "capital Peru")[0] == "lima"
+    assert len(writes) == 1
+
+
+def test_a_corpus_that_was_moved_finds_its_index(corpus: Path, root: Path, writes: list[str]) -> None:
+    """What counts is what stands in the file."""
+    local_index(corpus, root)
+    moved = corpus.with_name("moved.jsonl")
+    corpus.rename(moved)
+    local_index(moved, root)
+    packed = corpus.with_name("packed.jsonl.gz")
+    packed.write_bytes(gzip.compress(moved.read_bytes()))
+    local_index(packed, root)
+    assert len(writes) == 1
+
+
+def test_a_corpus_that_changed_gets_a_new_index(corpus: Path, root: Path) -> None:
+    """Also if it keeps its size and is changed right after it was indexed."""
+    assert found(local_index(corpus, root), "Peru")
+    corpus.write_text(lines(CITIES).replace("Peru", "Chad"), encoding="utf-8")
+    assert not found(local_index(corpus, root), "Peru")
+    corpus.write_text(lines(CITIES).replace("Peru", "Mali"), encoding="utf-8")
+    assert not found(local_index(corpus, root), "Chad")
+    assert found(local_index(corpus, root), "Mali")
+
+
+def test_a_corpus_is_not_read_again_at_every_start(corpus: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its digest is remembered with its size and times."""
+    local_index(corpus, root)
+    monkeypatch.setattr(store, "open_corpus", _never)
+    assert found(local_index(corpus, root), "capital Peru")[0] == "lima"
+
+
+def _never(*args: Any) -> Any:
+    raise AssertionError("was called")
+
+
+def test_a_file_that_may_still_change_is_read_again(corpus: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the time that a file system may take for one moment, a time says nothing."""
+    os.utime(corpus)
+    local_index(corpus, root)
+    monkeypatch.setattr(store, "open_corpus", _never)
+    with pytest.raises(AssertionError, match="was called"):
+        local_index(corpus, root)
+
+
+def _only_index(root: Path) -> Path:
+    (folder,) = [path for path in root.iterdir() if path.is_dir()]
+    return folder
+
+
+@pytest.mark.parametrize("damage", ["cut", "remove", "no meta", "no note", "garbage note"])
+def test_a_damaged_index_is_written_anew(corpus: Path, root: Path, damage: str) -> None:
+    """Whatever has happened to the folder."""
+    local_index(corpus, root)
+    folder = _only_index(root)
+    part = max(folder.glob("*.store"), key=lambda path: path.stat().st_size)
+    if damage == "cut":
+        part.write_bytes(part.read_bytes()[:10])
+    elif damage == "remove":
+        part.unlink()
+    elif damage == "no meta":
+        (folder / "meta.json").unlink()
+    elif damage == "no note":
+        (folder / "complete.json").unlink()
+    else:
+        (folder / "complete.json").write_text("[")
+    assert found(local_index(corpus, root), "capital Peru")[0] == "lima"
+    assert _only_index(root) == folder
+
+
+def test_a_bad_corpus_leaves_nothing_behind(corpus: Path, root: Path) -> None:
+    """The error names the line, and the folder of indexes holds none."""
+    corpus.write_text(lines(CITIES) + "{broken\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"cities\.jsonl:5: not JSON"):
+        local_index(corpus, root)
+    assert [path for path in root.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir()])
+def test_what_is_no_file_is_an_error(tmp_path: Path, root: Path, make: Callable[[Path], None]) -> None:
+    """A missing file and a folder."""
+    path = tmp_path / "nothing.jsonl"
+    make(path)
+    with pytest.raises(CorpusError, match=r"nothing\.jsonl (cannot be read|is no file)"):
+        local_index(path, root)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(corpus: Path, tmp_path: Path) -> None:
+    """It says where, and why."""
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(SearchError, match="cannot be kept in .*file"):
+        local_index(corpus, tmp_path / "file" / "indexes")
+
+
+def _write_and_count(corpus: str, root: str, barrier: Any, results: Any) -> None:
+    count = 0
+    write = LocalIndex.write.__func__  # type: ignore[attr-defined]
+
+    def counting(cls: type[LocalIndex], documents: Any, folder: Path | None = None) -> LocalIndex:
+        nonlocal count
+        count += 1
+        result: LocalIndex = write(cls, documents, folder)
+        return result
+
+    LocalIndex.write = classmethod(counting)  # type: ignore[assignment,method-assign]
+    barrier.wait()
+    index = local_index(corpus, root)
+    results.put((count, found(index, "capital Peru")))
+
+
+def test_of_several_processes_one_writes(corpus: Path, root: Path) -> None:
+    """The others wait, and all have the same index."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(4), context.Queue()
+    processes = [
+        context.Process(target=_write_and_count, args=(str(corpus), str(root), barrier, results)) for _ in range(4)
+    ]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    assert sum(count for count, _ in outcomes) == 1
+    assert len({tuple(order) for _, order in outcomes}) == 1
+
+
+KILLED = """
+import os, signal, sys
+from gem_tools.search import store
+from gem_tools.search.local import local_index
+
+read = store.read_lines
+def dying(path, lines):
+    for number, document in enumerate(read(path, lines)):
+        if number == 20_000:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield document
+store.read_lines = dying
+local_index(sys.argv[1], sys.argv[2])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_writer_that_is_killed_leaves_no_index(tmp_path: Path, root: Path) -> None:
+    """The next one begins anew, does not wait for the dead one, and clears away what it left."""
+    path = tmp_path / "large.jsonl"
+    path.write_text(lines([{"id": str(n), "text": f"word{n % 7} and {n}"} for n in range(20_001)]), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(root)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    left = [folder for folder in root.iterdir() if folder.is_dir()]
+    assert len(left) == 1
+    assert ".part-" in left[0].name
+    assert len(local_index(path, root)) == 20_001
+    assert ".part-" not in _only_index(root).name
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_searches_the_index_of_its_parent(corpus: Path, root: Path) -> None:
+    """Workers that are forked share the pages."""
+    index = local_index(corpus, root)
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=lambda: results.put(found(local_index(corpus, root), "capital Peru")))
+    child.start()
+    assert results.get(timeout=60) == found(index, "capital Peru")
+    child.join()
+    assert child.exitcode == 0
+
+
+def test_indexes_in_memory_do_not_pile_up() -> None:
+    """Only the last few outlive their users."""
+    for number in range(20):
+        local_index([{"id": str(number), "text": f"text {number}"}])
+    assert len(local._kept) <= local._KEPT
+
+
+def test_the_cache_folder_is_that_of_the_user(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """XDG_CACHE_HOME says where, on every system."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    local_index(corpus)
+    assert store.indexes() == tmp_path / "cache" / "gem" / "search"
+    assert _only_index(store.indexes()).name.endswith(index_module.ENGINE)
+    shutil.rmtree(store.indexes())
+    assert found(local_index(corpus), "capital Peru")[0] == "lima"
