@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 
@@ -67,11 +68,9 @@ def test_neighbours_do_not_stay_together() -> None:
     size, regions = 50_021, 20
     order = Permutation(size, 11)
     numbers = [order[position] * regions // size for position in range(size)]
-    counts = Counter(zip(numbers, numbers[1:], strict=False))
+    counts = Counter(itertools.pairwise(numbers))
     expected = (size - 1) / regions**2
-    chi_square = sum(
-        (counts[one, two] - expected) ** 2 / expected for one in range(regions) for two in range(regions)
-    )
+    chi_square = sum((counts[one, two] - expected) ** 2 / expected for one in range(regions) for two in range(regions))
     freedom = regions**2 - 1
     assert chi_square < freedom + 6 * (2 * freedom) ** 0.5
 

@@ -28,7 +28,7 @@ from gem.text import TERMINAL_STATE, extract_last_boxed_answer
 
 ROWS = [{"question": f"What is {number} plus 1?", "answer": str(number + 1)} for number in range(10)]
 
-PACKAGE = r'''
+PACKAGE = r"""
 from gem.data import Grade, QuestionEnv, open_rows
 from gem.text import extract_last_boxed_answer
 from pathlib import Path
@@ -48,7 +48,7 @@ class SumsEnv(QuestionEnv):
 
     def reference_answer(self, row):
         return f"\\boxed{{{row['answer']}}}"
-'''
+"""
 
 MANIFEST = """
 schema = 1
@@ -111,8 +111,8 @@ def test_every_clause_of_the_kit_holds(variant: str, site: Any) -> None:
 def test_environments_made_together_ask_different_questions(mode: str, site: Any) -> None:
     """Seeded or not, 64 environments of a batch do not all begin with one question, nor ask in one order."""
     install(site)
-    for arguments in ({}, {"seed": 0}, {"seed": 7}):
-        with gem.make_vec("sums:Sums-v0", num_envs=64, mode=mode, **arguments) as envs:
+    for seed in (None, 0, 7):
+        with gem.make_vec("sums:Sums-v0", num_envs=64, mode=mode, seed=seed) as envs:
             _, infos = envs.reset()
             assert len({info["index"] for info in infos}) > 40
             later = [[info["index"] for info in envs.reset()[1]] for _ in range(2)]
@@ -191,7 +191,7 @@ def test_an_index_that_is_none_is_refused(index: object) -> None:
 
 def test_another_option_is_refused() -> None:
     """Only the option index exists."""
-    with pytest.raises(ArgumentError, match="reset option 'index' alone, got .'indx'"):
+    with pytest.raises(ArgumentError, match=r"reset option 'index' alone, got .'indx'"):
         SumsEnv().reset(options={"indx": 3})
 
 
@@ -212,7 +212,8 @@ def test_nothing_happens_before_the_first_reset() -> None:
     for use in (lambda: env.row, lambda: env.step("x"), env.sample_random_action):
         with pytest.raises(ResetNeededError, match="reset"):
             use()
-    assert env.index is None and env.epoch == 0
+    assert env.index is None
+    assert env.epoch == 0
 
 
 def test_the_oracle_is_always_right() -> None:
@@ -241,7 +242,7 @@ def test_a_state_continues_the_run_anywhere(calls: list[str], shuffle: bool) -> 
             env.reset()
     twin = SumsEnv(shuffle=shuffle)
     twin.set_state(json.loads(json.dumps(env.get_state())))
-    others = [twin, pickle.loads(pickle.dumps(env)), copy.deepcopy(env), env.spawn(same_state=True)]  # noqa: S301
+    others = [twin, pickle.loads(pickle.dumps(env)), copy.deepcopy(env), env.spawn(same_state=True)]
     for other in others:
         assert other.get_state() == env.get_state()
         assert (other.index, other.epoch, other._row) == (env.index, env.epoch, env._row)
@@ -274,7 +275,8 @@ def test_a_function_is_asked_for_rows_when_they_are_needed() -> None:
     env = SumsEnv(rows=load)
     assert calls == []
     env.reset()
-    assert len(env.rows) == 10 and calls == [1]  # type: ignore[arg-type]
+    assert len(env.rows) == 10  # type: ignore[arg-type]  # these are no stream
+    assert calls == [1]
     assert SumsEnv(rows=load).get_state()["phase"] == "not begun"
 
 
@@ -298,7 +300,7 @@ def test_a_missing_column_is_an_error_that_names_those_there_are() -> None:
     with pytest.raises(DatasetError, match="no column 'answer'; it has the columns 'problem', 'solution'"):
         Declared()
     env = SumsEnv(rows=[*ROWS[:3], {"problem": "1?"}])
-    with pytest.raises(DatasetError, match="row 3 of the data set has no column 'question'; it has .* 'problem'"):
+    with pytest.raises(DatasetError, match=r"row 3 of the data set has no column 'question'; it has .* 'problem'"):
         env.reset(options={"index": 3})
 
 

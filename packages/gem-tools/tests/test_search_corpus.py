@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_an_empty_corpus_is_an_error() -> None:
 
 def test_documents_in_memory_are_checked_alike() -> None:
     """There the place is the number in the list."""
-    with pytest.raises(CorpusError, match="document 1 of the corpus: 'text' must be a string, got None|needs"):
+    with pytest.raises(CorpusError, match="document 1 of the corpus: a document needs"):
         list(read_documents([{"id": "a", "text": "x"}, {"id": "b", "text": None}]))
     with pytest.raises(CorpusError, match="document 1 of the corpus: the id 'a' is also that of document 0"):
         list(read_documents([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]))
@@ -100,15 +101,13 @@ def test_a_packed_corpus_is_unpacked(tmp_path: Path) -> None:
 def test_a_damaged_archive_is_an_error(tmp_path: Path) -> None:
     """Half a download is no corpus."""
     path = tmp_path / "corpus.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"id": "1", "contents": "x"}\n' * 1000)[:-20])
-    with open_corpus(path) as file, pytest.raises(CorpusError, match="cannot be read to its end|is also that"):
+    path.write_bytes(gzip.compress(b'{"contents": "x"}\n' * 1000)[:-20])
+    with open_corpus(path) as file, pytest.raises(CorpusError, match="cannot be read to its end"):
         list(read_lines(path, file))
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_no_bytes_raise_anything_else(lines: list[bytes]) -> None:
     """Whatever a file holds, it is a corpus or a CorpusError."""
-    try:
+    with suppress(CorpusError):
         read(*lines)
-    except CorpusError as error:
-        assert str(error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -12,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A list that grows by one with each index that this process writes."""
     counted: list[str] = []
     write = LocalIndex.write.__func__  # type: ignore[attr-defined]
@@ -80,7 +79,7 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return result
 
     monkeypatch.setattr(LocalIndex, "write", classmethod(counting))
-    yield counted
+    return counted
 
 
 def test_what_fits_best_comes_first(cities: LocalIndex) -> None:
@@ -151,7 +150,7 @@ def test_equal_documents_come_by_id_in_an_index_of_several_parts(monkeypatch: py
     documents = [Document(str(number), " ".join(rng.choices(words, k=8))) for number in range(3000)]
     documents += [Document(f"tie{number:03}", "w1 w2") for number in range(100)]
     queries = ["w1 w2", "w3", "w4 w5 w6", *(" ".join(rng.sample(words, 3)) for _ in range(50))]
-    whole = LocalIndex.write(documents)
+    whole = LocalIndex.write(sorted(documents, key=lambda document: index_module.sortable(document.id)))
     assert whole._searcher.num_segments == 1
     rng.shuffle(documents)
     parts = _in_parts(documents, 7)
@@ -165,24 +164,18 @@ def test_equal_documents_come_by_id_in_an_index_of_several_parts(monkeypatch: py
 
 def _in_parts(documents: list[Document], count: int) -> LocalIndex:
     """Write an index that has several parts, which a corpus of this size has not by itself."""
-
-    class Committing(list[Document]):
-        writer: Any = None
-
     import tantivy
-
-    real = tantivy.Index.writer
 
     schema = tantivy.SchemaBuilder()
     schema = schema.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
     schema = schema.add_text_field("contents", stored=True, tokenizer_name="gem", index_option="freq")
-    index = tantivy.Index(schema.build(), sort_by_field="id")
+    index = index_module._new(schema.build(), None)
     index.register_tokenizer("gem", index_module._analyzer())
-    writer = real(index, heap_size=20_000_000, num_threads=1)
+    writer = index.writer(heap_size=20_000_000, num_threads=1)
     step = len(documents) // count
     for place, document in enumerate(documents):
         fields = tantivy.Document()
-        fields.add_text("id", index_module._sortable(document.id))
+        fields.add_text("id", index_module.sortable(document.id))
         fields.add_text("contents", document.contents)
         writer.add_document(fields)
         if place % step == 0:
@@ -234,6 +227,25 @@ def test_documents_in_memory_are_indexed_once(writes: list[str]) -> None:
     assert local_index(documents) is first
     assert local_index([dict(item) for item in documents]) is first
     assert local_index(lambda: documents) is first
+    assert writes == ["None"]
+
+
+def test_threads_that_come_together_index_once(writes: list[str]) -> None:
+    """The first writes, the others wait."""
+    documents = [{"id": str(number), "text": f"number {number}"} for number in range(5000)]
+    together = threading.Barrier(8)
+    indexes: list[LocalIndex] = []
+
+    def run() -> None:
+        together.wait()
+        indexes.append(local_index(documents))
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(index) for index in indexes}) == 1
     assert writes == ["None"]
 
 
@@ -307,22 +319,17 @@ def _only_index(root: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("damage", ["cut", "remove", "no meta", "no note", "garbage note"])
-def test_a_damaged_index_is_written_anew(corpus: Path, root: Path, damage: str) -> None:
-    """Whatever has happened to the folder."""
+@pytest.mark.parametrize("length", [None, 0, 10, -1])
+@pytest.mark.parametrize("name", ["meta.json", ".store", ".term", ".idx", ".fast", ".fieldnorm"])
+def test_a_damaged_index_is_written_anew(corpus: Path, root: Path, name: str, length: int | None) -> None:
+    """A file of it that is missing, empty, or was cut off."""
     local_index(corpus, root)
     folder = _only_index(root)
-    part = max(folder.glob("*.store"), key=lambda path: path.stat().st_size)
-    if damage == "cut":
-        part.write_bytes(part.read_bytes()[:10])
-    elif damage == "remove":
-        part.unlink()
-    elif damage == "no meta":
-        (folder / "meta.json").unlink()
-    elif damage == "no note":
-        (folder / "complete.json").unlink()
-    else:
-        (folder / "complete.json").write_text("[")
+    (part,) = folder.glob(f"*{name}")
+    content = part.read_bytes()
+    part.unlink()
+    if length is not None:
+        part.write_bytes(content[:length])
     assert found(local_index(corpus, root), "capital Peru")[0] == "lima"
     assert _only_index(root) == folder
 
@@ -331,6 +338,16 @@ def test_a_bad_corpus_leaves_nothing_behind(corpus: Path, root: Path) -> None:
     """The error names the line, and the folder of indexes holds none."""
     corpus.write_text(lines(CITIES) + "{broken\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"cities\.jsonl:5: not JSON"):
+        local_index(corpus, root)
+    assert [path for path in root.iterdir() if path.is_dir()] == []
+
+
+def test_a_corpus_that_changes_while_it_is_indexed_is_an_error(
+    corpus: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its index would be kept under the name of another content."""
+    monkeypatch.setattr(store, "_digest", lambda corpus, root: "0" * 64)
+    with pytest.raises(CorpusError, match=r"cities\.jsonl changed while it was indexed"):
         local_index(corpus, root)
     assert [path for path in root.iterdir() if path.is_dir()] == []
 
@@ -347,40 +364,46 @@ def test_what_is_no_file_is_an_error(tmp_path: Path, root: Path, make: Callable[
 def test_a_folder_that_cannot_be_written_is_an_error(corpus: Path, tmp_path: Path) -> None:
     """It says where, and why."""
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(SearchError, match="cannot be kept in .*file"):
+    with pytest.raises(SearchError, match=r"cannot be kept in .*file"):
         local_index(corpus, tmp_path / "file" / "indexes")
 
 
-def _write_and_count(corpus: str, root: str, barrier: Any, results: Any) -> None:
-    count = 0
-    write = LocalIndex.write.__func__  # type: ignore[attr-defined]
+COUNTING = """
+import sys
+from gem_tools.search.index import LocalIndex
+from gem_tools.search.local import local_index
 
-    def counting(cls: type[LocalIndex], documents: Any, folder: Path | None = None) -> LocalIndex:
-        nonlocal count
-        count += 1
-        result: LocalIndex = write(cls, documents, folder)
-        return result
+count = 0
+write = LocalIndex.write.__func__
+def counting(cls, documents, folder=None):
+    global count
+    count += 1
+    return write(cls, documents, folder)
+LocalIndex.write = classmethod(counting)
+print("ready", flush=True)
+sys.stdin.readline()
+index = local_index(sys.argv[1], sys.argv[2])
+print(count, *(hit.id for hit in index.search("capital Peru", 5)))
+"""
 
-    LocalIndex.write = classmethod(counting)  # type: ignore[assignment,method-assign]
-    barrier.wait()
-    index = local_index(corpus, root)
-    results.put((count, found(index, "capital Peru")))
 
-
-def test_of_several_processes_one_writes(corpus: Path, root: Path) -> None:
+def test_of_several_processes_one_writes(tmp_path: Path, root: Path) -> None:
     """The others wait, and all have the same index."""
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(4), context.Queue()
-    processes = [
-        context.Process(target=_write_and_count, args=(str(corpus), str(root), barrier, results)) for _ in range(4)
-    ]
+    path = tmp_path / "large.jsonl"
+    path.write_text(lines([*CITIES, *({"text": f"number {n}"} for n in range(4, 5000))]), encoding="utf-8")
+    command = [sys.executable, "-c", COUNTING, str(path), str(root)]
+    pipe = subprocess.PIPE
+    processes = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
     for process in processes:
-        process.start()
-    outcomes = [results.get(timeout=60) for _ in processes]
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
     for process in processes:
-        process.join()
-    assert sum(count for count, _ in outcomes) == 1
-    assert len({tuple(order) for _, order in outcomes}) == 1
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outcomes = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert sorted(count for count, *_ in outcomes) == ["0", "0", "1"]
+    assert {tuple(order) for _, *order in outcomes} == {("lima", "quito", "cusco")}
 
 
 KILLED = """
@@ -413,17 +436,34 @@ def test_a_writer_that_is_killed_leaves_no_index(tmp_path: Path, root: Path) -> 
     assert ".part-" not in _only_index(root).name
 
 
+FORKED = """
+import os, sys, threading
+from gem_tools.search.local import local_index
+
+index = local_index(sys.argv[1], sys.argv[2])
+expected = index.search("capital Peru", 5)
+lock = local_index.__globals__["_lock"]
+held, over = threading.Event(), threading.Event()
+def holding():
+    with lock:
+        held.set()
+        over.wait()
+threading.Thread(target=holding).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    again = local_index(sys.argv[1], sys.argv[2])
+    os._exit(0 if again is index and again.search("capital Peru", 5) == expected else 1)
+over.set()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_searches_the_index_of_its_parent(corpus: Path, root: Path) -> None:
-    """Workers that are forked share the pages."""
-    index = local_index(corpus, root)
-    context = multiprocessing.get_context("fork")
-    results = context.Queue()
-    child = context.Process(target=lambda: results.put(found(local_index(corpus, root), "capital Peru")))
-    child.start()
-    assert results.get(timeout=60) == found(index, "capital Peru")
-    child.join()
-    assert child.exitcode == 0
+    """Also if it was forked while another thread opened an index."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(corpus), str(root)]
+    assert subprocess.run(command, check=False, timeout=60).returncode == 0
 
 
 def test_indexes_in_memory_do_not_pile_up() -> None:
@@ -441,3 +481,50 @@ def test_the_cache_folder_is_that_of_the_user(corpus: Path, tmp_path: Path, monk
     assert _only_index(store.indexes()).name.endswith(index_module.ENGINE)
     shutil.rmtree(store.indexes())
     assert found(local_index(corpus), "capital Peru")[0] == "lima"
+
+
+INDEXING = "import sys; from gem_tools.search.local import local_index; local_index(sys.argv[1], sys.argv[2])"
+
+
+def test_indexing_is_silent_where_nobody_looks(corpus: Path, root: Path) -> None:
+    """A training run's log stays as it is."""
+    command = [sys.executable, "-c", INDEXING, str(corpus), str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_indexing_shows_progress_on_a_terminal(corpus: Path, root: Path) -> None:
+    """A bar with the name of the file; opening the index shows nothing."""
+    first, second = (_on_a_terminal([sys.executable, "-c", INDEXING, str(corpus), str(root)]) for _ in range(2))
+    assert b"indexing cities.jsonl" in first
+    assert second == b""
+
+
+def _on_a_terminal(command: list[str]) -> bytes:
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    shown = bytearray()
+    with open(ours, "rb", buffering=0) as terminal:  # noqa: PTH123  # a descriptor
+        while True:
+            try:
+                piece = terminal.read(4096)
+            except OSError:  # what Linux says when the other side is closed
+                break
+            if not piece:
+                break
+            shown += piece
+    assert process.wait(timeout=60) == 0
+    return bytes(shown)
+
+
+def test_nothing_heavy_is_imported_before_it_is_used() -> None:
+    """The engine loads with the first index, the HTTP client with the first request."""
+    code = (
+        "import sys; from gem_tools import SearchTool; SearchTool(search_url='http://127.0.0.1:9/'); "
+        "from gem_tools.search.command import search_server_command; "
+        "print({'tantivy', 'httpx2', 'msgpack', 'starlette', 'uvicorn', 'rich', 'mcp'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "set()\n"

@@ -21,6 +21,9 @@
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
     ├── DatasetError (RuntimeError)             a data set cannot be had, or is not as it should be
+    ├── BoundedCallError (RuntimeError)         a function in a worker process raised or could not be called
+    │   ├── BoundedTimeoutError (TimeoutError)  it took too long
+    │   └── BoundedCrashError                   its process died
     └── HubError (RuntimeError)                 a hub, or a file of it, cannot be used
 
 A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
@@ -32,6 +35,9 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
+    "BoundedCallError",
+    "BoundedCrashError",
+    "BoundedTimeoutError",
     "DatasetError",
     "DuplicateRegistrationError",
     "EntryPointError",
@@ -128,6 +134,28 @@ class VectorError(GemError, RuntimeError):
 
 class DatasetError(GemError, RuntimeError):
     """A data set, a split or a row of it cannot be had, or is not as it should be."""
+
+
+class BoundedCallError(GemError, RuntimeError):
+    """A call of a :class:`gem.bounded.BoundedPool` has no result.
+
+    Attributes:
+        exception: the name of the class of what the function raised; None if it did not come to that.
+        ends: whether the worker ended as well.
+    """
+
+    def __init__(self, message: str, *, exception: str | None = None, ends: bool = False) -> None:
+        super().__init__(message)
+        self.exception = exception
+        self.ends = ends
+
+
+class BoundedTimeoutError(BoundedCallError, TimeoutError):
+    """A call took longer than its time limit; its process was killed."""
+
+
+class BoundedCrashError(BoundedCallError):
+    """The process of a call died."""
 
 
 class HubError(GemError, RuntimeError):

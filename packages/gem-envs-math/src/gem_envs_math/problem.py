@@ -22,6 +22,7 @@ _TEST_SHARE = 4
 """One in so many of all possible problems belongs to the split "test"."""
 
 SIZE = 1_000_000
+_PATIENCE = 10_000
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
 
 
@@ -79,15 +80,7 @@ def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[rand
     def make(rng: random.Random, index: int) -> dict[str, Any]:
         integer("index", index, minimum=0)
         drawn = rng.choice(LEVELS) if level == MIXED else level
-        makers = kinds[drawn]
-        while True:
-            maker = rng.choice(makers)
-            try:
-                problem = maker(rng)
-            except Rejected:
-                continue
-            if side(problem) == split and not _gives_itself_away(problem):
-                break
+        problem = _drawn(rng, kinds[drawn], split)
         row = {
             "id": f"{name}/{split}/{level}/{index}",
             "problem": problem.question,
@@ -102,6 +95,19 @@ def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[rand
         return row
 
     return make
+
+
+def _drawn(rng: random.Random, makers: Sequence[Maker], split: str) -> Problem:
+    while True:
+        # Drawing again with the same generator keeps all of them equally likely, however choosy they are.
+        maker = rng.choice(makers)
+        for _ in range(_PATIENCE):
+            try:
+                problem = maker(rng)
+            except Rejected:
+                continue
+            if side(problem) == split and not _gives_itself_away(problem):
+                return problem
 
 
 def _gives_itself_away(problem: Problem) -> bool:

@@ -1,4 +1,4 @@
-"""Question answering and logic for language-model agents: a generated world to search, rule worlds, the published data sets."""
+"""Question answering and logic for language-model agents: a generated world, rule worlds, the published data sets."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def exact_match(answer: str, golds: Iterable[str]) -> bool:
 
 
 def f1(answer: str, golds: Iterable[str]) -> float:
-    """Return the harmonic mean of precision and recall of the answer's words, 0.0 … 1.0, for the gold that fits best."""
+    """Return the harmonic mean of precision and recall of the answer's words, for the gold that fits best."""
     words = _words(answer)
     return max((_f1(answer, words, gold) for gold in golds), default=0.0)
 

@@ -8,13 +8,13 @@ question says which. It is compared as SQuAD compares, see :mod:`gem_envs_qa.gra
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gem.arguments import boolean, choice, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, Rows, open_rows
-from gem.errors import ArgumentError, DatasetError
+from gem.data import Grade, QuestionEnv, open_rows
+from gem.errors import ArgumentError
 from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
 from gem_envs_qa.grading import exact_match, f1, golds_of
 
@@ -85,6 +85,7 @@ class QaEnv(ShortAnswerEnv):
             is cached.
         metric: what the reward is, ``"exact_match"`` (as published) or ``"f1"``.
         eval: keep the order of the data set.
+        streaming: read the set from front to back, for one that does not fit; see :func:`gem.data.open_rows`.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class QaEnv(ShortAnswerEnv):
         load_from_cache_file: bool = True,
         metric: str = EXACT_MATCH,
         eval: bool = False,  # noqa: A002  # the name that the original's MathEnv has for it
+        streaming: bool = False,
     ) -> None:
         self.question_key = string("question_key", question_key)
         self.answer_key = string("answer_key", answer_key)
@@ -106,22 +108,14 @@ class QaEnv(ShortAnswerEnv):
         boolean("load_from_cache_file", load_from_cache_file)
         self.metric = choice("metric", metric, (EXACT_MATCH, F1))
         shuffle = not boolean("eval", eval)
-        super().__init__(_rows(dataset_name, split, dataset), shuffle=shuffle, seed=seed)
+        rows = _rows(dataset_name, split, dataset, boolean("streaming", streaming))
+        super().__init__(rows, shuffle=shuffle, seed=seed, columns=(question_key, answer_key))
 
     def text_of(self, row: Mapping[str, Any]) -> str:
-        return f"{self._value(row, self.question_key)}".strip()
+        return f"{row[self.question_key]}".strip()
 
     def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
-        return golds_of(self._value(row, self.answer_key))
-
-    def _value(self, row: Mapping[str, Any], key: str) -> Any:
-        try:
-            return row[key]
-        except (KeyError, IndexError):
-            raise DatasetError(
-                f"row {self.index} of the data set has no column {key!r}, it has {', '.join(map(repr, row))}; "
-                "name the columns with question_key and answer_key"
-            ) from None
+        return golds_of(row[self.answer_key])
 
 
 def extract_answer(action: Any) -> str | None:
@@ -138,9 +132,9 @@ def extract_boxed(action: Any) -> str | None:
     return answer if upright is None else upright[1].strip()
 
 
-def _rows(dataset_name: str | None, split: str | None, dataset: Any) -> Rows | Callable[[], Rows]:
+def _rows(dataset_name: str | None, split: str | None, dataset: Any, streaming: bool) -> Any:
     if dataset is None:
         if not dataset_name:
             raise ArgumentError("name a data set with dataset_name, or pass its path or rows as dataset")
         dataset = string("dataset_name", dataset_name)
-    return open_rows(dataset, split="train" if split is None else string("split", split))
+    return open_rows(dataset, split="train" if split is None else string("split", split), streaming=streaming)

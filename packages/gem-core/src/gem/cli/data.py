@@ -124,8 +124,9 @@ def _set_of(spec: EnvSpec) -> tuple[str | None, str | None]:
 
 def _place(name: str) -> Path | None:
     from gem.data.hub import is_hub_name, local_copy
+    from gem.data.shared import expanded
 
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.exists():
         return path
     return local_copy(name) if is_hub_name(name) else None

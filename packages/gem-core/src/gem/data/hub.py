@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.data.formats import SUFFIXES
+from gem.data.shared import expanded
 from gem.data.splits import splits_of_folder
 from gem.data.stream import LibraryShard, RowStream
 from gem.errors import DatasetError
@@ -87,7 +88,7 @@ def local_copy(name: str) -> Path | None:
     That is the one in ``GEM_DATA_DIR``, or the hub's own cache.
     """
     mirror = os.environ.get("GEM_DATA_DIR")
-    if mirror and (folder := Path(mirror).expanduser() / name).is_dir():
+    if mirror and (folder := expanded(mirror) / name).is_dir():
         return folder
     repository = _cache("HF_HUB_CACHE", "hub") / f"datasets--{name.replace('/', '--')}"
     try:
@@ -152,11 +153,11 @@ def _cache(variable: str, folder: str) -> Path:
     """A folder of the hub's libraries: where its own variable, or HF_HOME, or XDG_CACHE_HOME puts it."""
     own = os.environ.get(variable)
     if own:
-        return Path(own).expanduser()
+        return expanded(own)
     home = os.environ.get("HF_HOME")
     if home:
-        return Path(home).expanduser() / folder
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "huggingface" / folder
+        return expanded(home) / folder
+    return expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface" / folder
 
 
 def _prepared_files(name: str, split: str) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, overload
 
 from gem.arguments import boolean, string
 from gem.data.formats import open_file
-from gem.data.shared import fingerprint, shared
+from gem.data.shared import expanded, fingerprint, shared
 from gem.data.splits import files_of_split, known_split, splits_of_folder
 from gem.data.stream import RowStream, shard_of
 from gem.data.tables import Chain, Table
@@ -66,7 +66,7 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool = False) 
         name = os.fspath(source)
         if not isinstance(name, str) or not name:
             raise ArgumentTypeError(f"a data set is a path, a name on the hub, or rows; got {source!r}")
-        path = Path(name).expanduser()
+        path = expanded(name)
         if path.exists():
             return stream_local(path, split) if streaming else open_local(path, split)
         from gem.data.hub import open_from_hub

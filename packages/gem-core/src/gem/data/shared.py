@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from gem.data.tables import Table
 
-__all__ = ["fingerprint", "shared"]
+__all__ = ["expanded", "fingerprint", "shared"]
 
 _open: WeakValueDictionary[Hashable, Table] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -30,3 +30,11 @@ def fingerprint(path: Path) -> Hashable:
     """Return what changes when a file is replaced: its path, its time in nanoseconds and its size in bytes."""
     status = path.stat()
     return str(path.resolve()), status.st_mtime_ns, status.st_size
+
+
+def expanded(path: str) -> Path:
+    """Return a path with ``~`` replaced by the home folder it stands for, if it stands for one."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)

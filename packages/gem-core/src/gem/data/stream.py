@@ -10,7 +10,7 @@ from typing import Any
 
 from gem.arguments import integer
 from gem.data.formats import open_file
-from gem.data.tables import bad_line, json_object
+from gem.data.tables import BYTE_ORDER_MARK, bad_line, json_object
 from gem.errors import DatasetError
 
 __all__ = ["FileShard", "JsonLinesShard", "LibraryShard", "ParquetShard", "RowStream", "Shard", "shard_of"]
@@ -37,7 +37,9 @@ class JsonLinesShard(Shard):
             file.seek(start)
             for line in file:
                 begin, start = start, start + len(line)
-                row = json_object(line.removeprefix(b"\xef\xbb\xbf") if not begin else line)
+                if not begin:
+                    line = line.removeprefix(BYTE_ORDER_MARK)
+                row = json_object(line)
                 if row is not None:
                     yield row, start
                 elif line.strip():

@@ -17,9 +17,19 @@ from typing import Any
 
 from gem.errors import DatasetError
 
-__all__ = ["ArrowTable", "Chain", "JsonLines", "ListTable", "Row", "Table", "bad_line", "json_object"]
+__all__ = [
+    "BYTE_ORDER_MARK",
+    "ArrowTable",
+    "Chain",
+    "JsonLines",
+    "ListTable",
+    "Row",
+    "Table",
+    "bad_line",
+    "json_object",
+]
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BRACE = ord("{")
 _CHUNK = 1 << 24
 
@@ -100,7 +110,7 @@ class JsonLines(Table):
         with path.open("rb") as file:
             if path.stat().st_size:
                 self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        start = len(_BYTE_ORDER_MARK) if self._text[:3] == _BYTE_ORDER_MARK else 0
+        start = len(BYTE_ORDER_MARK) if self._text[:3] == BYTE_ORDER_MARK else 0
         text, size = self._text, len(self._text)
         find, add_start, add_end = text.find, self._starts.append, self._ends.append
         while start < size:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gem_envs_math.latex import decimal, number
 from gem_envs_math.problem import Problem, Rejected
-from gem_envs_math.word_problems.vocabulary import THINGS, dollars, people, tell, word
+from gem_envs_math.word_problems.vocabulary import THINGS, amount, dollars, people, tell, word
 
 __all__ = [
     "blend", "boxes", "dilution", "fence", "fractions_of_rest", "garden", "groups", "leftovers", "map_scale", "mixture",
@@ -20,7 +20,7 @@ def boxes(rng: random.Random) -> Problem:
     hero = people(rng, 1)[0]
     things = rng.choice(THINGS)
     pieces, per, size = rng.randint(5, 60), rng.randint(4, 30), rng.randint(5, 48)
-    extra = rng.randint(0, 90)
+    extra = rng.randint(2, 90)
     total = pieces * per + extra
     told = [
         f"{pieces} children each bring {per} {things}, and {hero.name} brings {extra}.",
@@ -148,13 +148,13 @@ def mixture(rng: random.Random) -> Problem:
 
 def dilution(rng: random.Random) -> Problem:
     """How much water makes a solution weaker."""
-    p, amount = rng.randint(6, 90), rng.randint(2, 90) * 10
+    p, volume = rng.randint(6, 90), rng.randint(2, 90) * 10
     q = rng.randint(2, p - 1)
-    added = Fraction(p * amount, q) - amount
+    added = Fraction(p * volume, q) - volume
     if added.denominator != 1 or added > 5000:
         raise Rejected
     what = rng.choice(("syrup", "brine", "disinfectant", "vinegar"))
-    told = [f"{amount} ml of {what} have a concentration of {p}%.", f"Water is added until the concentration is {q}%."]
+    told = [f"{volume} ml of {what} have a concentration of {p}%.", f"Water is added until the concentration is {q}%."]
     return Problem("dilution", tell(rng, None, told, "How many millilitres of water are added?"), number(added))
 
 
@@ -167,7 +167,7 @@ def blend(rng: random.Random) -> Problem:
     if price.denominator != 1 or p == q:
         raise Rejected
     told = [f"A shop blends {a} kg of {what} at {dollars(p)} a kilogram with {b} kg of {what} at {dollars(q)} a kilogram."]
-    return Problem("blend", tell(rng, None, told, "What is a kilogram of the blend worth, in dollars?"), decimal(price / 100))
+    return Problem("blend", tell(rng, None, told, "What is a kilogram of the blend worth, in dollars?"), amount(price))
 
 
 def recipe(rng: random.Random) -> Problem:
@@ -225,7 +225,8 @@ def fence(rng: random.Random) -> Problem:
     """Posts along a straight fence or around a field."""
     gap, count = rng.randint(2, 12), rng.randint(8, 90)
     if rng.random() < 0.5:
-        told = [f"Along a straight road of {gap * count} m a tree stands every {gap} m, with one at each end."]
+        hero = people(rng, 1)[0]
+        told = [f"Along the straight road to {hero.name}'s farm, which is {gap * count} m long, a tree stands every {gap} m, with one at each end."]
         return Problem("fence", tell(rng, None, told, "How many trees are there?"), str(count + 1))
     wide, long = rng.sample(range(4, 60), 2)
     posts, price = 2 * (wide + long), rng.randint(3, 30)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from gem_envs_math.latex import decimal, number
+from gem_envs_math.latex import number
 from gem_envs_math.problem import Problem, Rejected
-from gem_envs_math.word_problems.vocabulary import dollars, people, tell
+from gem_envs_math.word_problems.vocabulary import amount, dollars, people, tell
 
 __all__ = [
     "break_even", "change", "coins", "discounts", "exchange", "how_many", "interest", "price_backwards", "profit",
@@ -34,10 +34,6 @@ def _prices(rng: random.Random, count: int) -> list[tuple[str, int]]:
     return [(good, rng.randint(low // 5, high // 5) * 5) for good, low, high in rng.sample(_GOODS, count)]
 
 
-def _amount(cents: Fraction | int) -> str:
-    return decimal(Fraction(cents) / 100)
-
-
 def _basket(rng: random.Random, count: int) -> tuple[list[str], list[str], int]:
     """Sentences on prices, what is bought, and the sum in cents."""
     goods = _prices(rng, count)
@@ -59,7 +55,7 @@ def shopping(rng: random.Random) -> Problem:
     hero = people(rng, 1)[0]
     prices, bought, total = _basket(rng, rng.randint(2, 4))
     ask = f"{hero.name} buys {_and(bought)}. How many dollars does {hero.he} pay?"
-    return Problem("shopping", tell(rng, hero, prices, ask), _amount(total))
+    return Problem("shopping", tell(rng, hero, prices, ask), amount(total))
 
 
 def change(rng: random.Random) -> Problem:
@@ -70,7 +66,7 @@ def change(rng: random.Random) -> Problem:
     if note is None:
         raise Rejected
     ask = f"{hero.name} buys {_and(bought)} and pays with a {dollars(note)} note. How many dollars of change does {hero.he} get?"
-    return Problem("change", tell(rng, hero, prices, ask), _amount(note - total))
+    return Problem("change", tell(rng, hero, prices, ask), amount(note - total))
 
 
 def discounts(rng: random.Random) -> Problem:
@@ -91,7 +87,7 @@ def discounts(rng: random.Random) -> Problem:
         price = price * (100 + tax) / 100
     if price.denominator != 1 or price < 500:
         raise Rejected
-    return Problem("discounts", tell(rng, hero, told, f"How many dollars does {hero.name} pay for the {good}?"), _amount(price))
+    return Problem("discounts", tell(rng, hero, told, f"How many dollars does {hero.name} pay for the {good}?"), amount(price))
 
 
 def price_backwards(rng: random.Random) -> Problem:
@@ -103,12 +99,12 @@ def price_backwards(rng: random.Random) -> Problem:
         percent = rng.choice((5, 10, 15, 20, 25, 30, 40, 50))
         up = rng.random() < 0.5
         price = price * (100 + percent if up else 100 - percent) / 100
-        told.append(f"the price of a {good} {'rose' if up else 'fell'} by {percent}%")
+        told.append(f"{'it' if told else f'the price of a {good}'} {'rose' if up else 'fell'} by {percent}%")
     if price.denominator != 1:
         raise Rejected
-    story = f"First {told[0]}. " + (f"Then {told[1]}. " if len(told) > 1 else "")
+    story = f"This year {told[0]}. " + (f"Then {told[1]}. " if len(told) > 1 else "")
     question = f"{story}Now it costs {dollars(int(price))}. How many dollars did it cost before?"
-    return Problem("price_backwards", question, _amount(old))
+    return Problem("price_backwards", question, amount(old))
 
 
 def how_many(rng: random.Random) -> Problem:
@@ -144,7 +140,7 @@ def two_baskets(rng: random.Random) -> Problem:
         f"{two.name} pays {dollars(c * p + d * q)} for {pieces(c, first)} and {pieces(d, second)} at the same stall.",
     ]
     good, price = rng.choice(((first, p), (second, q)))
-    return Problem("two_baskets", tell(rng, None, told, f"How many dollars does one {good} cost?"), _amount(price))
+    return Problem("two_baskets", tell(rng, None, told, f"How many dollars does one {good} cost?"), amount(price))
 
 
 def wages(rng: random.Random) -> Problem:
@@ -162,7 +158,7 @@ def wages(rng: random.Random) -> Problem:
         fee = rng.randint(12, 90)
         told.append(f"A fee of ${fee} is deducted from {hero.his} pay.")
         pay -= fee
-    return Problem("wages", tell(rng, hero, told, f"How many dollars does {hero.he} receive?"), decimal(pay))
+    return Problem("wages", tell(rng, hero, told, f"How many dollars does {hero.he} receive?"), amount(pay * 100))
 
 
 def taxi(rng: random.Random) -> Problem:
@@ -173,7 +169,7 @@ def taxi(rng: random.Random) -> Problem:
     told = [f"A taxi charges {dollars(base)} for any ride and {dollars(per)} for each kilometre."]
     if rng.random() < 0.5:
         told.append(f"{hero.name} rides {km} kilometres and gives the driver a tip of {dollars(tip)}.")
-        return Problem("taxi", tell(rng, hero, told, f"How many dollars does {hero.he} spend?"), _amount(total))
+        return Problem("taxi", tell(rng, hero, told, f"How many dollars does {hero.he} spend?"), amount(total))
     told.append(f"{hero.name} gives the driver a tip of {dollars(tip)} and spends {dollars(total)} altogether.")
     return Problem("taxi", tell(rng, hero, told, f"How many kilometres was {hero.his} ride?"), str(km))
 
@@ -181,7 +177,7 @@ def taxi(rng: random.Random) -> Problem:
 def break_even(rng: random.Random) -> Problem:
     """Two tariffs: from how many units on the one with the higher base is cheaper."""
     what, unit = rng.choice((("gym", "visit"), ("library", "loan"), ("ski lift", "ride"), ("car club", "hour"), ("pool", "swim")))
-    base, per = rng.randint(0, 30), rng.randint(4, 25)
+    base, per = rng.randint(5, 30), rng.randint(4, 25)
     base_two, per_two = base + rng.randint(10, 300), rng.randint(1, per - 1)
     count = (base_two - base) // (per - per_two) + 1
     if count < 3:
@@ -218,26 +214,26 @@ def interest(rng: random.Random) -> Problem:
         told = [f"{hero.name} invests ${principal} at a simple interest of {rate}% a year."]
         gained = principal * rate * years / 100
         ask = f"How many dollars of interest does {hero.he} get in {years} years altogether?"
-        return Problem("interest", tell(rng, hero, told, ask), decimal(gained))
+        return Problem("interest", tell(rng, hero, told, ask), amount(gained * 100))
     rate, years = rng.choice((5, 10, 20, 25, 50)), rng.randint(2, 3)
     value = principal * Fraction(100 + rate, 100) ** years
     if (value * 100).denominator != 1:
         raise Rejected
     told = [f"{hero.name} invests ${principal} at {rate}% interest a year, and the interest is added to the capital every year."]
     ask = f"How many dollars is the investment worth after {years} years?"
-    return Problem("interest", tell(rng, hero, told, ask), decimal(value))
+    return Problem("interest", tell(rng, hero, told, ask), amount(value * 100))
 
 
 def exchange(rng: random.Random) -> Problem:
     """Money changed twice, with something spent in between."""
     hero = people(rng, 1)[0]
     name = rng.choice(("crowns", "florins", "guilders", "ducats", "talers"))
-    rate, amount, fee = rng.randint(3, 40), rng.randint(6, 90) * 10, rng.randint(2, 5)
-    got = rate * (amount - fee)
+    rate, taken, fee = rng.randint(3, 40), rng.randint(6, 90) * 10, rng.randint(2, 5)
+    got = rate * (taken - fee)
     spent = rng.randint(2, got // rate - 1) * rate
     told = [
         f"One dollar is worth {rate} {name}.",
-        f"{hero.name} goes to the bank with ${amount}, pays a fee of ${fee}, and changes the rest into {name}.",
+        f"{hero.name} goes to the bank with ${taken}, pays a fee of ${fee}, and changes the rest into {name}.",
         f"{hero.starts} spends {spent} {name} and changes what is left back into dollars without a fee.",
     ]
     ask = f"How many dollars does {hero.he} get back?"
@@ -258,7 +254,7 @@ def profit(rng: random.Random) -> Problem:
         f"There are {each} {fruit} in a crate.",
         f"{hero.starts} throws {bad} rotten {fruit} away and sells all the others for {dollars(price)} each.",
     ]
-    return Problem("profit", tell(rng, hero, told, f"How many dollars of profit does {hero.he} make?"), _amount(gain))
+    return Problem("profit", tell(rng, hero, told, f"How many dollars of profit does {hero.he} make?"), amount(gain))
 
 
 def tickets(rng: random.Random) -> Problem:
@@ -297,9 +293,10 @@ def rent(rng: random.Random) -> Problem:
     if others < 2:
         raise Rejected
     cost = friends * others * rng.randint(4, 90)
+    what = rng.choice(("boat", "cabin", "minibus", "hall", "tent", "sauna", "piano", "workshop"))
     verb = "joins" if more == 1 and joins else "join" if joins else "drops out" if more == 1 else "drop out"
     told = [
-        f"{friends} friends want to share the rent of a boat for ${cost} equally.",
+        f"{friends} friends want to share the rent of a {what} for ${cost} equally.",
         f"Then {more} more {verb} and pays the same share." if joins and more == 1
         else f"Then {more} more {verb} and pay the same share." if joins
         else f"Then {more} of them {verb}, and the others share the whole rent equally.",

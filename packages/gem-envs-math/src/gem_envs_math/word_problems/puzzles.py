@@ -152,7 +152,7 @@ def handshakes(rng: random.Random) -> Problem:
     guests = 2 * couples
     singles = rng.randint(2, 40)
     everybody = guests + singles
-    told = [f"{couples} couples and {singles} single guests come to a party.", "Everybody shakes hands once with everybody else except with their own partner."]
+    told = [f"{couples} couples and {singles} single guests come to {people(rng, 1)[0].name}'s party.", "Everybody shakes hands once with everybody else except with their own partner."]
     return Problem("handshakes", tell(rng, None, told, "How many handshakes are there?"), str(everybody * (everybody - 1) // 2 - couples))
 
 

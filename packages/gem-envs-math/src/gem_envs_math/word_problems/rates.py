@@ -106,7 +106,8 @@ def current(rng: random.Random) -> Problem:
     t_down, t_up = Fraction(distance, down), Fraction(distance, up)
     if t_down.denominator > 2 or t_up.denominator > 2 or distance > 3000 or t_up == t_down:
         raise Rejected
-    told = [f"With the current a boat covers {distance} km in {decimal(t_down)} hours, and against it the same way back takes {decimal(t_up)} hours."]
+    hero = people(rng, 1)[0]
+    told = [f"With the current {hero.name}'s boat covers {distance} km in {decimal(t_down)} hours, and against it the same way back takes {decimal(t_up)} hours."]
     what, answer = rng.choice((("the boat in still water", still), ("the current", flow)))
     return Problem("current", tell(rng, None, told, f"What is the speed of {what}, in km per hour?"), str(answer))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-__all__ = ["DAYS", "MONTHS", "ORDINALS", "THINGS", "Person", "clock", "dollars", "people", "tell", "times", "word"]
+from gem_envs_math.latex import decimal
+
+__all__ = ["DAYS", "MONTHS", "ORDINALS", "THINGS", "Person", "amount", "clock", "dollars", "people", "tell", "times", "word"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ _WORDS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
 _ASIDES = (
-    "{name} is {number} centimetres tall.",
+    "{name} is 1{number} centimetres tall.",
     "On the way {name} passes {number} parked bicycles.",
     "The clock on {name}'s wall is {number} years old.",
     "{name} lives at number {number} of a long street.",
@@ -81,6 +84,12 @@ def dollars(cents: int) -> str:
     return f"${cents // 100}" if cents % 100 == 0 else f"${cents // 100}.{cents % 100:02d}"
 
 
+def amount(cents: Fraction | int) -> str:
+    """An amount of money as an answer, in dollars: ``12`` or ``12.50``."""
+    value = Fraction(cents) / 100
+    return decimal(value) if (value * 100).denominator > 1 or value.denominator == 1 else f"{int(value)}.{int(value * 100) % 100:02d}"
+
+
 def clock(minutes: int) -> str:
     """A time of the day, in minutes after midnight, on the 24-hour clock."""
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
@@ -90,6 +99,6 @@ def tell(rng: random.Random, hero: Person | None, sentences: Sequence[str], ask:
     """Put a story together; where there is a hero, sometimes with a sentence that does not matter."""
     told = list(sentences)
     if hero is not None and rng.random() < 0.35:
-        aside = rng.choice(_ASIDES).format(name=hero.name, number=rng.randint(13, 196))
+        aside = rng.choice(_ASIDES).format(name=hero.name, number=rng.randint(23, 96))
         told.insert(rng.randint(1, len(told)), aside)
     return " ".join([*told, ask])

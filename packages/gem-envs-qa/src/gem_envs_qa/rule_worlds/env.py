@@ -1,8 +1,8 @@
 r"""RuleWorlds: given facts and rules in English, does a statement hold?
 
 In the manner of RuleTaker (Clark, Tafjord and Richardson, "Transformers as Soft Reasoners over Language", IJCAI 2020),
-generated anew, with twins that leave no shortcut; see :mod:`gem_envs_qa.rule_worlds.generator`. What is neither stated nor
-follows is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; reward 1.0 if it is right, else 0.0.
+generated anew, with twins that leave no shortcut; see :mod:`gem_envs_qa.rule_worlds.generator`. What is neither stated
+nor follows is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; reward 1.0 if it is right, else 0.0.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _TEST_SHARE = 4
 class RuleWorldsEnv(ShortAnswerEnv):
     """One statement about one generated world an episode; row i is the same everywhere, and nothing is stored.
 
-    The rows have ``id``, ``theory``, ``statement``, ``answer`` (``"True"`` or ``"False"``) and ``depth``, which ``info`` has as
-    well.
+    The rows have ``id``, ``theory``, ``statement``, ``answer`` (``"True"`` or ``"False"``) and ``depth``, which
+    ``info`` has as well.
 
     Args:
         depth: how many rules build on one another until the statement is decided, 0 … 5; ``"mixed"``: each drawn.

@@ -1,9 +1,9 @@
 """Making rule worlds in which nothing but the reasoning tells whether a statement holds.
 
-Each world is made with a twin. A chain of rules leads from a fact to the statement; in the twin, that fact (or
-another that the first rule of the chain needs, or one that it must not find) has changed places with a fact about
-somebody else: *Anna is kind. Boris is calm.* has become *Anna is calm. Boris is kind.* So the same words stand in both,
-as often, in as many sentences about the same entities, and the rules are the same; but in one the statement holds and in
+Each world is made with a twin. A chain of rules leads from a fact to the statement; in the twin, that fact (or another
+that the first rule of the chain needs, or one that it must not find) has changed places with a fact about somebody
+else: *Anna is kind. Boris is calm.* has become *Anna is calm. Boris is kind.* So the same words stand in both, as
+often, in as many sentences about the same entities, and the rules are the same; but in one the statement holds and in
 the other it does not, both at the same depth. A fair coin chooses the twin, another whether the statement is negated.
 Hence no count of words, facts, rules or negations, together with the question or not, says anything about the answer.
 """
@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from gem_envs_qa.rule_worlds.prose import CASTS, Cast, fact_sentence, rule_sentence
-from gem_envs_qa.rule_worlds.theory import ANYONE, Atom, Literal, Model, Rule, bound
+from gem_envs_qa.rule_worlds.theory import ANYONE, Atom, Literal, Model, Rule
 
 __all__ = ["MAX_DEPTH", "World", "make_world"]
 
@@ -136,9 +136,7 @@ def _add_facts(draft: _Draft, rng: random.Random, atom: Callable[[str, str], Ato
             draft.facts.append(fact)
 
 
-def _add_rules(
-    draft: _Draft, rng: random.Random, predicates: list[str], atom: Callable[[str, str], Atom]
-) -> None:
+def _add_rules(draft: _Draft, rng: random.Random, predicates: list[str], atom: Callable[[str, str], Atom]) -> None:
     for _ in range(rng.randint(2, 6)):
         rank = rng.randrange(1, len(predicates))
         general = rng.random() < 0.75

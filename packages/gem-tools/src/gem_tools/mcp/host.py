@@ -36,6 +36,8 @@ class Host:
 
     def __init__(self) -> None:
         self._connections: dict[Key, Connection] = {}
+        self._releases: set[asyncio.Task[None]] = set()
+        """Those that nobody waits for; the loop itself holds them weakly."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gem-mcp", daemon=True)
         self._thread.start()
@@ -101,8 +103,8 @@ class Host:
     def _release_soon(self, key: Key, user: int) -> None:
         if key in self._connections:
             task = self._loop.create_task(self._released(key, user))
-            _RUNNING.add(task)
-            task.add_done_callback(_RUNNING.discard)
+            self._releases.add(task)
+            task.add_done_callback(self._releases.discard)
 
     async def _released(self, key: Key, user: int) -> None:
         connection = self._connections.get(key)
@@ -116,11 +118,8 @@ class Host:
     async def _closed(self) -> None:
         connections = list(self._connections.values())
         self._connections.clear()
-        await asyncio.gather(*(connection.close() for connection in connections), return_exceptions=True)
-
-
-_RUNNING: set[asyncio.Task[None]] = set()
-"""Tasks that nobody waits for; the loop itself holds them weakly."""
+        closing = (connection.close() for connection in connections)
+        await asyncio.gather(*closing, *self._releases, return_exceptions=True)
 
 
 def host() -> Host:

@@ -78,6 +78,18 @@ class ServerProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone, asked of the system: the loop may not have noticed yet."""
+        if self._process.returncode is not None:
+            return True
+        if not hasattr(os, "waitid"):
+            return False
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # asyncio has collected it
+            return True
+
     async def keep_stderr(self) -> None:
         """Read the error output to its end and keep the last of it."""
         while chunk := await self._stderr.read(_CHUNK):

@@ -19,6 +19,11 @@ LONGEST_CONTENT = 8 << 20
 _LONGEST_DATA = 1 << 20
 """Characters of structured data, as JSON, in one result; beyond that the result has none."""
 
+_NOTHING = {
+    False: "The call was carried out; it returns nothing.",
+    True: "The call failed; the server does not say why.",
+}
+
 _SOUND = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 """Media type → what chat APIs call it; they take no other."""
 
@@ -36,7 +41,7 @@ def tool_result(answer: CallToolResult, longest: int) -> ToolResult:
     data = answer.structured_content
     text = "\n".join(reading.texts)
     if not text and not reading.parts:
-        text = "The call was carried out; it returns nothing." if data is None else _as_json(data)
+        text = _NOTHING[answer.is_error] if data is None else _as_json(data)
     return ToolResult(
         cut(text, longest), ok=not answer.is_error, content=tuple(reading.parts), data=_bounded_data(data)
     )

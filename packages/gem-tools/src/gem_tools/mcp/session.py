@@ -81,6 +81,8 @@ class ServerSession:
 
         if self._probing is not None:
             await asyncio.shield(self._probing)
+        if self._link is not None and self._link.process.has_ended:
+            self._ended.set()
         if self.is_over or self._client is None:
             raise NotDeliveredError(f"MCP server {self.server.name} has ended{await self._last_words()}")
         deadline = anyio.current_time() + seconds

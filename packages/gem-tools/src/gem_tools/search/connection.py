@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,8 @@ class Connection:
 
     Args:
         service: what it is called in messages, without anything that is secret.
-        timeout: seconds that one call of :meth:`send` may take, all tries included.
+        timeout: seconds that one call of :meth:`send` may take, all tries included. A server that sends the head of an
+            answer byte by byte can take longer, and so can the system when it looks up a name.
         retries: how often a request is sent again that found no connection, lost it, or was answered with one of the
             statuses 429, 500, 502, 503 and 504. Searching changes nothing, so that a request may be sent twice.
     """
@@ -48,6 +50,7 @@ class Connection:
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
         self._process = 0
+        self._finalizer: weakref.finalize[..., Connection] | None = None
 
     def send(
         self,
@@ -84,12 +87,11 @@ class Connection:
         raise AssertionError("the last try returns or raises")
 
     def close(self) -> None:
-        """Close the connections; the next request opens new ones."""
+        """Close the connections; the next request opens new ones. Nobody has to: they go with the object."""
         with self._lock:
-            client, self._client = self._client, None
-            own = self._process == os.getpid()
-        if client is not None and own:
-            client.close()
+            finalizer, self._client, self._finalizer = self._finalizer, None, None
+        if finalizer is not None:
+            finalizer()
 
     def _once(
         self,
@@ -121,10 +123,16 @@ class Connection:
                 limits = httpx2.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
                 self._client = httpx2.Client(limits=limits)
                 self._process = os.getpid()
+                self._finalizer = weakref.finalize(self, _close, self._client, self._process)
             return self._client
 
     def _too_late(self) -> SearchError:
         return SearchError(f"{self.service} did not answer within {self.timeout:g} seconds")
+
+
+def _close(client: httpx2.Client, process: int) -> None:
+    if process == os.getpid():  # those of the parent are not the child's to close
+        client.close()
 
 
 def _reason(error: Exception) -> str:

@@ -21,11 +21,13 @@ from gem_tools.search.corpus import Document
 from gem_tools.search.engine import Hit
 from gem_tools.search.errors import CorpusError, SearchError
 
-__all__ = ["ENGINE", "LocalIndex"]
+__all__ = ["ENGINE", "LocalIndex", "sortable"]
 
 ENGINE = "1-" + re.sub(r"[^\w.]+", "-", __version__)
 """What an index was written by; one that something else wrote is not read."""
 
+_SORTS = tuple(map(int, re.findall(r"\d+", __version__)[:2])) >= (0, 27)
+"""Whether the library can sort an index; the last that runs on Python 3.10 cannot."""
 _LONGEST_QUERY = 10_000
 """Characters of a query that are looked at."""
 _MOST_TERMS = 64
@@ -33,7 +35,7 @@ _MOST_TERMS = 64
 _LONGEST_WORD = 64
 """Bytes of a word; what is longer, an address or a blob, is not indexed."""
 _MOST_TIES = 256
-"""So many documents that fit equally well are put into order where an index has several parts."""
+"""So many documents that fit equally well are put into order where an index has several parts, or is not sorted."""
 _HEAP = 20_000_000
 """Bytes that the writer of an index fills before it writes a part of the index."""
 
@@ -93,17 +95,18 @@ class LocalIndex:
             .build()
         )
         try:
-            # Sorted by id, so that of equal documents the engine itself finds the first.
-            index = tantivy.Index(schema, path=None if folder is None else str(folder), sort_by_field=_ID)
+            index = _new(schema, folder)
             index.register_tokenizer(_TOKENIZER, _analyzer())
             writer = index.writer(heap_size=_HEAP, num_threads=1)
-            for document in documents:
-                fields = tantivy.Document()
-                fields.add_text(_ID, _sortable(document.id))
-                fields.add_text(_CONTENTS, document.contents)
-                writer.add_document(fields)
-            writer.commit()
-            writer.wait_merging_threads()
+            try:
+                for document in documents:
+                    fields = tantivy.Document()
+                    fields.add_text(_ID, sortable(document.id))
+                    fields.add_text(_CONTENTS, document.contents)
+                    writer.add_document(fields)
+                writer.commit()
+            finally:
+                writer.wait_merging_threads()  # afterwards nobody writes to the folder
         except CorpusError:
             raise
         except BaseException as error:
@@ -132,7 +135,7 @@ class LocalIndex:
             [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, _CONTENTS, term, "freq")) for term in terms]
         )
         try:
-            if self._searcher.num_segments == 1:
+            if _SORTS and self._searcher.num_segments == 1:
                 found = self._searcher.search(looked_for, topk, count=False).hits
                 return [self._hit(score, address) for score, address in found]
             return self._across_parts(looked_for, topk)
@@ -145,7 +148,7 @@ class LocalIndex:
         """Do nothing: what is mapped costs nothing while it is not used, and goes with the object."""
 
     def _across_parts(self, looked_for: tantivy.Query, topk: int) -> list[Hit]:
-        """Search an index of several parts, each of which is sorted for itself."""
+        """Search an index of several parts, each of which is at best sorted for itself."""
         limit = topk + 1
         while True:
             found = self._searcher.search(looked_for, limit, count=False).hits
@@ -155,7 +158,7 @@ class LocalIndex:
             limit = min(4 * limit, topk + _MOST_TIES)
         last = found[topk - 1][0] if len(found) >= topk else float("-inf")
         hits = [self._hit(score, address) for score, address in found if score >= last]
-        return sorted(hits, key=lambda hit: (-(hit.score or 0.0), _sortable(hit.id)))[:topk]
+        return sorted(hits, key=lambda hit: (-(hit.score or 0.0), sortable(hit.id)))[:topk]
 
     def _hit(self, score: Any, address: tantivy.DocAddress) -> Hit:
         fields = self._searcher.doc(address)
@@ -167,6 +170,12 @@ class LocalIndex:
         return list(dict.fromkeys(words))[:_MOST_TERMS]
 
 
+def _new(schema: tantivy.Schema, folder: Path | None) -> tantivy.Index:
+    path = None if folder is None else str(folder)
+    # Sorted by id, so that of equal documents the engine itself finds the first.
+    return tantivy.Index(schema, path=path, sort_by_field=_ID) if _SORTS else tantivy.Index(schema, path=path)
+
+
 def _analyzer(stop_words: bool = False) -> tantivy.TextAnalyzer:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     builder = builder.filter(tantivy.Filter.remove_long(_LONGEST_WORD)).filter(tantivy.Filter.lowercase())
@@ -175,7 +184,7 @@ def _analyzer(stop_words: bool = False) -> tantivy.TextAnalyzer:
     return builder.filter(tantivy.Filter.ascii_fold()).filter(tantivy.Filter.stemmer("english")).build()
 
 
-def _sortable(identifier: str) -> str:
+def sortable(identifier: str) -> str:
     """Put the length before an id, so that ids in the order of the alphabet are in the order of the index."""
     return f"{len(identifier):0{_LENGTH_DIGITS}}{identifier}"
 

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from gem.errors import ArgumentTypeError
 from gem_tools.search.corpus import read_documents
-from gem_tools.search.index import LocalIndex
+from gem_tools.search.index import LocalIndex, sortable
 from gem_tools.search.store import open_or_write
 
 __all__ = ["Corpus", "local_index"]
@@ -66,7 +66,7 @@ def _in_memory(source: Iterable[Any]) -> LocalIndex:
         if owner is source:
             _kept.move_to_end(key)
             return index
-    documents = list(read_documents(source))
+    documents = sorted(read_documents(source), key=lambda document: sortable(document.id))
     digest = hashlib.sha256()
     for document in documents:
         digest.update(json.dumps([document.id, document.contents]).encode())

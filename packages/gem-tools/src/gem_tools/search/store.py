@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
+from filelock import FileLock
+
 from gem.hub.config import cache_root, write_whole
 from gem_tools.search.corpus import open_corpus, read_lines
 from gem_tools.search.errors import CorpusError, SearchError
@@ -29,7 +31,6 @@ __all__ = ["indexes", "open_or_write"]
 _CHUNK = 1 << 20
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a file that is changed again has another time; some file systems count in whole seconds."""
-_COMPLETE = "complete.json"
 
 
 def indexes() -> Path:
@@ -56,7 +57,8 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
         index = _open(folder)
         if index is not None:
             return index
-        with _alone(folder):
+        # The system lets go of the lock of a process that dies.
+        with FileLock(folder.with_name(f"{folder.name}.lock")):
             # Perhaps somebody else has written it in the meantime.
             return _open(folder) or _write(corpus, digest, folder)
     except OSError as error:
@@ -64,13 +66,10 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
 
 
 def _open(folder: Path) -> LocalIndex | None:
-    """Return the index in a folder; None if there is none, or not all of it."""
+    """Return the index in a folder; None if there is none, or a file of it is missing or was cut off."""
     try:
-        sizes: dict[str, int] = json.loads((folder / _COMPLETE).read_bytes())
-        if any((folder / name).stat().st_size != size for name, size in sizes.items()):
-            return None
-        return LocalIndex.open(folder)
-    except (OSError, ValueError, SearchError):
+        return LocalIndex.open(folder) if folder.is_dir() else None
+    except SearchError:
         return None
 
 
@@ -87,8 +86,6 @@ def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
             raise CorpusError(f"corpus {corpus} changed while it was indexed; try again when it is complete")
         for name in (".tantivy-writer.lock", ".tantivy-meta.lock"):
             (part / name).unlink(missing_ok=True)
-        sizes = {file.name: file.stat().st_size for file in sorted(part.iterdir())}
-        (part / _COMPLETE).write_text(json.dumps(sizes), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)  # one that is damaged
         part.rename(folder)
     finally:
@@ -173,28 +170,3 @@ def _now(folder: Path) -> int:
         return probe.stat().st_mtime_ns
     finally:
         probe.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process or thread writes a folder. The system lets go for a process that dies."""
-    with folder.with_name(f"{folder.name}.lock").open("a+b") as file:
-        _lock(file)
-        yield
-
-
-def _lock(file: IO[bytes]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-        import time
-
-        while True:
-            try:
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-                return
-            except OSError:
-                time.sleep(0.1)
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX)

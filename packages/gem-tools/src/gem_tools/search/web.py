@@ -136,8 +136,10 @@ class BraveSearch(WebSearch):
     key_variable = "BRAVE_API_KEY"
     address = "https://api.search.brave.com/res/v1/web/search"
     most_hits = 20
+    most_words: ClassVar[int] = 50
 
     def _call(self, query: str, topk: int) -> _Call:
+        query = " ".join(query.split(" ")[: self.most_words])
         params = {"q": query, "count": topk, "text_decorations": "false"}
         return _Call(params=params, headers={"x-subscription-token": self._key})
 

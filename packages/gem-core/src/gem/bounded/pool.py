@@ -1,0 +1,301 @@
+"""A pool of warm processes that can be killed at any moment, for calls from any thread."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import weakref
+from collections import deque
+from typing import Any
+
+from gem.arguments import integer, real, string
+from gem.bounded.processes import Settings, Source, Spawner, Template, Worker
+from gem.errors import ArgumentError, ArgumentTypeError, BoundedCallError
+
+__all__ = ["BoundedPool", "Lease"]
+
+_CAN_FORK = hasattr(os, "fork") and sys.platform != "win32"
+
+
+class BoundedPool:
+    """Calls one function in processes of its own, within limits of time and memory.
+
+    Nothing starts before the first call. The first call starts a template, which imports the function once; workers
+    are forked from it, so that replacing one takes milliseconds. All processes end with :meth:`close`, at exit, and
+    when this process is killed. A forked child of this process gets processes of its own when it first calls.
+
+    A worker has its standard streams on the null device, writes no files, starts no threads or processes (the
+    superuser's can), and has at most 64 open files; after 1,000 calls, or when a call has left memory or threads
+    behind, another takes its place.
+
+    Args:
+        function: ``"module:function"``; takes and returns what JSON can hold.
+        seconds: wall-clock limit of one call. It counts what the function takes, not waiting for a free worker and
+            not starting one.
+        memory: bytes that a worker's address space may grow by.
+        workers: calls that run at once; None: as many as this process may use processors, at least two, so that one
+            heavy call does not hold up the others. Further calls wait.
+        warm_up: ``"module:function"``, called without arguments in the template: whatever makes first calls slow.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: if an argument is impossible. Whether the function exists shows at the
+            first call.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        *,
+        seconds: float = 1.0,
+        memory: int = 1 << 30,
+        workers: int | None = None,
+        warm_up: str | None = None,
+    ) -> None:
+        self.seconds = real("seconds", seconds, minimum=0.001, maximum=86400)
+        if workers is None:
+            affinity = getattr(os, "sched_getaffinity", None)
+            workers = max(2, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
+        self.workers = integer("workers", workers, minimum=1, maximum=1000)
+        self._settings: Settings = {
+            "function": string("function", function),
+            "warm_up": None if warm_up is None else string("warm_up", warm_up),
+            "memory": integer("memory", memory, minimum=1 << 20),
+        }
+        self._leases = 0
+        self._begin()
+        if _CAN_FORK:
+            os.register_at_fork(after_in_child=_Afresh(self))
+
+    def __repr__(self) -> str:
+        return f"BoundedPool({self._settings['function']!r}, seconds={self.seconds:g}, workers={self.workers})"
+
+    def __call__(self, *args: Any) -> Any:
+        """Return what the function returns for these arguments, through JSON (so that tuples become lists).
+
+        Raises:
+            BoundedTimeoutError: if it takes longer than ``seconds``.
+            BoundedCrashError: if its process dies.
+            BoundedCallError: if it raises, or returns what JSON cannot hold or more than 16 MiB of it; ``exception``
+                is then the name of the exception's class. Without that name: it could not be called.
+            ArgumentError, ArgumentTypeError: if an argument cannot be JSON.
+        """
+        return self.within(self.seconds, *args)
+
+    def within(self, seconds: float, *args: Any) -> Any:
+        """As a call, with a time limit of its own."""
+        real("seconds", seconds, minimum=0.001, maximum=86400)
+        return self._state.call(_encoded(args), seconds)
+
+    def lease(self) -> Lease:
+        """Say that somebody uses the pool: when the last lease is closed, the processes end.
+
+        An environment that calls a shared pool holds one from its first call to its ``close``, so that the last to
+        close leaves no process behind. Without leases the processes stay until the end of this process.
+        """
+        with self._lock:
+            self._leases += 1
+        return Lease(self)
+
+    def close(self) -> None:
+        """End all processes; calls that are running end as crashes. A later call starts new ones."""
+        self._state.close()
+
+    def _end_lease(self) -> None:
+        with self._lock:
+            self._leases -= 1
+            unused = self._leases == 0
+        if unused:
+            self.close()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._state = _State(self._settings, self.workers)
+        self._at_end = weakref.finalize(self, _State.end, self._state)
+
+    def _begin_in_child(self) -> None:
+        self._at_end.detach()
+        self._state.forget()
+        self._begin()
+
+
+class Lease:
+    """A user's hold on a pool; see :meth:`BoundedPool.lease`. Closing it twice is fine."""
+
+    def __init__(self, pool: BoundedPool) -> None:
+        self._pool: BoundedPool | None = pool
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give it up."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool._end_lease()
+
+
+class _Afresh:
+    """Gives a forked child's copy of a pool a state of its own. It keeps no pool alive."""
+
+    def __init__(self, pool: BoundedPool) -> None:
+        self._pool = weakref.ref(pool)
+
+    def __call__(self) -> None:
+        pool = self._pool()
+        if pool is not None:
+            pool._begin_in_child()
+
+
+class _State:
+    """The processes of a pool, in the process that started them."""
+
+    def __init__(self, settings: Settings, workers: int) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._turns = _Turns(workers)
+        self._source: Source | None = None
+        self._idle: deque[Worker] = deque()
+        self._busy: set[Worker] = set()
+        self._over = False
+
+    def call(self, body: bytes, seconds: float) -> Any:
+        with self._turns:
+            worker = self._take()
+            keep = False
+            try:
+                value, keep = worker.call(body, seconds)
+                return value
+            except BoundedCallError as error:
+                keep = error.exception is not None and not error.ends
+                raise
+            finally:
+                self._give_back(worker, keep)
+
+    def close(self) -> None:
+        with self._lock:
+            workers = [*self._idle, *self._busy]
+            self._idle.clear()
+            self._busy.clear()
+            source, self._source = self._source, None
+        for worker in workers:
+            worker.end()
+        if source is not None:
+            source.close()
+
+    def end(self) -> None:
+        """Close for good: nobody has the pool any more, or the interpreter exits."""
+        self._over = True
+        if self._busy and self._source is not None:
+            # Daemon threads are calling. Ending their calls would make them print errors while the interpreter
+            # exits; the template ends together with this process.
+            self._source.abandon()
+        else:
+            self.close()
+
+    def forget(self) -> None:
+        """Close descriptors only. No lock: the thread that held it does not exist in this process."""
+        for worker in [*self._idle, *self._busy]:
+            worker.channel.close()
+        if self._source is not None:
+            self._source.forget()
+
+    def _take(self) -> Worker:
+        while True:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else None
+                if worker is not None:
+                    self._busy.add(worker)
+            if worker is None:
+                return self._new_worker()
+            if worker.is_ready:
+                return worker
+            self._give_back(worker, keep=False)
+
+    def _new_worker(self) -> Worker:
+        source = self._living_source()
+        try:
+            worker = source.worker()
+        except OSError:  # somebody has killed the template, or closed the pool
+            with self._lock:
+                if self._source is source:
+                    self._source = None
+            source.close()
+            worker = self._living_source().worker()
+        with self._lock:
+            self._busy.add(worker)
+        try:
+            worker.await_start()
+        except BaseException:
+            self._give_back(worker, keep=False)
+            raise
+        return worker
+
+    def _living_source(self) -> Source:
+        with self._lock:
+            if self._over:
+                raise BoundedCallError("the interpreter is exiting")
+            if self._source is None:
+                self._source = (Template if _CAN_FORK else Spawner)(self._settings)
+            return self._source
+
+    def _give_back(self, worker: Worker, keep: bool) -> None:
+        with self._lock:
+            if keep and worker in self._busy:  # not closed in the meantime
+                self._busy.remove(worker)
+                self._idle.append(worker)
+                return
+            self._busy.discard(worker)
+        worker.end()
+
+
+class _Turns:
+    """Lets so many callers in at once, in the order in which they came.
+
+    A semaphore of the standard library lets whoever comes at the right moment overtake those who wait; among busy
+    threads, one of them can then wait for minutes.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._lock = threading.Lock()
+        self._free = places
+        self._waiting: deque[threading.Lock] = deque()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        try:
+            turn.acquire()
+        except BaseException:  # Ctrl-C
+            with self._lock:
+                given = turn not in self._waiting
+                if not given:
+                    self._waiting.remove(turn)
+            if given:
+                self.__exit__()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1
+
+
+def _encoded(arguments: tuple[Any, ...]) -> bytes:
+    try:
+        return json.dumps(arguments).encode()
+    except TypeError as error:
+        raise ArgumentTypeError(f"an argument cannot be passed on as JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"an argument cannot be passed on as JSON: {error}") from None

@@ -1,0 +1,513 @@
+"""Bounded calls: whatever a function does in a worker, the caller gets an answer in time, and so does the next one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem.bounded import BoundedCallError, BoundedCrashError, BoundedPool, BoundedTimeoutError
+from gem.bounded import pool as pool_module
+from gem.errors import ArgumentError, ArgumentTypeError, GemError
+
+FUNCTIONS = textwrap.dedent(
+    """
+    import ctypes, os, signal, sys, threading, time
+
+    COUNT = 0
+    WARM = False
+
+    def warm():
+        global WARM
+        WARM = True
+
+    def echo(value=None):
+        return value
+
+    def act(what, value=None):
+        global COUNT
+        COUNT += 1
+        if what == "echo": return value
+        if what == "sleep": time.sleep(value); return "slept"
+        if what == "C code": return 9 ** 9 ** 9
+        if what == "deaf":
+            for number in (signal.SIGTERM, signal.SIGXCPU, signal.SIGALRM): signal.signal(number, signal.SIG_IGN)
+            while True: pass
+        if what == "memory": return len(bytearray(value))
+        if what == "memory bit by bit":
+            kept = []
+            while True: kept.append(bytearray(1 << 20))
+        if what == "exit": os._exit(value)
+        if what == "segfault": ctypes.string_at(0)
+        if what == "recursion":
+            sys.setrecursionlimit(10 ** 9)
+            f = lambda: f()
+            f()
+        if what == "raise": raise ValueError(value)
+        if what == "sys.exit": sys.exit(value)
+        if what == "object": return object()
+        if what == "huge": return "x" * value
+        if what == "nested":
+            kept = []
+            for _ in range(100_000): kept = [kept]
+            return kept
+        if what == "flood":
+            for _ in range(1000): print("x" * 10_000); os.write(1, b"y" * 10_000); os.write(2, b"z" * 10_000)
+            return "flooded"
+        if what == "close": os.closerange(0, 1000); return 1
+        if what == "write": open(value, "w").write("x")
+        if what == "fork": return os.fork() and 1
+        if what == "fork away":
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0: time.sleep(600)
+                os._exit(0)
+            return 1
+        if what == "thread": threading.Thread(target=time.sleep, args=(600,), daemon=True).start(); return 1
+        if what == "read": return sys.stdin.read()
+        if what == "who": return [os.getpid(), COUNT, WARM]
+        if what == "forge": os.write(value, b"garbage" * 100); return 1
+        raise LookupError(what)
+    """
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder on the import path with the functions to call."""
+    folder = tmp_path_factory.mktemp("functions")
+    (folder / "bounded_functions.py").write_text(FUNCTIONS)
+    sys.path.insert(0, str(folder))
+    yield folder
+    sys.path.remove(str(folder))
+
+
+@pytest.fixture(scope="module")
+def pool(folder: Path) -> Iterator[BoundedPool]:
+    """A pool with a short time limit; the tests share it, so that each shows what the one before has left."""
+    pool = BoundedPool("bounded_functions:act", seconds=0.6, memory=1 << 28, warm_up="bounded_functions:warm")
+    yield pool
+    pool.close()
+
+
+def state_of(process: int) -> str | None:
+    """The letter that says what a process does; None if there is no such process."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started and that are not over."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == process:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def soon(fact: Callable[[], bool]) -> bool:
+    """Whether something becomes true."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if fact():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.mark.parametrize("value", [None, True, 1, -2.5, "é\n\x00", "\ud800", [1, ["a"]], {"a": {"b": []}}, 10**400])
+def test_values_pass_both_ways(pool: BoundedPool, value: Any) -> None:
+    """What JSON can hold comes back as it went."""
+    assert pool("echo", value) == value
+
+
+def test_large_values_pass_both_ways(pool: BoundedPool) -> None:
+    """Megabytes are no matter."""
+    text = "x" * (8 << 20)
+    assert pool.within(30, "echo", text) == text
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (("sleep", 60), BoundedTimeoutError, "0.6 s"),
+        (("C code",), BoundedTimeoutError, "0.6 s"),
+        (("deaf",), BoundedTimeoutError, "0.6 s"),
+        (("memory", 1 << 33), BoundedCallError, "MemoryError"),
+        (("memory bit by bit",), BoundedCallError, "MemoryError"),
+        (("exit", 0), BoundedCrashError, "status 0"),
+        (("exit", 7), BoundedCrashError, "status 7"),
+        (("segfault",), BoundedCrashError, "SIGSEGV"),
+        (("raise", "no"), BoundedCallError, "ValueError: no"),
+        (("raise", "no" * 10**6), BoundedCallError, "ValueError: no"),
+        (("sys.exit", 3), BoundedCallError, "SystemExit: 3"),
+        (("object",), BoundedCallError, "TypeError"),
+        (("huge", 17 << 20), BoundedCallError, "17825794 bytes"),
+        (("nested",), BoundedCallError, "RecursionError"),
+        (("close",), BoundedCrashError, "exited"),
+        (("unknown",), BoundedCallError, "LookupError"),
+        (("too", "many", "arguments"), BoundedCallError, "TypeError"),
+    ],
+)
+def test_misbehaviour_is_an_error_and_the_next_call_is_fine(
+    pool: BoundedPool, call: tuple[Any, ...], error: type[GemError], says: str
+) -> None:
+    """A call that goes wrong says how, in time, and the next one is answered."""
+    with pytest.raises(BoundedCallError, match=says) as raised:
+        pool(*call)
+    assert type(raised.value) is error
+    assert pool("echo", 5) == 5
+
+
+def test_a_crash_by_recursion_is_an_error(pool: BoundedPool) -> None:
+    """Recursion without end is an error of whichever kind the interpreter makes of it."""
+    with pytest.raises(BoundedCallError):
+        pool.within(20, "recursion")
+    assert pool("echo", 5) == 5
+
+
+def test_output_goes_nowhere(pool: BoundedPool, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a function prints does not appear, however much it is."""
+    assert pool.within(20, "flood") == "flooded"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_input_is_empty(pool: BoundedPool) -> None:
+    """A function that reads the standard input waits for nobody."""
+    assert pool("read") == ""
+
+
+@forks
+def test_no_file_is_written(pool: BoundedPool, tmp_path: Path) -> None:
+    """A function cannot put anything into a file."""
+    with pytest.raises(BoundedCallError):
+        pool("write", str(tmp_path / "file"))
+    assert not (tmp_path / "file").exists() or (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.parametrize("descriptor", range(3, 12))
+def test_garbage_in_a_channel_is_no_answer(pool: BoundedPool, descriptor: int) -> None:
+    """A function that writes into its worker's descriptors breaks its own call at most."""
+    with suppress(BoundedCallError):
+        assert pool("forge", descriptor) == 1
+    assert pool("echo", 5) == 5
+
+
+@linux
+@pytest.mark.parametrize("what", ["fork", "fork away", "thread"])
+def test_what_a_function_starts_ends(pool: BoundedPool, what: str) -> None:
+    """A function's own processes and threads, where it can start them at all, are gone soon after the call."""
+    own = pool._state._source._process.pid  # type: ignore[union-attr]
+    before = pool("who")[0]
+    with suppress(BoundedCallError):
+        pool(what)
+    pool("who")
+    assert soon(lambda: len(children(own)) <= pool.workers)
+    if what == "thread" and os.geteuid() == 0:
+        assert pool("who")[0] != before
+
+
+def test_the_warm_up_is_done_before_the_first_call(pool: BoundedPool) -> None:
+    """Workers inherit what the warm-up has prepared."""
+    assert pool("who")[2] is True
+
+
+def test_a_worker_is_used_again(folder: Path) -> None:
+    """Calls one after the other go to one process, which is replaced after a thousand."""
+    with_one = BoundedPool("bounded_functions:act", workers=1)
+    first, last = with_one("who")[0], 0
+    for _ in range(998):
+        last = with_one("who")[0]
+    assert last == first
+    assert with_one("who")[:2] == [first, 1000]
+    assert with_one("who")[1] == 1
+    with_one.close()
+
+
+@linux
+def test_memory_that_stays_ends_the_worker(folder: Path) -> None:
+    """After a call that took much memory, another process answers."""
+    pool = BoundedPool("bounded_functions:act", workers=1, memory=1 << 27)
+    first = pool("who")[0]
+    assert pool.within(20, "memory", 80 << 20) == 80 << 20
+    assert pool("who")[0] != first
+    pool.close()
+
+
+def test_threads_share_a_pool(pool: BoundedPool) -> None:
+    """Sixty-four threads at once get each their own answers, among hanging and crashing calls."""
+
+    def work(number: int) -> list[Any]:
+        got: list[Any] = []
+        for turn in range(12):
+            if number % 8 == 0 and turn == 3:
+                with pytest.raises(BoundedCrashError):
+                    pool("exit", 1)
+            if number % 16 == 1 and turn == 3:
+                with pytest.raises(BoundedTimeoutError):
+                    pool("C code")
+            got.append(pool.within(20, "echo", [number, turn]))
+        return got
+
+    with ThreadPoolExecutor(64) as threads:
+        assert list(threads.map(work, range(64))) == [[[n, t] for t in range(12)] for n in range(64)]
+
+
+def test_waiting_for_a_worker_does_not_count(folder: Path) -> None:
+    """With one worker and many calls, each has its whole time limit."""
+    pool = BoundedPool("bounded_functions:act", workers=1, seconds=1.0)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda _: pool("sleep", 0.3), range(8))) == ["slept"] * 8
+    pool.close()
+
+
+@linux
+def test_nothing_leaks(pool: BoundedPool) -> None:
+    """After three hundred killed workers there are as many processes and descriptors as before."""
+    template = pool._state._source._process.pid  # type: ignore[union-attr]
+    pool("who")
+
+    def held() -> tuple[int, int]:
+        return len(list(Path("/proc/self/fd").iterdir())), len(list(Path(f"/proc/{template}/fd").iterdir()))
+
+    before = held()
+    for turn in range(300):
+        with pytest.raises(BoundedCallError):
+            pool.within(0.02, *(("exit", 1), ("sleep", 60), ("segfault",))[turn % 3])
+    assert pool("echo", 5) == 5
+    assert soon(lambda: len(children(template)) <= pool.workers)
+    # The idle workers of the threads before may be gone, never more of them be there.
+    assert all(now <= then for now, then in zip(held(), before, strict=True))
+
+
+def test_replacing_a_worker_costs_no_import(folder: Path) -> None:
+    """Twenty crashes and what follows cost less than one start of a template."""
+    pool = BoundedPool("bounded_functions:act", seconds=20)
+    begin = time.perf_counter()
+    pool("who")
+    start = time.perf_counter() - begin
+    costs = []
+    for _ in range(20):
+        with pytest.raises(BoundedCrashError):
+            pool("exit", 1)
+        begin = time.perf_counter()
+        pool("who")
+        costs.append(time.perf_counter() - begin)
+    pool.close()
+    assert sorted(costs)[10] < start / 4
+
+
+@linux
+def test_closing_ends_all_and_a_later_call_begins_anew(folder: Path) -> None:
+    """After close there is no process, also where a call was running; the pool can be called again."""
+    pool = BoundedPool("bounded_functions:act", seconds=60)
+    worker = pool("who")[0]
+    template = pool._state._source._process.pid  # type: ignore[union-attr]
+    failed: list[BaseException] = []
+
+    def hang() -> None:
+        try:
+            pool("sleep", 60)
+        except BoundedCallError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    assert soon(lambda: bool(pool._state._busy))
+    pool.close()
+    pool.close()
+    thread.join()
+    assert isinstance(failed[0], BoundedCrashError)
+    assert soon(lambda: state_of(worker) is None)
+    assert state_of(template) is None
+    assert pool("echo", 5) == 5
+    pool.close()
+
+
+@linux
+def test_the_last_lease_ends_the_processes(folder: Path) -> None:
+    """The processes stay as long as one of several users holds a lease."""
+    pool = BoundedPool("bounded_functions:act")
+    one, two = pool.lease(), pool.lease()
+    pool("who")
+    template = pool._state._source._process.pid  # type: ignore[union-attr]
+    one.close()
+    one.close()
+    assert state_of(template) is not None
+    with two:
+        pool("who")
+    assert state_of(template) is None
+
+
+@linux
+@pytest.mark.parametrize("victim", ["template", "worker"])
+def test_processes_killed_from_outside_are_replaced(folder: Path, victim: str) -> None:
+    """Whatever somebody else kills between two calls, the second call is answered."""
+    pool = BoundedPool("bounded_functions:act", seconds=20)
+    worker = pool("who")[0]
+    os.kill(worker if victim == "worker" else pool._state._source._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+    assert soon(lambda: state_of(worker) in (None, "Z"))
+    assert pool("who")[0] != worker
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [("bounded_functions:missing", "missing"), ("no_such_module:f", "no_such_module"), ("nonsense", "must look like")],
+)
+def test_a_function_that_cannot_be_loaded(folder: Path, function: str, says: str) -> None:
+    """The first call says why there is nothing to call."""
+    pool = BoundedPool(function)
+    with pytest.raises(BoundedCallError, match=says):
+        pool()
+    pool.close()
+
+
+def test_impossible_arguments() -> None:
+    """Settings and arguments that cannot be are refused in GEM's words."""
+    with pytest.raises(ArgumentError):
+        BoundedPool("a:b", seconds=0)
+    with pytest.raises(ArgumentError):
+        BoundedPool("a:b", workers=0)
+    with pytest.raises(ArgumentTypeError):
+        BoundedPool("a:b", memory="1 GB")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError):
+        BoundedPool("a:b")(object())
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(ArgumentError):
+        BoundedPool("a:b")(nested)
+
+
+def test_spawned_workers_do_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no fork, whole processes are started, with the same results."""
+    monkeypatch.setattr(pool_module, "_CAN_FORK", False)
+    pool = BoundedPool("bounded_functions:act", seconds=0.6, workers=2, warm_up="bounded_functions:warm")
+    first = pool("who")
+    assert first[1:] == [1, True]
+    assert pool("who") == [first[0], 2, True]
+    with pytest.raises(BoundedTimeoutError):
+        pool("C code")
+    with pytest.raises(BoundedCrashError, match="status 3"):
+        pool("exit", 3)
+    with pytest.raises(BoundedCallError, match="ValueError"):
+        pool("raise", "no")
+    assert pool("echo", [1]) == [1]
+    pool.close()
+    with pytest.raises(BoundedCallError, match="cannot be loaded"):
+        BoundedPool("no_such_module:f")()
+
+
+def run(folder: Path, program: str, *options: str) -> subprocess.Popen[str]:
+    """Start a program that has a pool."""
+    begin = "from gem.bounded import *\nimport os, sys, threading, time\n"
+    begin += "pool = BoundedPool('bounded_functions:act', seconds=60)\n"
+    return subprocess.Popen(
+        [sys.executable, "-X", "dev", *options, "-c", begin + textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+    )
+
+
+@linux
+def test_killing_the_caller_leaves_no_process(folder: Path) -> None:
+    """When the calling process is killed in the middle of a call, its template and its workers end."""
+    program = run(
+        folder,
+        """
+        print(pool("who")[0], pool._state._source._process.pid, flush=True)
+        threading.Thread(target=pool, args=("deaf",)).start()
+        while not pool._state._busy: time.sleep(0.01)
+        print("busy", flush=True)
+        """,
+    )
+    assert program.stdout is not None
+    processes = [int(number) for number in program.stdout.readline().split()]
+    assert program.stdout.readline() == "busy\n"
+    processes += children(processes[1])
+    program.kill()
+    program.communicate()
+    assert soon(lambda: all(state_of(process) is None for process in processes))
+
+
+@linux
+def test_the_end_of_the_interpreter_is_silent(folder: Path) -> None:
+    """A program that ends without closing its pool, while a daemon thread is calling, prints nothing."""
+    program = run(
+        folder,
+        """
+        print(pool("who")[0], flush=True)
+        other = BoundedPool("bounded_functions:echo")
+        other(1)
+        threading.Thread(target=pool, args=("sleep", 50), daemon=True).start()
+        while not pool._state._busy: time.sleep(0.01)
+        """,
+        "-W",
+        "error",
+    )
+    output, errors = program.communicate()
+    assert (program.returncode, errors) == (0, "")
+    assert soon(lambda: state_of(int(output)) is None)
+
+
+@forks
+def test_a_forked_child_has_processes_of_its_own(folder: Path) -> None:
+    """A child forked from a program with many calling threads calls and exits, and its parent goes on."""
+    program = run(
+        folder,
+        """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        stop = False
+        def work():
+            while not stop: assert pool("echo", 7) == 7
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads: thread.start()
+        mine = pool("who")[0]
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                fine = pool("echo", 3) == 3 and pool("who")[0] != mine
+                pool.close()
+                os._exit(not fine)
+            assert os.waitpid(child, 0)[1] == 0
+        stop = True
+        for thread in threads: thread.join()
+        print(pool("echo", "fine"))
+        """,
+    )
+    assert program.communicate() == ("fine\n", "")
+
+
+def test_importing_is_light() -> None:
+    """The module loads neither subprocess-heavy libraries nor anything of an environment."""
+    code = (
+        "import sys, gem.bounded; "
+        "print([name for name in ('multiprocessing', 'numpy', 'asyncio', 'ctypes') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

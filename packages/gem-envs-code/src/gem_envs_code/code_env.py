@@ -1,0 +1,179 @@
+"""Programming problems of published data sets: :class:`CodeEnv`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from gem.arguments import boolean, choice, integer, real, seed_value, string
+from gem.core import Observation
+from gem.data import Grade, QuestionEnv, Rows, open_rows
+from gem.errors import ArgumentError, DatasetError
+from gem.text import extract_code_from_model
+from gem_envs_code.judge import Verdict, judge
+from gem_envs_code.suite import Suite, read_suite
+
+__all__ = ["MALFORMED_REWARD", "CodeEnv", "JudgedEnv"]
+
+MALFORMED_REWARD = -0.1
+
+_PROGRAM = "Write a Python program that reads from standard input and writes to standard output."
+_FUNCTION = "Write a Python function `{name}`."
+_FORMAT = "Put the whole of it into one fenced block:\n```python\n# your code\n```"
+
+
+class JudgedEnv(QuestionEnv):
+    """A problem an episode, answered by a program in the last fenced block of the action.
+
+    Rewards: 1.0 for a program that passes all tests, 0.0 for any other, -0.1 where no fenced block is closed.
+
+    Info of a step, beside what every :class:`gem.data.QuestionEnv` tells: ``tests_passed``, how many tests were passed
+    before the first that was not; ``tests_total``; ``failure``, why that one was not: ``"wrong answer"``,
+    ``"time limit"``, ``"runtime error"`` or ``"memory"``, or None.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        columns: tuple[str, ...] = (),
+        seed: int | None = None,
+        max_tests: int | None = None,
+        max_workers: int | None = None,
+        seconds: float = 10.0,
+        memory: int = 1 << 30,
+    ) -> None:
+        self.max_tests = None if max_tests is None else integer("max_tests", max_tests, minimum=1)
+        self.max_workers = None if max_workers is None else integer("max_workers", max_workers, minimum=1)
+        self.seconds = real("seconds", seconds, minimum=0.01, maximum=3600.0)
+        self.memory = integer("memory", memory, minimum=16 << 20)
+        self._suite: tuple[Mapping[str, Any], Suite] | None = None
+        super().__init__(rows, seed=seed, columns=columns)
+
+    def statement(self, row: Mapping[str, Any]) -> str:
+        """Return the problem, without the format of the answer."""
+        raise NotImplementedError
+
+    def suite(self, row: Mapping[str, Any]) -> Suite:
+        """Return the tests of a problem."""
+        raise NotImplementedError
+
+    def function(self, row: Mapping[str, Any]) -> str | None:
+        """Return the name of the function that is to be written; None for a program that reads and writes."""
+        return self._suite_of(row).function
+
+    def question(self, row: Mapping[str, Any]) -> Observation:
+        name = self.function(row)
+        task = _PROGRAM if name is None else _FUNCTION.format(name=name)
+        return f"{self.statement(row).strip()}\n\n{task} {_FORMAT}"
+
+    def grade(self, action: object, row: Mapping[str, Any]) -> Grade:
+        suite = self._suite_of(row)
+        code = extract_code_from_model(action)
+        if code is None:
+            info: dict[str, Any] = {"tests_passed": 0, "tests_total": len(suite.cases), "failure": None}
+            return Grade(MALFORMED_REWARD, correct=False, well_formed=False, info=info)
+        verdict = self.judge(code, suite)
+        info = {"tests_passed": verdict.passed, "tests_total": verdict.total, "failure": verdict.failure}
+        return Grade(float(verdict.accepted), verdict.accepted, info=info)
+
+    def judge(self, code: str, suite: Suite) -> Verdict:
+        """Run a program in the sandbox."""
+        from gem_tools.sandbox import Limits
+
+        longest = max(len(case.output.encode()) for case in suite.cases)
+        limits = Limits(
+            # On a busy machine a test may have to wait for a processor; only what it uses itself counts against it.
+            seconds=3 * self.seconds + 2.0,
+            cpu_seconds=self.seconds,
+            memory=self.memory,
+            output=2 * longest + (64 << 10),
+        )
+        return judge(code, suite, limits=limits, workers=self.max_workers)
+
+    def _suite_of(self, row: Mapping[str, Any]) -> Suite:
+        """The tests of a row, read once an episode."""
+        if self._suite is None or self._suite[0] is not row:
+            self._suite = row, self.suite(row).longest(self.max_tests)
+        return self._suite[1]
+
+
+class CodeEnv(JudgedEnv):
+    """Problems of a data set with a column of tests.
+
+    Unlike in the original, all tests of a problem are run unless ``max_tests`` says otherwise, a program that fails
+    after it has printed the right output has failed, numbers with a decimal point may differ by 10⁻⁶, and the action
+    format stands in the question.
+
+    Args:
+        dataset_name: name on the Hugging Face hub.
+        split: of the data set.
+        dataset: a path or rows that stand in for the one on the hub; see :func:`gem.data.open_rows`.
+        question_key: column of the problem.
+        test_key: column of the tests; see :func:`gem_envs_code.suite.read_suite` for what it may hold.
+        seed: of the order, until a reset brings another.
+        max_workers: tests that run side by side; None for as many as suits the machine.
+        max_tests: run only so many, those with the longest inputs; None for all.
+        verbose: taken for compatibility; nothing is printed.
+        sandbox_type: taken for compatibility, ``"none"`` or ``"bwrap"``; programs always run in the sandbox of
+            :mod:`gem_tools.sandbox`.
+        seconds: CPU time of each test.
+        memory: bytes for each test.
+
+    Raises:
+        DatasetError: if the data set cannot be had.
+    """
+
+    def __init__(
+        self,
+        dataset_name: str | None = "",
+        split: str | None = None,
+        dataset: str | os.PathLike[str] | Rows | None = None,
+        question_key: str = "problem",
+        test_key: str = "tests",
+        seed: int | None = None,
+        max_workers: int | None = None,
+        max_tests: int | None = None,
+        verbose: bool = False,
+        sandbox_type: str = "none",
+        seconds: float = 10.0,
+        memory: int = 1 << 30,
+    ) -> None:
+        boolean("verbose", verbose)
+        choice("sandbox_type", sandbox_type, ("none", "bwrap"))
+        if seed is not None:
+            seed_value(seed)
+        self.question_key = string("question_key", question_key)
+        self.test_key = string("test_key", test_key)
+        source = dataset if dataset is not None else dataset_name
+        if not source and dataset is None:
+            raise ArgumentError("a data set is needed: pass dataset_name='owner/name', or dataset=PATH")
+        super().__init__(
+            open_rows(source, split=split or "train"),  # type: ignore[arg-type]  # checked there
+            columns=(self.question_key, self.test_key),
+            seed=seed,
+            max_tests=max_tests,
+            max_workers=max_workers,
+            seconds=seconds,
+            memory=memory,
+        )
+
+    def statement(self, row: Mapping[str, Any]) -> str:
+        text = row[self.question_key]
+        if not isinstance(text, str) or not text.strip():
+            raise DatasetError(f"{_named(row)} has no text in the column {self.question_key!r}: {text!r:.60}")
+        return text.encode("utf-8", "replace").decode()
+
+    def suite(self, row: Mapping[str, Any]) -> Suite:
+        return read_suite(row[self.test_key], f"the column {self.test_key!r} of {_named(row)}")
+
+    def sample_random_action(self) -> str:
+        """Return a program that prints its input, or a function that returns its first argument."""
+        function = self.function(self.row)
+        body = "print(input())" if function is None else f"def {function}(*arguments):\n    return arguments[0]"
+        return f"```python\n{body}\n# {self.action_rng.randrange(1000)}\n```"
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return f"row {row.index}" if hasattr(row, "index") else "a row"

@@ -1,0 +1,188 @@
+"""Running a program against the tests of a problem.
+
+All tests of one program go into the sandbox in one entry, side by side, and their outputs are judged out here: the
+program sees inputs and nothing else, neither what is expected nor how it is compared. A checker function runs in the
+sandbox too, in an execution of its own that the program has no part in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gem_envs_code.compare import same_text, same_value
+from gem_envs_code.suite import Case, Suite
+
+if TYPE_CHECKING:
+    from gem_tools.sandbox import Execution, Limits, Sandbox
+
+__all__ = ["MEMORY", "RUNTIME_ERROR", "TIME_LIMIT", "WRONG_ANSWER", "Verdict", "judge"]
+
+WRONG_ANSWER = "wrong answer"
+TIME_LIMIT = "time limit"
+RUNTIME_ERROR = "runtime error"
+MEMORY = "memory"
+
+_PASSED = "passed"
+_ACCEPTED = "accepted"
+
+# The function's own prints go nowhere, so that what it returns is all of the output.
+_CALL = """
+import json as _json, os as _os, sys as _sys
+_arguments = _json.loads(_sys.stdin.read())
+_out = _os.dup(1)
+_os.dup2(_os.open(_os.devnull, _os.O_WRONLY), 1)
+_names = {{"__name__": "solution", "__builtins__": __builtins__}}
+exec(compile({source!r}, "solution.py", "exec"), _names)
+_function = _names.get({name!r})
+if _function is None and "Solution" in _names:
+    _function = getattr(_names["Solution"](), {name!r}, None)
+if _function is None:
+    raise NameError("there is no function " + {name!r})
+_result = _function(*_arguments)
+if hasattr(_sys, "set_int_max_str_digits"):
+    _sys.set_int_max_str_digits(0)
+_sys.stdout.flush()
+with _os.fdopen(_out, "w") as _out:
+    _out.write(_json.dumps(_result, default=repr))
+"""
+
+_CHECK = """\
+from __future__ import annotations
+import json as _json, sys as _sys
+_given = _json.loads(_sys.stdin.read())
+{source}
+print({accepted!r} if check(*_given) is True else "rejected")
+"""
+
+_TYPING = re.compile(r"\b(?:Any|Callable|Dict|Iterable|Iterator|List|Optional|Sequence|Set|Tuple|Union)\b\s*\[")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a program."""
+
+    passed: int
+    """How many tests it passed before the first that it failed."""
+    total: int
+    failure: str | None = None
+    """Why it failed that test: :data:`WRONG_ANSWER`, :data:`TIME_LIMIT`, :data:`RUNTIME_ERROR` or :data:`MEMORY`."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it passed all tests."""
+        return self.failure is None
+
+
+def judge(
+    code: str,
+    suite: Suite,
+    *,
+    sandbox: Sandbox | None = None,
+    limits: Limits | None = None,
+    workers: int | None = None,
+) -> Verdict:
+    """Run a program against a suite; stop at the first test that fails.
+
+    The verdict is that of the first failing test in the order of the suite, however many run side by side.
+
+    Args:
+        code: Python, from a stranger.
+        suite: the tests.
+        sandbox: where it runs; by default the one of the process.
+        limits: of each test.
+        workers: how many tests run side by side.
+    """
+    if sandbox is None:
+        from gem_tools.sandbox import default_sandbox
+
+        sandbox = default_sandbox()
+    code = code.encode("utf-8", "replace").decode()
+    if suite.function is not None:
+        if _TYPING.search(code) and "typing" not in code:
+            code = f"from typing import *\n{code}"
+        code = _CALL.format(source=code, name=suite.function)
+    total = len(suite.cases)
+    outputs = [""] * total
+
+    def verdict_on(number: int, execution: Execution) -> str:
+        outputs[number] = execution.stdout
+        failure = _failure(execution)
+        if failure is None and suite.checker is None and not _same(suite, suite.cases[number], execution.stdout):
+            failure = WRONG_ANSWER
+        return failure or _PASSED
+
+    run = _Run(total, verdict_on)
+    inputs = [case.input for case in suite.cases]
+    run.finish(sandbox.run_many(code, inputs, limits=limits, parallel=workers, until=run.until))
+    if suite.checker is None or not run.passed:
+        return Verdict(run.passed, total, run.failure)
+    questions = _questions(suite, outputs[: run.passed])
+    checks = _Run(
+        len(questions),
+        lambda _, execution: _PASSED if execution.ok and execution.stdout.strip() == _ACCEPTED else WRONG_ANSWER,
+    )
+    checker = _CHECK.format(source=suite.checker, accepted=_ACCEPTED)
+    checks.finish(sandbox.run_many(checker, questions, limits=limits, parallel=workers, until=checks.until))
+    if checks.failure is not None or len(questions) < run.passed:
+        return Verdict(checks.passed, total, WRONG_ANSWER)
+    return Verdict(run.passed, total, run.failure)
+
+
+class _Run:
+    """The verdicts on tests that run side by side, up to the first failure in their order."""
+
+    def __init__(self, total: int, verdict_on: Callable[[int, Execution], str]) -> None:
+        self._verdict_on = verdict_on
+        self._verdicts: list[str | None] = [None] * total
+        self.passed = 0
+        self.failure: str | None = None
+
+    def until(self, number: int, execution: Execution) -> bool:
+        """Judge a test; tell whether the rest does not matter any more: all before a failure are known."""
+        self._verdicts[number] = self._verdict_on(number, execution)
+        while self.failure is None and self.passed < len(self._verdicts):
+            verdict = self._verdicts[self.passed]
+            if verdict is None:
+                return False
+            if verdict == _PASSED:
+                self.passed += 1
+            else:
+                self.failure = verdict
+        return self.failure is not None
+
+    def finish(self, executions: Sequence[Execution | None]) -> None:
+        """Judge those that ``until`` was not asked about."""
+        for number, execution in enumerate(executions):
+            if execution is not None and self._verdicts[number] is None:
+                self.until(number, execution)
+
+
+def _failure(execution: Execution) -> str | None:
+    if execution.ok:
+        return WRONG_ANSWER if execution.truncated else None
+    if execution.timed_out:
+        return TIME_LIMIT
+    last_line = execution.stderr.rstrip().rpartition("\n")[2]
+    if execution.limit == "memory" or last_line.startswith("MemoryError"):
+        return MEMORY
+    return RUNTIME_ERROR
+
+
+def _same(suite: Suite, case: Case, output: str) -> bool:
+    return (same_text if suite.function is None else same_value)(output, case.output)
+
+
+def _questions(suite: Suite, outputs: Sequence[str]) -> list[str]:
+    """What a checker is asked on each output, as JSON, up to the first that is no value where one is wanted."""
+    questions = []
+    for case, output in zip(suite.cases, outputs, strict=False):
+        try:
+            asked = (case.input, output, case.output)
+            questions.append(json.dumps(asked if suite.function is None else [json.loads(text) for text in asked]))
+        except (ValueError, RecursionError):
+            break
+    return questions

@@ -1,0 +1,143 @@
+"""What a bundled problem is made of.
+
+A problem is written as one Python function, the reference solution, under a decorator that holds the rest::
+
+    @program("easy", "Print the sum of the whole numbers on the line.", ["1 2 3"], tests=_lines_of_numbers)
+    def sum_of_line(text: str) -> str:
+        return str(sum(map(int, text.split())))
+
+The reference solution imports what it needs inside, so that its source alone is a solution.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from gem_envs_code.suite import Case, Suite
+
+__all__ = ["Problem", "Tests", "function", "program", "suite_of"]
+
+Tests = Callable[[random.Random], Iterator[Any]]
+"""Yields the inputs of hidden tests: the text of standard input, or a tuple of arguments."""
+
+_VERSION = "code:Mini-v0"
+"""Part of the seed of every problem's tests: another version of the environment may draw others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One problem. Its reference solution is ``solve``, a function of the text of standard input or of arguments."""
+
+    difficulty: str
+    statement: str
+    examples: tuple[Any, ...]
+    tests: Tests
+    solve: Callable[..., Any]
+    is_program: bool
+    check: Callable[..., bool] | None
+    split: str
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.solve.__name__
+
+    @property
+    def id(self) -> str:
+        """The name in kebab case, unique among all problems."""
+        return self.name.replace("_", "-")
+
+    def text(self) -> str:
+        """The statement with its examples, as the agent sees it."""
+        if self.is_program:
+            parts = [f"Input:\n{given.strip()}\nOutput:\n{self.solve(given).strip()}" for given in self.examples]
+        else:
+            parts = [
+                f"{self.name}({', '.join(map(repr, given))}) returns {self.solve(*_copy(given))!r}"
+                for given in self.examples
+            ]
+        signature = "" if self.is_program else f"\n\nThe function is `{self.name}{_parameters(self.solve)}`."
+        word = "Example" if len(parts) == 1 else "Examples"
+        return f"{self.statement}{signature}\n\n{word}:\n" + "\n".join(parts)
+
+    def solution(self) -> str:
+        """The source of the reference solution, as an agent would write it."""
+        source = _source(self.solve)
+        return f"{source}\nimport sys\nprint({self.name}(sys.stdin.read()))\n" if self.is_program else source
+
+    def inputs(self, seed: int = 0) -> list[Any]:
+        """Inputs of tests; those of the hidden ones for seed 0. No two are the same, nor an example."""
+        rng = random.Random(f"{_VERSION} {self.id} {seed}")
+        seen = {json.dumps(given) for given in self.examples}
+        drawn = []
+        for given in self.tests(rng):
+            key = json.dumps(given)
+            if key not in seen:
+                seen.add(key)
+                drawn.append(given)
+        return drawn
+
+    def case(self, given: Any) -> Case:
+        """The test with an input."""
+        if self.is_program:
+            return Case(given, self.solve(given))
+        return Case(json.dumps(given), json.dumps(self.solve(*_copy(given))))
+
+    def suite(self, inputs: Iterable[Any]) -> Suite:
+        """The tests with these inputs."""
+        checker = None if self.check is None else f"{_source(self.check)}\ncheck = {self.check.__name__}\n"
+        return Suite(tuple(map(self.case, inputs)), None if self.is_program else self.name, checker)
+
+
+@lru_cache(maxsize=256)
+def suite_of(problem: Problem) -> Suite:
+    """Return a problem's examples and hidden tests, made once a process."""
+    return problem.suite([*problem.examples, *problem.inputs()])
+
+
+def program(
+    difficulty: str,
+    statement: str,
+    examples: Sequence[str],
+    *,
+    tests: Tests,
+    check: Callable[[str, str, str], bool] | None = None,
+    split: str = "train",
+) -> Callable[[Callable[[str], str]], Problem]:
+    """Make a problem of a function from standard input to standard output."""
+    return lambda solve: Problem(difficulty, statement, tuple(examples), tests, solve, True, check, split)
+
+
+def function(
+    difficulty: str,
+    statement: str,
+    examples: Sequence[tuple[Any, ...]],
+    *,
+    tests: Tests,
+    check: Callable[[list[Any], Any, Any], bool] | None = None,
+    split: str = "train",
+) -> Callable[[Callable[..., Any]], Problem]:
+    """Make a problem of a function that the agent's code must define. Arguments and results are JSON values."""
+    return lambda solve: Problem(difficulty, statement, tuple(examples), tests, solve, False, check, split)
+
+
+def _copy(arguments: tuple[Any, ...]) -> Any:
+    """Arguments as the tested code gets them: from JSON, and its own to change."""
+    return json.loads(json.dumps(arguments))
+
+
+def _source(target: Callable[..., Any]) -> str:
+    source = inspect.getsource(target)
+    return source if source.startswith("def ") else source[source.index("\ndef ") + 1 :]
+
+
+def _parameters(target: Callable[..., Any]) -> str:
+    signature = inspect.signature(target)
+    given = ", ".join(f"{name}: {parameter.annotation}" for name, parameter in signature.parameters.items())
+    return f"({given}) -> {signature.return_annotation}"

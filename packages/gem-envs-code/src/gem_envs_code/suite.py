@@ -1,0 +1,134 @@
+"""The tests of a programming problem, and the many forms in which data sets write them down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gem.errors import DatasetError
+
+__all__ = ["Case", "Suite", "read_suite"]
+
+_INPUTS = ("inputs", "input")
+_OUTPUTS = ("outputs", "output")
+_FUNCTIONS = ("fn_name", "func_name", "function_name")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test.
+
+    The input is what standard input holds, or the JSON list of a function's arguments; the output is what standard
+    output must hold, or the JSON value that the function must return.
+    """
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All tests of a problem."""
+
+    cases: tuple[Case, ...]
+    function: str | None = None
+    """The function to call, also as a method of a class ``Solution``; None for a program that reads and writes."""
+    checker: str | None = None
+    """Source of ``check(input, output, expected) -> bool``, where several answers are right. Its arguments are texts
+    for a program, and values for a function. It runs in the sandbox, apart from the code under test."""
+
+    def longest(self, count: int | None) -> Suite:
+        """Return the suite with the ``count`` longest inputs alone, in their order; with all of them for None."""
+        if count is None or count >= len(self.cases):
+            return self
+        by_length = sorted(range(len(self.cases)), key=lambda number: -len(self.cases[number].input))
+        return Suite(tuple(self.cases[number] for number in sorted(by_length[:count])), self.function, self.checker)
+
+
+def read_suite(value: Any, name: str = "tests") -> Suite:
+    """Return the tests that a column of a data set holds.
+
+    Understood are, also as JSON text:
+
+    * ``{"inputs": […], "outputs": […]}``, with ``"fn_name"`` where a function is to be called (TACO, APPS, and what the
+      published data sets hold);
+    * ``[{"input": …, "output": …}, …]``, where an entry may have ``"fn_name"`` too (PrimeIntellect), and
+      ``[[input, output], …]``;
+    * an optional ``"checker"`` beside them.
+
+    Raises:
+        DatasetError: for anything else, and where there are no tests; the message says what was found.
+    """
+    for _ in range(2):  # JSON in JSON is met as well
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                raise DatasetError(f"{name} is not JSON: {error}") from error
+    function = checker = None
+    if isinstance(value, Mapping):
+        function = _first(value, _FUNCTIONS)
+        checker = value.get("checker")
+        if isinstance(value.get("test_cases"), list):
+            value = value["test_cases"]
+        else:
+            inputs, outputs = _first(value, _INPUTS), _first(value, _OUTPUTS)
+            if not isinstance(inputs, Sequence) or not isinstance(outputs, Sequence):
+                raise DatasetError(f"{name} must have lists of inputs and outputs; it has {sorted(map(str, value))}")
+            if isinstance(inputs, str) or isinstance(outputs, str):
+                inputs, outputs = [inputs], [outputs]
+            if len(inputs) != len(outputs):
+                raise DatasetError(f"{name} has {len(inputs)} inputs and {len(outputs)} outputs")
+            value = list(zip(inputs, outputs, strict=True))
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise DatasetError(f"{name} must be a list or an object of inputs and outputs, not {type(value).__name__}")
+    pairs = []
+    for entry in value:
+        if isinstance(entry, Mapping):
+            function = function or _first(entry, _FUNCTIONS)
+            pairs.append((_first(entry, _INPUTS), _first(entry, _OUTPUTS)))
+        elif isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2:
+            pairs.append((entry[0], entry[1]))
+        else:
+            raise DatasetError(f"a test of {name} is {entry!r:.60}; it must have an input and an output")
+    if not pairs:
+        raise DatasetError(f"{name} holds no test")
+    function = str(function) if function else None
+    convert = _program_case if function is None else _function_case
+    return Suite(tuple(convert(*pair) for pair in pairs), function, checker if isinstance(checker, str) else None)
+
+
+def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((mapping[name] for name in names if mapping.get(name) is not None), None)
+
+
+def _program_case(given: Any, wanted: Any) -> Case:
+    return Case(_text(given), _text(wanted))
+
+
+def _text(value: Any) -> str:
+    """What a program reads or writes: a list of lines is joined, as published."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return "\n".join(map(_text, value))
+    return "" if value is None else str(value)
+
+
+def _function_case(given: Any, wanted: Any) -> Case:
+    """Arguments are a list; as text, a line of JSON each. A result may stand alone in a list."""
+    if isinstance(given, str):
+        given = [_value(line) for line in given.splitlines() if line.strip()]
+        wanted = _value(wanted)
+    elif not isinstance(given, Sequence):
+        given = [given]
+    return Case(json.dumps(list(given)), json.dumps(wanted))
+
+
+def _value(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return text

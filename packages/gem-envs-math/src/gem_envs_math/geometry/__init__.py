@@ -1,0 +1,76 @@
+"""Geometry with drawn figures: ``math:Geometry-v0``.
+
+The picture carries the numbers, so the question cannot be answered without it. Plane figures are drawn to scale,
+solids are sketched. With ``pictures=False`` the figure is put into words instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gem.arguments import boolean
+from gem.core import Observation
+from gem_envs_math.generated import GeneratedEnv
+from gem_envs_math.geometry import plane, solids
+from gem_envs_math.problem import MIXED, SIZE, Kinds
+
+__all__ = ["KINDS", "GeometryEnv"]
+
+KINDS: Kinds = {
+    "easy": (
+        plane.triangle_angles, plane.triangle_area, plane.isosceles, plane.l_shape, plane.exterior_angle, solids.box,
+        plane.legs_and_hypotenuse, plane.coordinate_distance,
+    ),
+    "medium": (
+        plane.right_triangle_parts, plane.parallelogram, plane.trapezium, plane.rhombus, plane.polygon_angles,
+        plane.parallel_lines, plane.sector, plane.shaded_frame, plane.coordinate_area, plane.grid_slope, solids.prism,
+        solids.cylinder,
+    ),
+    "hard": (
+        plane.similar, plane.bisector, plane.chord, plane.chords, plane.angle_at_centre, plane.cyclic_quadrilateral,
+        plane.tangent, solids.pyramid, solids.cone, plane.coordinate_area,
+    ),
+}  # fmt: skip
+
+
+class GeometryEnv(GeneratedEnv):
+    """Geometry problems.
+
+    The observation is a list of content parts, the text and the picture; without pictures it is text. A row holds
+    ``figure`` (what is drawn) and ``facts`` (the same in words) as well.
+
+    Args:
+        pictures: draw the figures; otherwise describe them.
+        level: as in :class:`gem_envs_math.generated.GeneratedEnv`, like all further arguments.
+        split: the same.
+        size: the same.
+        seed: the same.
+        shuffle: the same.
+        use_format_error_reward: the same.
+    """
+
+    name = "Geometry"
+    kinds = KINDS
+
+    def __init__(
+        self,
+        pictures: bool = True,
+        level: str = MIXED,
+        split: str = "train",
+        size: int = SIZE,
+        seed: int | None = None,
+        shuffle: bool = True,
+        use_format_error_reward: bool = False,
+    ) -> None:
+        self.pictures = boolean("pictures", pictures)
+        super().__init__(level, split, size, seed, shuffle, use_format_error_reward)
+
+    def question(self, row: Mapping[str, Any]) -> Observation:
+        if not self.pictures:
+            return self.with_format(f"{row['facts']} {row['problem']}")
+        from gem_envs_math.geometry.drawing import draw
+        from gem_envs_math.pictures import picture_part
+
+        text = self.with_format(f"Look at the figure. {row['problem']}")
+        return [{"type": "text", "text": text}, picture_part(draw(row["figure"]))]

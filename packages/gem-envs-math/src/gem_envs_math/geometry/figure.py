@@ -1,0 +1,87 @@
+"""What is drawn: points, lines, circles and labels as plain JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["Figure", "Point", "at", "polar", "rotated"]
+
+Point = tuple[float, float]
+
+
+class Figure:
+    """A figure under construction; :attr:`data` is what a row holds.
+
+    ``points``: name → [x, y], y upwards, in the units of the lengths. ``named``: points whose names are shown.
+    ``segments``: [from, to], ``dashed`` likewise. ``lengths`` and ``spans``: [from, to, label]. ``angles``: [arm, vertex, arm, label],
+    ``right``: [arm, vertex, arm]. ``circles``: [centre, radius]. ``ellipses``: [centre, half width, half height], the
+    upper half dashed. ``shaded``: a list of points, or [centre, radius] pairs under ``discs``. ``grid``: [x0, y0, x1, y1].
+    ``scale``: false where the drawing is a sketch.
+    """
+
+    def __init__(self, points: dict[str, Point], named: Iterable[str] | None = None) -> None:
+        self.data: dict[str, Any] = {
+            "points": {name: [round(x, 9), round(y, 9)] for name, (x, y) in points.items()},
+            "named": sorted(points) if named is None else sorted(named),
+        }
+
+    def _add(self, key: str, item: list[Any]) -> Figure:
+        self.data.setdefault(key, []).append(item)
+        return self
+
+    def line(self, path: str, dashed: bool = False) -> Figure:
+        """Segments along a path of one-letter points: ``"ABCA"`` is a triangle."""
+        for a, b in zip(path, path[1:], strict=False):
+            self._add("dashed" if dashed else "segments", [a, b])
+        return self
+
+    def length(self, ends: str, label: object) -> Figure:
+        return self._add("lengths", [ends[0], ends[1], str(label)])
+
+    def span(self, ends: str, label: object) -> Figure:
+        """The length of a side that has another point on it, with a dimension line so that no part is meant."""
+        return self._add("spans", [ends[0], ends[1], str(label)])
+
+    def angle(self, path: str, label: object) -> Figure:
+        """The angle at the middle letter, which is smaller than 180°."""
+        return self._add("angles", [*path, str(label)])
+
+    def right(self, path: str) -> Figure:
+        return self._add("right", [*path])
+
+    def circle(self, centre: str, radius: float) -> Figure:
+        return self._add("circles", [centre, round(radius, 9)])
+
+    def ellipse(self, centre: str, wide: float, high: float) -> Figure:
+        return self._add("ellipses", [centre, round(wide, 9), round(high, 9)])
+
+    def shade(self, path: str) -> Figure:
+        return self._add("shaded", [*path])
+
+    def grid(self, low_x: int, low_y: int, high_x: int, high_y: int) -> Figure:
+        self.data["grid"] = [low_x, low_y, high_x, high_y]
+        return self
+
+    def sketch(self) -> Figure:
+        self.data["scale"] = False
+        return self
+
+
+def polar(degrees: float, radius: float = 1.0, centre: Point = (0.0, 0.0)) -> Point:
+    """The point at an angle and a distance."""
+    turn = math.radians(degrees)
+    return centre[0] + radius * math.cos(turn), centre[1] + radius * math.sin(turn)
+
+
+def at(a: Point, b: Point, share: float) -> Point:
+    """The point that lies so far on the way from a to b."""
+    return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
+
+
+def rotated(points: dict[str, Point], degrees: float, mirrored: bool = False) -> dict[str, Point]:
+    """All points turned about the origin, perhaps mirrored before."""
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    flip = -1.0 if mirrored else 1.0
+    return {name: (flip * x * cos - y * sin, flip * x * sin + y * cos) for name, (x, y) in points.items()}

@@ -1,0 +1,451 @@
+r"""Exact algebra on formulas: are two of them the same?
+
+A formula becomes a quotient of two sums. A term of a sum is a rational number times powers of atoms with rational
+exponents. Atoms are variables, the prime numbers (whose fractional powers are radicals), the constants pi, e and i,
+and what this module does not look into (``sin(x)``, ``\sqrt{x+1}``). Radicals of different primes with exponents in
+[0, 1) are linearly independent over the rationals (Besicovitch 1940), so without atoms of the last kind two formulas
+are the same if and only if their difference has no terms; pi and e count as independent of each other, which nobody
+has proved and nobody doubts. With such atoms, "not the same" may be wrong, and the comparison says so.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+from gem_envs_math.grader.limits import DIGITS, TERMS, TooMuchError
+
+__all__ = ["Node", "Quotient", "quotient", "same"]
+
+Node = tuple[Any, ...]
+"""A formula: ``("n", Fraction)``, ``("v", name)``, ``("+", a, b)``, ``("*", a, b)``, ``("/", a, b)``, ``("^", a, b)``,
+``("neg", a)``, ``("f", name, argument …)``."""
+
+Monomial = tuple[tuple[str, Fraction], ...]
+Sum = dict[Monomial, Fraction]
+
+_ONE: Monomial = ()
+_BITS = int(DIGITS * 3.33)
+_HALF = Fraction(1, 2)
+_WORK = 10_000
+_SMALL_PRIMES = [p for p in range(2, 1000) if all(p % q for q in range(2, isqrt(p) + 1))]
+
+
+class Quotient:
+    """Two sums, and whether all atoms in them are independent of each other."""
+
+    __slots__ = ("above", "below", "exact", "work")
+
+    def __init__(self, above: Sum, below: Sum, exact: bool = True) -> None:
+        if not below:
+            raise ZeroDivisionError
+        self.above = above
+        self.below = below
+        self.exact = exact
+        self.work = 0
+        """How many products of terms it took to come here."""
+
+    @property
+    def number(self) -> Fraction | None:
+        """Its value if it is a rational number without doubt."""
+        if not self.exact or len(self.above) > 1 or len(self.below) > 1 or _ONE not in self.below:
+            return None
+        if not self.above:
+            return Fraction(0)
+        return self.above[_ONE] / self.below[_ONE] if _ONE in self.above else None
+
+    def variables(self) -> set[str]:
+        """The names of the variables that it is made of, where it is made of nothing else but numbers."""
+        return {atom for part in (self.above, self.below) for mono in part for atom, _ in mono}
+
+
+def same(one: Quotient, two: Quotient) -> bool | None:
+    """Whether two formulas are equal; None: this module cannot tell.
+
+    Raises:
+        TooMuchError: if that takes too many terms.
+    """
+    if one.above == two.above and one.below == two.below:
+        return True
+    difference = _plus(_times(one.above, two.below), _times(two.above, one.below), -1)
+    if not difference:
+        return True
+    return False if one.exact and two.exact else None
+
+
+def proportional(one: Quotient, two: Quotient) -> bool | None:
+    """Whether one formula is the other one times a number that is not zero, so that they vanish together."""
+    if not one.above or not two.above:
+        return not one.above and not two.above
+    if _signature(one.above) != _signature(two.above):
+        return False if one.exact and two.exact else None
+    key = min(one.above)
+    factor = one.above[key] / two.above[key]
+    if all(one.above[mono] == two.above[mono] * factor for mono in one.above):
+        return True
+    return False if one.exact and two.exact else None
+
+
+def quotient(node: Node) -> Quotient:
+    """The normal form of a formula.
+
+    Raises:
+        ZeroDivisionError: if it divides by zero.
+        TooMuchError: if it has too many terms or too large numbers.
+    """
+    kind = node[0]
+    if kind == "n":
+        return _constant(node[1])
+    if kind == "v":
+        return _atom(node[1])
+    if kind == "neg":
+        inner = quotient(node[1])
+        return Quotient(_scaled(inner.above, Fraction(-1)), inner.below, inner.exact)
+    if kind == "f":
+        return _function(node[1], [quotient(argument) for argument in node[2:]])
+    if kind == "^":
+        return _power(quotient(node[1]), quotient(node[2]))
+    # Long sums and products lean to the left; they are no reason for deep recursion.
+    operations = []
+    while node[0] in ("+", "*", "/"):
+        operations.append((node[0], node[2]))
+        node = node[1]
+    value = quotient(node)
+    for operation, right in reversed(operations):
+        value = _combined(operation, value, quotient(right))
+    return value
+
+
+def _combined(operation: str, one: Quotient, two: Quotient) -> Quotient:
+    work = one.work + two.work + (len(one.above) + len(one.below)) * (len(two.above) + len(two.below))
+    if work > _WORK:
+        raise TooMuchError("too many terms")
+    exact = one.exact and two.exact
+    if operation == "*":
+        value = _simplified(_times(one.above, two.above), _times(one.below, two.below), exact)
+    elif operation == "/":
+        if not two.above:
+            raise ZeroDivisionError
+        value = _simplified(_times(one.above, two.below), _times(one.below, two.above), exact)
+    elif one.below == two.below:
+        value = Quotient(_plus(one.above, two.above), one.below, exact)
+    else:
+        above = _plus(_times(one.above, two.below), _times(two.above, one.below))
+        value = Quotient(above, _times(one.below, two.below), exact)
+    value.work = work
+    return value
+
+
+def written(value: Quotient) -> str:
+    """A text that is the same for the same normal form."""
+    return f"{_written(value.above)}/{_written(value.below)}"
+
+
+def _constant(value: Fraction | int) -> Quotient:
+    value = Fraction(value)
+    _check_size(value)
+    return Quotient({_ONE: value} if value else {}, {_ONE: Fraction(1)})
+
+
+def _atom(name: str, power: Fraction | int = 1, exact: bool = True) -> Quotient:
+    return Quotient({((name, Fraction(power)),): Fraction(1)}, {_ONE: Fraction(1)}, exact)
+
+
+def _plus(one: Sum, two: Sum, sign: int = 1) -> Sum:
+    total = dict(one)
+    for mono, coefficient in two.items():
+        value = total.get(mono, 0) + sign * coefficient
+        if value:
+            total[mono] = value
+        else:
+            total.pop(mono, None)
+    if len(total) > TERMS:
+        raise TooMuchError("too many terms")
+    return total
+
+
+def _times(one: Sum, two: Sum) -> Sum:
+    if len(one) * len(two) > 20 * TERMS:
+        raise TooMuchError("too many terms")
+    if len(two) == 1 and two.get(_ONE) == 1:
+        return one
+    if len(one) == 1 and one.get(_ONE) == 1:
+        return two
+    total: Sum = {}
+    for first, a in one.items():
+        for second, b in two.items():
+            mono, factor = _merged(first, second)
+            value = total.get(mono, 0) + a * b * factor
+            if value:
+                _check_size(value)
+                total[mono] = value
+            else:
+                total.pop(mono, None)
+    if len(total) > TERMS:
+        raise TooMuchError("too many terms")
+    return total
+
+
+def _merged(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
+    if not one:
+        return two, Fraction(1)
+    if not two:
+        return one, Fraction(1)
+    powers = dict(one)
+    for atom, power in two:
+        powers[atom] = powers.get(atom, Fraction(0)) + power
+    return _normal(powers)
+
+
+def _normal(powers: dict[str, Fraction]) -> tuple[Monomial, Fraction]:
+    """A product of powers as a monomial and a number: primes keep exponents in [0, 1), i those in [0, 2)."""
+    factor = Fraction(1)
+    left: list[tuple[str, Fraction]] = []
+    for atom, power in powers.items():
+        if atom.startswith("#"):
+            whole = power.numerator // power.denominator
+            if whole:
+                if abs(whole) > _BITS:
+                    raise TooMuchError("too large a power")
+                factor *= Fraction(int(atom[1:])) ** whole
+                power -= whole
+        elif atom == "i" and power.denominator == 1:
+            turn = power.numerator % 4
+            factor *= -1 if turn >= 2 else 1
+            power = Fraction(turn % 2)
+        if power:
+            left.append((atom, power))
+    return tuple(sorted(left)), factor
+
+
+def _scaled(value: Sum, factor: Fraction) -> Sum:
+    return {mono: coefficient * factor for mono, coefficient in value.items()}
+
+
+def _simplified(above: Sum, below: Sum, exact: bool) -> Quotient:
+    """Divide by the denominator where it has a single term."""
+    if len(below) != 1:
+        return Quotient(above, below, exact)
+    ((mono, coefficient),) = below.items()
+    if not mono:
+        return Quotient(above if coefficient == 1 else _scaled(above, 1 / coefficient), {_ONE: Fraction(1)}, exact)
+    inverse, factor = _normal({atom: -power for atom, power in mono})
+    return Quotient(_times(above, {inverse: factor / coefficient}), {_ONE: Fraction(1)}, exact)
+
+
+def _power(base: Quotient, exponent: Quotient) -> Quotient:
+    power = exponent.number
+    if power is None:
+        return _exponential(base, exponent)
+    if power == 0:
+        if not base.above:
+            raise ZeroDivisionError  # 0^0 is no answer
+        return _constant(1)
+    if power < 0:
+        if not base.above:
+            raise ZeroDivisionError
+        return _power(_simplified(base.below, base.above, base.exact), _constant(-power))
+    if not base.above:
+        return base
+    if len(base.above) == 1 and len(base.below) == 1:
+        return _power_of_term(base, power)
+    if power.denominator == 1 and power <= 24:
+        result = base
+        for _ in range(power.numerator - 1):
+            result = _combined("*", result, base)
+        return result
+    if power > _BITS:
+        raise TooMuchError("too large a power")
+    if power.denominator == 1:
+        raise TooMuchError("too large a power of a sum")
+    whole = power.numerator // power.denominator
+    root = _atom(f"root {written(base)}", power - whole, exact=False)
+    if not whole:
+        return root
+    rest = _power(base, _constant(whole))
+    return Quotient(_times(rest.above, root.above), rest.below, exact=False)
+
+
+def _power_of_term(base: Quotient, power: Fraction) -> Quotient:
+    value = _simplified(base.above, base.below, base.exact)
+    ((mono, coefficient),) = value.above.items()
+    if power > _BITS or power.denominator > 100:
+        raise TooMuchError("too large a power")
+    size = max(coefficient.numerator.bit_length(), coefficient.denominator.bit_length())
+    if size * power > _BITS and abs(coefficient) != 1:
+        raise TooMuchError("too large a power")
+    exact = base.exact
+    powers = {atom: exponent * power for atom, exponent in mono}
+    if power.denominator == 1:
+        factor = coefficient**power.numerator
+    else:
+        if "i" in powers:
+            return _atom(f"root {written(value)}", power, exact=False)
+        factor = Fraction(1)
+        if coefficient < 0:
+            coefficient = -coefficient
+            if power.denominator % 2:  # the real root
+                factor = Fraction(-1 if power.numerator % 2 else 1)
+            elif power.denominator == 2:
+                powers["i"] = Fraction(power.numerator)
+            else:
+                return _atom(f"root {written(value)}", power, exact=False)
+        for number, sign in ((coefficient.numerator, 1), (coefficient.denominator, -1)):
+            for prime, count, known in _factors(number):
+                name = f"#{prime}"
+                powers[name] = powers.get(name, Fraction(0)) + sign * count * power
+                exact = exact and known
+    mono, more = _normal(powers)
+    return Quotient({mono: factor * more}, {_ONE: Fraction(1)}, exact)
+
+
+def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
+    """A power whose exponent is no rational number: ``2^{x+1}`` is 2 times an atom for ``2^x``."""
+    number = base.number
+    if number == 1:
+        return base
+    roots: list[tuple[str, int]]
+    if number is not None and number > 1 and number.denominator == 1:
+        factors = _factors(number.numerator)
+        roots = [(f"#{prime}", count) for prime, count, _ in factors]
+        exact = exponent.exact and all(known for _, _, known in factors)
+    elif base.above == {(("e", Fraction(1)),): Fraction(1)} and base.below == {_ONE: Fraction(1)}:
+        roots, exact = [("e", 1)], exponent.exact
+    else:
+        return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
+    scale = exponent.below.get(_ONE)
+    if scale is None or len(exponent.below) > 1:
+        return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
+    powers: dict[str, Fraction] = {}
+    sign = Quotient({_ONE: Fraction(1)}, {_ONE: Fraction(1)})
+    for mono, coefficient in exponent.above.items():
+        for root, count in roots:
+            share = coefficient / scale * count
+            if not mono:
+                powers[root] = powers.get(root, Fraction(0)) + share
+            elif root == "e" and mono == (("i", Fraction(1)), ("pi", Fraction(1))):
+                turn = _root_of_unity(share)
+                if turn is None:
+                    return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
+                sign = turn
+            else:
+                exact = exact and not any(" " in atom or atom == "i" for atom, _ in mono)
+                powers[f"exp {root} {mono}"] = share
+    mono, factor = _normal(powers)
+    return Quotient(_times({mono: factor}, sign.above), {_ONE: Fraction(1)}, exact and sign.exact)
+
+
+def _root_of_unity(turn: Fraction) -> Quotient | None:
+    """The number e^(i pi turn) for multiples of a half, a third, a quarter and a sixth."""
+    turn %= 2
+    r3, r2 = (("#3", _HALF),), (("#2", _HALF),)
+    cosines: dict[Fraction, tuple[Monomial, Fraction]] = {
+        Fraction(0): (_ONE, Fraction(1)), Fraction(1, 6): (r3, _HALF), Fraction(1, 4): (r2, _HALF),
+        Fraction(1, 3): (_ONE, _HALF), _HALF: (_ONE, Fraction(0)),
+    }  # fmt: skip
+
+    def cosine(angle: Fraction) -> tuple[Monomial, Fraction] | None:
+        angle %= 2
+        angle = min(angle, 2 - angle)
+        if angle > _HALF:
+            found = cosines.get(1 - angle)
+            return None if found is None else (found[0], -found[1])
+        return cosines.get(angle)
+
+    real, imaginary = cosine(turn), cosine(turn - _HALF)
+    if real is None or imaginary is None:
+        return None
+    total: Sum = {real[0]: real[1]} if real[1] else {}
+    if imaginary[1]:
+        total[tuple(sorted((*imaginary[0], ("i", Fraction(1)))))] = imaginary[1]
+    return Quotient(total, {_ONE: Fraction(1)})
+
+
+def _function(name: str, arguments: list[Quotient]) -> Quotient:
+    numbers = [argument.number for argument in arguments]
+    if name == "factorial" and numbers[0] is not None and numbers[0].denominator == 1 and 0 <= numbers[0] <= 300:
+        return _constant(_factorial(numbers[0].numerator))
+    if name == "binom" and None not in numbers:
+        above, below = numbers
+        assert above is not None and below is not None
+        if above.denominator == below.denominator == 1 and 0 <= above <= 1000 and 0 <= below <= 1000:
+            from math import comb
+
+            return _constant(comb(above.numerator, below.numerator))
+    if name in ("floor", "ceil", "abs") and numbers[0] is not None:
+        value = numbers[0]
+        return _constant(abs(value) if name == "abs" else value.__floor__() if name == "floor" else value.__ceil__())
+    if name == "ln":
+        logarithm = _logarithm(arguments[0])
+        if logarithm is not None:
+            return logarithm
+    if name == "log":
+        above_, below_ = _function("ln", [arguments[1]]), _function("ln", [arguments[0]])
+        if not below_.above:
+            raise ZeroDivisionError
+        return _simplified(
+            _times(above_.above, below_.below), _times(above_.below, below_.above), above_.exact and below_.exact
+        )
+    return _atom(f"{name} {' '.join(map(written, arguments))}", 1, exact=False)
+
+
+def _logarithm(argument: Quotient) -> Quotient | None:
+    """The natural logarithm of a positive number made of primes and e: a sum over logarithms of primes."""
+    if len(argument.above) != 1 or len(argument.below) != 1 or not argument.exact:
+        return None
+    value = _simplified(argument.above, argument.below, True)
+    ((mono, coefficient),) = value.above.items()
+    if coefficient <= 0 or any(atom != "e" and not atom.startswith("#") for atom, _ in mono):
+        return None
+    total: Sum = {}
+    for number, sign in ((coefficient.numerator, 1), (coefficient.denominator, -1)):
+        for prime, count, known in _factors(number):
+            if not known:
+                return None
+            total[((f"ln{prime}", Fraction(1)),)] = Fraction(sign * count)
+    for atom, power in mono:
+        term = {_ONE: power} if atom == "e" else {((f"ln{atom[1:]}", Fraction(1)),): power}
+        total = _plus(total, term)
+    return Quotient(total, {_ONE: Fraction(1)})
+
+
+def _factorial(number: int) -> int:
+    from math import factorial
+
+    return factorial(number)
+
+
+def _factors(number: int) -> list[tuple[int, int, bool]]:
+    """Factors, how often, and whether each is known to be prime."""
+    found: list[tuple[int, int, bool]] = []
+    for prime in _SMALL_PRIMES:
+        if prime * prime > number:
+            break
+        count = 0
+        while number % prime == 0:
+            number //= prime
+            count += 1
+        if count:
+            found.append((prime, count, True))
+    if number > 1:
+        root = isqrt(number)
+        if root * root == number and number > 1_000_000:
+            found.append((root, 2, root < 1_000_000))
+        else:
+            found.append((number, 1, number < 1_000_000))
+    return found
+
+
+def _signature(value: Sum) -> list[Monomial]:
+    return sorted(value)
+
+
+def _written(value: Sum) -> str:
+    # Up to a common factor nothing is done: a root of 4x+4 is another atom than one of x+1.
+    return "+".join(f"{coefficient}*{mono}" for mono, coefficient in sorted(value.items()))
+
+
+def _check_size(value: Fraction) -> None:
+    if value.numerator.bit_length() > _BITS or value.denominator.bit_length() > _BITS:
+        raise TooMuchError("too large a number")

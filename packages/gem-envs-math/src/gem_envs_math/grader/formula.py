@@ -1,0 +1,386 @@
+r"""From tokens to a formula: recursive descent, with the habits of mathematical writing.
+
+``2x`` is a product, ``1\frac12`` and ``1 1/2`` are mixed numbers, ``1 2`` is nothing, ``\frac12`` takes one digit for
+each part, ``\sin 2x`` takes the product behind it, ``2^10`` takes both digits.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gem_envs_math.grader.algebra import Node
+from gem_envs_math.grader.limits import DEPTH, NotMathError, TooMuchError, UnknownNotationError
+from gem_envs_math.grader.scan import Token
+
+__all__ = ["DEGREE", "END", "Reader"]
+
+END = Token("end", "", False, "")
+DEGREE = ("v", "°")
+_CLOSING = {"(": ")", "[": "]", "{": "}", "lfloor": "rfloor", "lceil": "rceil"}
+_STARTS = frozenset({"num", "sym", "fn", "(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil"})
+_PRODUCT_LETTERS = frozenset("bcdfghjklmnpqrstvwxyz")
+_NOT_PRODUCTS = frozenset(
+    {"km", "cm", "mm", "kg", "mg", "ml", "ft", "yd", "lb", "hr", "hrs", "yr", "yrs", "sq", "mph", "kmh"}
+)
+
+
+class Reader:
+    """Reads formulas off a list of tokens, from ``position`` on."""
+
+    def __init__(self, tokens: list[Token], position: int = 0, end: int | None = None) -> None:
+        self._tokens = tokens
+        self._end = len(tokens) if end is None else end
+        self.position = position
+        self._depth = 0
+        self.expects_bars = 0
+
+    @property
+    def next(self) -> Token:
+        """The token to come."""
+        return self._tokens[self.position] if self.position < self._end else END
+
+    @property
+    def after_next(self) -> Token:
+        """The one after it."""
+        return self._tokens[self.position + 1] if self.position + 1 < self._end else END
+
+    def whole(self) -> Node:
+        """A formula up to the last token.
+
+        Raises:
+            NotMathError: if there is none.
+        """
+        node = self.sum()
+        if self.next is not END:
+            raise NotMathError(self.next.raw)
+        return node
+
+    def sum(self) -> Node:
+        """A sum, as far as it goes."""
+        self._enter()
+        node: Node | None = None
+        while True:
+            sign = self.next.kind
+            if sign in ("+", "-"):
+                self._take()
+                while self.next.kind in ("+", "-") and node is None:  # "+-3"
+                    sign = "-" if (self._take().kind == "-") != (sign == "-") else "+"
+                if node is not None and self.next.kind == "-":  # "2+-3"
+                    self._take()
+                    sign = "-" if sign == "+" else "+"
+            elif node is not None:
+                break
+            else:
+                sign = "+"
+            term = self._product()
+            term = ("neg", term) if sign == "-" else term
+            node = term if node is None else ("+", node, term)
+        self._depth -= 1
+        return node
+
+    def _product(self) -> Node:
+        node = self._factor()
+        while True:
+            kind = self.next.kind
+            if kind in ("*", "/"):
+                self._take()
+                sign = self.next.kind == "-" and bool(self._take())
+                factor = self._factor()
+                node = (kind, node, ("neg", factor) if sign else factor)
+            elif kind in _STARTS or self._is_product_of_letters():
+                if kind == "num" and not (self._before().kind in (")", "]", "}")):
+                    raise NotMathError("two numbers in a row")
+                node = ("*", node, self._factor())
+            elif kind == "|" and not self.expects_bars:
+                node = ("*", node, self._factor())
+            else:
+                return node
+
+    def _factor(self) -> Node:
+        node = self._base()
+        while True:
+            kind = self.next.kind
+            if kind == "^":
+                self._take()
+                if self._takes_circle():
+                    node = ("*", node, DEGREE)
+                    continue
+                if self.next.kind in ("'", "prime"):
+                    raise UnknownNotationError("'")
+                node = ("^", node, self._exponent())
+            elif kind in ("circ", "degree"):
+                self._take()
+                node = ("*", node, DEGREE)
+            elif kind == "!":
+                self._take()
+                node = ("f", "factorial", node)
+            elif kind == "%":
+                self._take()
+                node = ("/", node, ("n", Fraction(100)))
+            else:
+                return node
+
+    def _takes_circle(self) -> bool:
+        for kinds in (("circ",), ("{", "circ", "}"), ("degree",)):
+            if [token.kind for token in self._tokens[self.position : self.position + len(kinds)]] == list(kinds):
+                self.position += len(kinds)
+                return True
+        return False
+
+    def _exponent(self) -> Node:
+        self._enter()
+        negative = False
+        while self.next.kind in ("-", "+"):
+            negative ^= self._take().kind == "-"
+        node = self._base()
+        if self.next.kind == "^":
+            self._take()
+            node = ("^", node, self._exponent())
+        while self.next.kind == "!":
+            self._take()
+            node = ("f", "factorial", node)
+        self._depth -= 1
+        return ("neg", node) if negative else node
+
+    def _base(self) -> Node:
+        token = self.next
+        kind = token.kind
+        if kind == "num":
+            return self._number()
+        if kind == "sym":
+            self._take()
+            return self._symbol(str(token.value))
+        if kind in ("(", "[", "{", "lfloor", "lceil"):
+            self._take()
+            node = self._inside(_CLOSING[kind])
+            return ("f", "floor" if kind == "lfloor" else "ceil", node) if kind in ("lfloor", "lceil") else node
+        if kind == "|":
+            self._take()
+            self.expects_bars += 1
+            node = self.sum()
+            self.expects_bars -= 1
+            self._expect("|")
+            return ("f", "abs", node)
+        if kind == "frac":
+            self._take()
+            return ("/", self._argument(), self._argument())
+        if kind == "binom":
+            self._take()
+            return ("f", "binom", self._argument(), self._argument())
+        if kind == "sqrt":
+            return self._root()
+        if kind == "fn":
+            return self._function()
+        if self._is_product_of_letters():
+            self._take()
+            node: Node = ("v", token.raw[0])
+            for letter in token.raw[1:]:
+                node = ("*", node, ("v", letter))
+            return node
+        if kind == "mathbb":
+            raise UnknownNotationError(token.raw)
+        raise NotMathError(token.raw or "the end")
+
+    def _number(self) -> Node:
+        token = self._take()
+        value = token.value
+        assert isinstance(value, Fraction)
+        if self.next.kind == "_":  # digits of another base are no number of this one
+            self._take()
+            return ("v", f"{token.raw}_{self._index()}")
+        if token.raw.isdigit():
+            part = self._fraction_behind()
+            if part is not None:
+                return ("n", value + part)
+        return ("n", value)
+
+    def _fraction_behind(self) -> Fraction | None:
+        """The fraction of a mixed number, if one comes."""
+        tokens, start = self._tokens, self.position
+        if self.next.kind == "frac":
+            reader = Reader(tokens, start + 1, self._end)
+            try:
+                above, below = reader._argument(), reader._argument()
+            except NotMathError:
+                return None
+            end = reader.position
+        elif self.next.kind == "num" and self.next.space and self.after_next.kind == "/" and start + 2 < self._end:
+            above, below = ("n", tokens[start].value), ("n", tokens[start + 2].value)
+            if tokens[start + 2].kind != "num":
+                return None
+            end = start + 3
+        else:
+            return None
+        if above[0] != "n" or below[0] != "n" or not above[1] < below[1]:
+            return None
+        if above[1].denominator != 1 or below[1].denominator != 1 or above[1] <= 0:
+            return None
+        if end < self._end and tokens[end].kind == "^":
+            return None
+        self.position = end
+        return Fraction(above[1], below[1])
+
+    def _symbol(self, name: str) -> Node:
+        if self.next.kind == "_":
+            self._take()
+            return ("v", f"{name}_{self._index()}")
+        if self.next.kind in ("'", "prime"):
+            raise UnknownNotationError("'")
+        return ("v", name)
+
+    def _index(self) -> str:
+        token = self._take()
+        if token.kind in ("num", "sym", "word"):
+            return token.raw
+        if token.kind != "{":
+            raise NotMathError(token.raw)
+        parts = []
+        while self.next.kind not in ("}", "end"):
+            parts.append(self._take().raw)
+        self._expect("}")
+        return "".join(parts)
+
+    def _argument(self) -> Node:
+        """What a command takes: a group, or a single digit or letter."""
+        token = self.next
+        if token.kind == "{":
+            self._take()
+            return self._inside("}")
+        if token.kind == "num" and token.raw.isdigit():
+            if len(token.raw) == 1:
+                self._take()
+                return ("n", token.value)
+            first, rest = token.raw[0], token.raw[1:]
+            self._tokens = list(self._tokens)
+            self._tokens[self.position] = Token("num", Fraction(int(rest)), False, rest)
+            return ("n", Fraction(int(first)))
+        if token.kind == "sym":
+            self._take()
+            return ("v", str(token.value))
+        if token.kind in ("frac", "sqrt", "binom"):
+            return self._base()
+        raise NotMathError(token.raw)
+
+    def _root(self) -> Node:
+        token = self._take()
+        degree: Node = ("n", Fraction(2))
+        if self.next.kind == "[":
+            self._take()
+            degree = self._inside("]")
+        plain = not token.raw.startswith("\\")
+        self._enter()
+        if self.next.kind == "(" or plain:
+            argument = self._base()
+        elif self.next.kind == "num":
+            # The original text may be "√12": whole numbers belong below the root, as people write it.
+            argument = ("n", self._take().value)
+        else:
+            argument = self._argument()
+        self._depth -= 1
+        return ("^", argument, ("/", ("n", Fraction(1)), degree))
+
+    def _function(self) -> Node:
+        name = str(self._take().value)
+        self._enter()
+        power: Node | None = None
+        base: Node | None = None
+        while self.next.kind in ("^", "_"):
+            if self._take().kind == "^":
+                power = self._exponent()
+            else:
+                base = self._argument() if self.next.kind != "num" else ("n", self._take().value)
+        if self.next.kind == "(":
+            self._take()
+            arguments = self._arguments()
+        elif name in ("gcd", "lcm", "max", "min"):
+            raise UnknownNotationError(name)
+        else:
+            arguments = [self._function_argument()]
+        self._depth -= 1
+        node = _applied(name, arguments, base)
+        if power is None:
+            return node
+        if power == ("neg", ("n", Fraction(1))):
+            inverse = {"sin": "arcsin", "cos": "arccos", "tan": "arctan"}
+            if name not in inverse:
+                raise UnknownNotationError(name)
+            return ("f", inverse[name], *arguments)
+        return ("^", node, power)
+
+    def _function_argument(self) -> Node:
+        """The product behind a function's name, up to the next function."""
+        negative = self.next.kind == "-" and bool(self._take())
+        node = self._factor()
+        while self.next.kind in ("num", "sym", "frac", "sqrt", "{", "*", "/") or self._is_product_of_letters():
+            if self.next.kind in ("*", "/"):
+                if self.after_next.kind == "fn" or self.next.kind == "*":
+                    break
+                self._take()
+                node = ("/", node, self._factor())
+            else:
+                node = ("*", node, self._factor())
+        return ("neg", node) if negative else node
+
+    def _arguments(self) -> list[Node]:
+        arguments = [self.sum()]
+        while self.next.kind == ",":
+            self._take()
+            arguments.append(self.sum())
+        self._expect(")")
+        return arguments
+
+    def _inside(self, closing: str) -> Node:
+        bars, self.expects_bars = self.expects_bars, 0
+        node = self.sum()
+        self.expects_bars = bars
+        self._expect(closing)
+        return node
+
+    def _is_product_of_letters(self) -> bool:
+        """Whether ``xy`` comes. Runs with vowels are words; ``km`` is a unit."""
+        token = self.next
+        if token.kind != "word" or len(token.raw) > 3 or token.raw in _NOT_PRODUCTS:
+            return False
+        return all(letter in _PRODUCT_LETTERS for letter in token.raw) or token.raw in (
+            "ab",
+            "ac",
+            "abc",
+            "ax",
+            "ay",
+            "xyz",
+        )
+
+    def _before(self) -> Token:
+        return self._tokens[self.position - 1]
+
+    def _take(self) -> Token:
+        token = self.next
+        self.position += 1
+        return token
+
+    def _expect(self, kind: str) -> None:
+        if self._take().kind != kind:
+            raise NotMathError(f"no {kind}")
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > DEPTH:
+            raise TooMuchError("too many levels")
+
+
+def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:
+    if name in ("log", "lg"):
+        # Without a base it is the decimal one or the natural one, as the author likes; the comparison takes it for
+        # a function of its own.
+        if base is None:
+            return ("f", "log10", *arguments)
+        return ("f", "log", base, *arguments)
+    if base is not None:
+        raise UnknownNotationError(name)
+    if name == "exp":
+        return ("^", ("v", "e"), *arguments)
+    if name in ("gcd", "lcm", "max", "min"):
+        return ("f", name, *arguments)
+    if len(arguments) != 1:
+        raise UnknownNotationError(name)
+    return ("f", name, *arguments)

@@ -1,0 +1,137 @@
+"""The way of a grade: the same text, exact algebra, a bounded worker, no."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from gem.bounded import BoundedCallError, BoundedPool, BoundedTimeoutError
+from gem.bounded.pool import Lease
+from gem_envs_math.grader.compare import equal
+from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
+from gem_envs_math.grader.values import Value, read
+
+__all__ = ["Verdict", "grade", "is_correct", "lease"]
+
+_POOL = BoundedPool("gem_envs_math.grader.slow:decide", seconds=1.0, warm_up="gem_envs_math.grader.slow:warm_up")
+_ALTERNATIVES = 1000
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is right, and which part of the grader said so.
+
+    ``how`` is ``"text"`` (the very text of the gold), ``"exact"`` (algebra, or answers of different kinds),
+    ``"numeric"`` (values to sixty digits), ``"math-verify"``, ``"limit"`` (too long, too deep, too large to be an
+    answer), ``"timeout"``, ``"crash"`` (of the worker), or ``"empty"`` (there is no answer). The last four are never
+    right.
+    """
+
+    correct: bool
+    how: str
+
+    def __bool__(self) -> bool:
+        return self.correct
+
+
+def is_correct(answer: object, gold: object, *, seconds: float = 1.0) -> bool:
+    """Whether an answer is right; see :func:`grade`."""
+    return grade(answer, gold, seconds=seconds).correct
+
+
+def grade(answer: object, gold: object, *, seconds: float = 1.0) -> Verdict:
+    r"""Compare an answer with the gold answer; see :mod:`gem_envs_math.grader` for what counts as equal.
+
+    Safe from any number of threads. Never raises on an answer or a gold answer, whatever they are.
+
+    Args:
+        answer: what stood in the box; a str or a number, anything else is wrong.
+        gold: a str, a number, or a sequence of alternatives of which one must match.
+        seconds: wall-clock limit for one comparison in a worker process, without waiting for a free one.
+    """
+    text = _text(answer)
+    if text is None:
+        return Verdict(False, "empty")
+    if not isinstance(gold, str) and isinstance(gold, Sequence) and not isinstance(gold, (bytes, bytearray)):
+        verdict = Verdict(False, "empty")
+        for alternative in gold[:_ALTERNATIVES]:
+            verdict = _grade(text, _text(alternative), seconds)
+            if verdict.correct:
+                break
+        return verdict
+    return _grade(text, _text(gold), seconds)
+
+
+def lease() -> Lease:
+    """Hold the worker processes, which end when the last lease is closed; without leases, at exit."""
+    return _POOL.lease()
+
+
+def _grade(answer: str, gold: str | None, seconds: float) -> Verdict:
+    if gold is None:
+        return Verdict(False, "empty")
+    if answer == gold:
+        return Verdict(True, "text")
+    if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold):
+        return Verdict(int(answer) == int(gold), "exact")
+    try:
+        one, two = _read(answer), _read(gold)
+        told = False if one is None or two is None else equal(one, two)
+    except (TooMuchError, RecursionError):
+        return Verdict(False, "limit")
+    except ZeroDivisionError:
+        return Verdict(False, "exact")
+    if told is not None:
+        return Verdict(told, "exact")
+    return _slowly(answer, gold, seconds)
+
+
+def _slowly(answer: str, gold: str, seconds: float) -> Verdict:
+    try:
+        correct, how = _POOL.within(seconds, answer, gold)
+    except BoundedTimeoutError:
+        return Verdict(False, "timeout")
+    except BoundedCallError:
+        return Verdict(False, "crash")
+    return Verdict(bool(correct), str(how))
+
+
+def _read(text: str) -> Value | None:
+    if len(text) > LONGEST:
+        raise TooMuchError(f"more than {LONGEST} characters")
+    return _remembered(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> Value | None:
+    """The value of a text; gold answers come again and again, and so do answers."""
+    try:
+        return read(text)
+    except NotMathError:
+        return None
+
+
+def _text(value: Any) -> str | None:
+    """The text of an answer; None if it has none."""
+    if isinstance(value, str):
+        return value.strip() or None
+    if hasattr(value, "item") and callable(value.item) and not isinstance(value, type):  # a NumPy number
+        try:
+            value = value.item()
+        except Exception:
+            return None
+    if isinstance(value, (bool, int, float, Fraction, Decimal)):
+        if isinstance(value, (float, Decimal)) and not math.isfinite(value):
+            return None
+        try:
+            return str(value)
+        except ValueError:  # an int of thousands of digits
+            return None
+    return None

@@ -1,0 +1,118 @@
+"""Units of measurement: which words are one, and what they are worth in each other.
+
+Only exact, linear conversions of everyday units; any other word is a unit of its own kind ("5 apples").
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+__all__ = ["MULTIPLIERS", "NUMBER_WORDS", "Unit", "unit_of"]
+
+Unit = tuple[Fraction, tuple[tuple[str, int], ...]]
+"""What it is worth in its base units, and these with their powers, sorted."""
+
+_INCH = Fraction(254, 10000)
+_POUND = Fraction(45359237, 100000)
+_TABLE: dict[str, tuple[str, Fraction]] = {}
+_LETTERS = frozenset({"m", "s", "g", "h", "l", "L", "N", "J", "W", "V", "K", "C", "F"})
+
+
+def _add(base: str, **names: Fraction | int) -> None:
+    for name, worth in names.items():
+        _TABLE[name] = (base, Fraction(worth))
+
+
+_add("m", m=1, meter=1, metre=1, km=1000, kilometer=1000, kilometre=1000, cm=Fraction(1, 100))
+_add("m", centimeter=Fraction(1, 100), centimetre=Fraction(1, 100), mm=Fraction(1, 1000), millimeter=Fraction(1, 1000))
+_add("m", inch=_INCH, inches=_INCH, ft=12 * _INCH, foot=12 * _INCH, feet=12 * _INCH, yd=36 * _INCH, yard=36 * _INCH)
+_add("m", mi=63360 * _INCH, mile=63360 * _INCH, dm=Fraction(1, 10), decimeter=Fraction(1, 10))
+_add("g", g=1, gram=1, kg=1000, kilogram=1000, mg=Fraction(1, 1000), milligram=Fraction(1, 1000), tonne=10**6)
+_add("g", lb=_POUND, lbs=_POUND, pound=_POUND, oz=_POUND / 16, ounce=_POUND / 16)
+_add("s", s=1, sec=1, second=1, min=60, minute=60, h=3600, hr=3600, hour=3600, day=86400, week=604800)
+_add("s", ms=Fraction(1, 1000), millisecond=Fraction(1, 1000))
+_add("month", month=1, year=12, yr=12)
+_add("L", L=1, l=1, liter=1, litre=1, mL=Fraction(1, 1000), ml=Fraction(1, 1000), milliliter=Fraction(1, 1000))
+_add("dollar", dollar=1, usd=1, buck=1, cent=Fraction(1, 100))
+_add("dollar", **{"$": 1, "¢": Fraction(1, 100)})
+_add("euro", **{"euro": 1, "€": 1, "eur": 1})
+_add("pound sterling", **{"£": 1, "gbp": 1})
+_add("degree", **{"degree": 1, "°": 1, "deg": 1})
+_add("N", N=1, newton=1)
+_add("J", J=1, joule=1, kJ=1000)
+_add("W", W=1, watt=1, kW=1000)
+_add("V", V=1, volt=1)
+_add("square", square=1)  # "5 squares"; "square metres" is seen before
+
+MULTIPLIERS = {
+    "dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+}  # fmt: skip
+NUMBER_WORDS = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+}
+_NO_UNITS = frozenset(
+    "or and not no is are was be to than if then the a an of in at on with without but least most more less about around "
+    "approximately exactly between from for answer equals equal minus plus times over wrong right correct incorrect "
+    "maybe nor either both neither none all any all except mod modulo am pm o clock otherwise when where which".split()
+)
+
+
+@lru_cache(maxsize=1024)
+def unit_of(words: tuple[str, ...]) -> Unit | None:
+    """The unit that words and marks say (``("km", "/", "h")``, ``("square", "feet")``); None if they say none."""
+    worth, powers = Fraction(1), dict[str, int]()
+    sign, following, position = 1, 1, 0
+    if not words or len(words) > 9:
+        return None
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if word in ("/", "per"):
+            if position == len(words) or not powers:
+                return None
+            sign = -1
+            continue
+        if word in ("*", "-", "."):
+            continue
+        if word.lower() in ("square", "sq", "cubic", "cu") and position < len(words) and words[position].isalpha():
+            following = 2 if word.lower() in ("square", "sq") else 3
+            continue
+        if not (word.isalpha() or word in _TABLE) or word.lower() in _NO_UNITS:
+            return None
+        base, factor = _single(word)
+        power = following
+        following = 1
+        if position + 1 < len(words) and words[position] == "^" and words[position + 1].lstrip("-").isdigit():
+            power = int(words[position + 1][:4])
+            position += 2
+        if not 1 <= abs(power) <= 9:
+            return None
+        worth *= factor ** (sign * power)
+        powers[base] = powers.get(base, 0) + sign * power
+    if len(powers) > 4 or not powers:
+        return None
+    return worth, tuple(sorted((base, power) for base, power in powers.items() if power))
+
+
+def _single(word: str) -> tuple[str, Fraction]:
+    if word in _TABLE:
+        return _TABLE[word]
+    low = word.lower()
+    for name in (low, low.removesuffix("s"), low.removesuffix("es")):
+        if name in _TABLE and len(low) > 1:
+            return _TABLE[name]
+    if low.endswith("ies") and len(low) > 4:
+        return low[:-3] + "y", Fraction(1)
+    if low.endswith("s") and not low.endswith("ss") and len(low) > 3:
+        return low[:-1], Fraction(1)
+    return low, Fraction(1)
+
+
+def is_unit_letter(letter: str) -> bool:
+    """Whether a single letter behind a number and a blank is a unit rather than a variable."""
+    return letter in _LETTERS

@@ -1,0 +1,482 @@
+r"""What an answer is: a formula with its unit, a tuple, a set, an interval, an equation, a matrix, a ratio, words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gem_envs_math.grader.algebra import Node
+from gem_envs_math.grader.formula import DEGREE, Reader
+from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, TooMuchError, UnknownNotationError
+from gem_envs_math.grader.scan import Token, cleaned, scan
+from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS, Unit, is_unit_letter, unit_of
+
+__all__ = [
+    "Assignment", "Formula", "Infinity", "Interval", "Matrix", "Notation", "Ratio", "Relation", "Sequence", "Several",
+    "Special", "Value", "Words", "read", "words_of",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A number or an expression, with its unit if it has one."""
+
+    node: Node
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True)
+class Infinity:
+    """One end of the real line."""
+
+    sign: int
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Values in order within brackets: a tuple, a point, or an interval such as ``(0, 1]``."""
+
+    opening: str
+    closing: str
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Several:
+    """Values in any order: ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\\pm 1``), ``set`` or ``union``."""
+
+    kind: str
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What an inequality says of a variable."""
+
+    low: Value
+    high: Value
+    low_closed: bool
+    high_closed: bool
+    variable: str
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """``x = 3``, ``f(x) = 2x``, ``x \\in (0, 1)``; ``difference`` is left side minus right side if both are formulas."""
+
+    name: str
+    value: Value
+    difference: Node | None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """An equation (``=``) or another relation; ``difference`` is left minus right."""
+
+    kind: str
+    difference: Node
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rows of values."""
+
+    rows: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """``3:4``, and times of day."""
+
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Special:
+    """``reals`` or ``empty``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text answer in normal form."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Notation:
+    """LaTeX that is not read here; without blank space."""
+
+    text: str
+
+
+Value = (
+    Formula
+    | Infinity
+    | Sequence
+    | Several
+    | Interval
+    | Assignment
+    | Relation
+    | Matrix
+    | Ratio
+    | Special
+    | Words
+    | Notation
+)
+
+_OPENING = frozenset({"(", "[", "{", "lset", "lfloor", "lceil", "begin"})
+_CLOSING = frozenset({")", "]", "}", "rset", "rfloor", "rceil", "end"})
+_RELATIONS = frozenset({"=", "<", ">", "le", "ge", "ne", "in", "approx"})
+_TURNED = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
+_MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "smallmatrix", "Bmatrix"})
+_CURRENCIES = {"$": "$", "€": "€", "£": "£"}
+_CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:]")
+_TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
+_PHRASES = {
+    "all real numbers": Special("reals"), "all reals": Special("reals"), "the real numbers": Special("reals"),
+    "no solution": Special("empty"), "no solutions": Special("empty"), "empty set": Special("empty"),
+    "the empty set": Special("empty"), "infinity": Infinity(1),
+}  # fmt: skip
+_BOX = re.compile(r"\\f?boxed\s*\{")
+
+
+def read(text: str) -> Value:
+    """The value of an answer.
+
+    Raises:
+        TooMuchError: beyond the limits.
+        NotMathError: if there is nothing.
+    """
+    if len(text) > LONGEST:
+        raise TooMuchError(f"more than {LONGEST} characters")
+    text = _unwrapped(cleaned(text))
+    if not text:
+        raise NotMathError("nothing")
+    words = words_of(text)
+    if words in _PHRASES:
+        return _PHRASES[words]
+    if words in NUMBER_WORDS:
+        return _formula(("n", Fraction(NUMBER_WORDS[words])))
+    choice = _CHOICE.fullmatch(text)
+    if choice is not None:
+        return _formula(("v", (choice[1] or choice[2]).upper()))
+    try:
+        return _value(scan(text.rstrip(". ") or text), 0)
+    except UnknownNotationError:
+        return Notation(re.sub(r"\s+", "", text))
+    except NotMathError:
+        return Words(words)
+    except RecursionError:
+        raise TooMuchError("too many levels") from None
+
+
+def words_of(text: str) -> str:
+    """The normal form of a text answer: no case, no marks around it, single spaces."""
+    text = _TEXT_ONLY.sub(r"\1", text)
+    return " ".join(text.split()).casefold().strip(" .,;:!?\"'")
+
+
+def _unwrapped(text: str) -> str:
+    """Without a box, a ``\\text{…}`` or redundant braces around all of it."""
+    for _ in range(4):
+        whole = _TEXT_ONLY.fullmatch(text)
+        box = _BOX.match(text)
+        if whole is not None:
+            text = whole[1].strip()
+        elif box is not None and text.endswith("}"):
+            text = text[box.end() : -1].strip()
+        else:
+            break
+    return text
+
+
+def _value(tokens: list[Token], depth: int) -> Value:
+    if not tokens:
+        raise NotMathError("nothing")
+    if depth > DEPTH:
+        raise TooMuchError("too many levels")
+    if tokens[0].kind == "approx":
+        return _value(tokens[1:], depth)
+    parts = _split(tokens, _is_separator)
+    if len(parts) > 1:
+        return _several(parts, depth)
+    if any(token.kind in ("pm", "mp") for token in tokens):
+        flips = {"pm": ("+", "-"), "mp": ("-", "+")}
+        return Several("list", tuple(
+            _value([Token(flips[t.kind][way], "", t.space, "") if t.kind in flips else t for t in tokens], depth + 1)
+            for way in (0, 1)
+        ))  # fmt: skip
+    parts, marks = _split_by(tokens, _RELATIONS)
+    if marks:
+        return _related(parts, marks, depth)
+    parts = _split(tokens, lambda token: token.kind == "cup")
+    if len(parts) > 1:
+        return Several("union", tuple(_value(part, depth + 1) for part in parts))
+    parts = _split(tokens, lambda token: token.kind == ":")
+    if len(parts) > 1:
+        return Ratio(tuple(_value(part, depth + 1) for part in parts))
+    return _single(tokens, depth)
+
+
+def _is_separator(token: Token) -> bool:
+    return token.kind in (",", ";", "or", "and") or token.kind == "word" and token.raw.lower() in ("or", "and")
+
+
+def _several(parts: list[list[Token]], depth: int) -> Value:
+    if not parts[-1]:  # "1, 2,"
+        parts.pop()
+    parts = [part for number, part in enumerate(parts) if part or number == 0]  # "1, 2, and 3"
+    if len(parts) > TERMS:
+        raise TooMuchError("too many elements")
+    items = [_value(part, depth + 1) for part in parts]
+    if len(items) == 1:
+        return items[0]
+    first = items[0]
+    if isinstance(first, Assignment) and all(isinstance(item, Formula) for item in items[1:]):
+        items[1:] = [Assignment(first.name, item, None) for item in items[1:]]  # "x = 1, 2"
+    flat: list[Value] = []
+    for item in items:  # "\pm 1, 2"
+        flat.extend(item.items if isinstance(item, Several) and item.kind == "list" else (item,))
+    return Several("list", tuple(flat))
+
+
+def _related(parts: list[list[Token]], marks: list[str], depth: int) -> Value:
+    if any(not part for part in parts):
+        raise NotMathError("nothing beside a relation")
+    if marks == ["in"]:
+        return Assignment(_name(parts[0]) or "", _value(parts[1], depth + 1), None)
+    if set(marks) <= {"=", "approx"}:
+        return _equated(parts, depth)
+    if len(marks) == 1:
+        return _compared(parts[0], marks[0], parts[1], depth)
+    if len(marks) == 2:
+        low, high = marks
+        variable = _name(parts[1])
+        if variable is not None and low in _TURNED and high in _TURNED and (low in "<le") == (high in "<le"):
+            ends = [_value(parts[0], depth + 1), _value(parts[2], depth + 1)]
+            closed = [low in ("le", "ge"), high in ("le", "ge")]
+            if low not in "<le":
+                ends.reverse()
+                closed.reverse()
+            return Interval(ends[0], ends[1], closed[0], closed[1], variable)
+    raise UnknownNotationError("relations")
+
+
+def _equated(parts: list[list[Token]], depth: int) -> Value:
+    name = _name(parts[0])
+    if len(parts) == 2:
+        if name is None and (name := _name(parts[1])) is not None:
+            parts = parts[::-1]
+        value = _value(parts[1], depth + 1)
+        difference = None
+        left = _try_formula(parts[0])
+        if left is not None and isinstance(value, Formula):
+            difference = ("+", left, ("neg", value.node))
+        if name is not None:
+            return Assignment(name, value, difference)
+        if difference is None:
+            raise UnknownNotationError("=")
+        return Relation("=", difference)
+    if name is not None and len(parts) == 3 and isinstance(last := _value(parts[2], depth + 1), Formula):
+        middle = _value(parts[1], depth + 1)  # "x = 6/2 = 3" stands for its end if both sides agree
+        if isinstance(middle, Formula):
+            return Several("equal", (Assignment(name, middle, None), Assignment(name, last, None)))
+    raise UnknownNotationError("=")
+
+
+def _compared(left: list[Token], mark: str, right: list[Token], depth: int) -> Value:
+    name, turned = _name(left), False
+    if name is None and (name := _name(right)) is not None:
+        left, right, turned = right, left, True
+    if name is None or mark == "ne":
+        node = ("+", Reader(left).whole(), ("neg", Reader(right).whole()))
+        if mark in (">", "ge"):
+            return Relation(_TURNED[mark], ("neg", node))
+        return Relation(mark, node)
+    mark = _TURNED[mark] if turned else mark
+    end = _value(right, depth + 1)
+    if mark in ("<", "le"):
+        return Interval(Infinity(-1), end, False, mark == "le", name)
+    return Interval(end, Infinity(1), mark == "ge", False, name)
+
+
+def _single(tokens: list[Token], depth: int) -> Value:
+    first, last = tokens[0], tokens[-1]
+    if len(tokens) == 1 and first.kind == "emptyset":
+        return Special("empty")
+    if [token.kind for token in tokens] == ["mathbb", "{", "sym", "}"] and tokens[2].raw == "R":
+        return Special("reals")
+    if last.kind == "infty" and len(tokens) <= 2 and (len(tokens) == 1 or first.kind in "+-"):
+        return Infinity(-1 if first.kind == "-" else 1)
+    if first.kind == "begin":
+        return _matrix(tokens, depth)
+    if first.kind in _OPENING and _closes(tokens) == len(tokens) - 1:
+        bracketed = _bracketed(tokens, depth)
+        if bracketed is not None:
+            return bracketed
+    return _quantity(tokens)
+
+
+def _bracketed(tokens: list[Token], depth: int) -> Value | None:
+    opening, closing, inner = tokens[0].kind, tokens[-1].kind, tokens[1:-1]
+    if opening == "lset" and not inner:
+        return Special("empty")
+    parts = _split(inner, lambda token: token.kind in (",", ";"))
+    if opening == "lset" or opening == "{" and len(parts) > 1:
+        if any(token.kind in ("mid", "|", ":") for token in inner):
+            raise UnknownNotationError("a set by its property")
+        value = _value(inner, depth + 1)
+        items = value.items if isinstance(value, Several) and value.kind == "list" else (value,)
+        return Several("set", items)
+    if opening == "{":
+        return _value(inner, depth + 1)
+    if opening in "([" and len(parts) > 1:
+        if len(parts) > TERMS:
+            raise TooMuchError("too many elements")
+        return Sequence(opening, closing, tuple(_value(part, depth + 1) for part in parts))
+    if opening == "[" and inner and inner[0].kind in "([":  # a list of one list
+        return Sequence(opening, closing, (_value(inner, depth + 1),))
+    return None
+
+
+def _matrix(tokens: list[Token], depth: int) -> Value:
+    if len(tokens) < 8 or tokens[2].raw not in _MATRICES or [t.raw for t in tokens[-3:]] != ["{", tokens[2].raw, "}"]:
+        raise UnknownNotationError("an environment")
+    inner = tokens[4:-4]
+    if any(token.kind in ("begin", "end") for token in inner):
+        raise UnknownNotationError("a matrix of matrices")
+    rows = _split(inner, lambda token: token.kind == "row")
+    if len(rows) > 1 and not rows[-1]:
+        rows.pop()
+    return Matrix(tuple(
+        tuple(_value(cell, depth + 1) for cell in _split(row, lambda token: token.kind == "&")) for row in rows
+    ))  # fmt: skip
+
+
+def _quantity(tokens: list[Token]) -> Value:
+    """A formula, and what it counts."""
+    sign = 1 if tokens[0].kind == "-" and len(tokens) > 1 and tokens[1].kind in _CURRENCIES else 0
+    if tokens[sign].kind in _CURRENCIES and len(tokens) > sign + 1:
+        value = _quantity(tokens[:sign] + tokens[sign + 1 :])
+        if isinstance(value, Formula) and value.unit is None:
+            return Formula(value.node, unit_of((_CURRENCIES[tokens[sign].kind],)))
+        raise NotMathError("a currency and a unit")
+    start = 1 if tokens[0].kind in "+-" else 0
+    if (
+        len(tokens) > start + 1
+        and tokens[start].kind == "num"
+        and tokens[start + 1].space
+        and tokens[start + 1].kind == "sym"
+        and is_unit_letter(tokens[start + 1].raw)
+        and (unit := _unit(tokens[start + 1 :])) is not None
+    ):
+        return Formula(Reader(tokens, 0, start + 1).whole(), unit)
+    reader = Reader(tokens)
+    node = reader.sum()
+    position = reader.position
+    while position < len(tokens) and tokens[position].kind == "word":
+        word = tokens[position].raw.lower()
+        if word == "percent":
+            node = ("/", node, ("n", Fraction(100)))
+        elif word in MULTIPLIERS or word.removesuffix("s") in MULTIPLIERS:
+            node = ("*", node, ("n", Fraction(MULTIPLIERS.get(word) or MULTIPLIERS[word.removesuffix("s")])))
+        else:
+            break
+        position += 1
+    if position == len(tokens):
+        return _formula(node)
+    if tokens[position].kind in ("*",) and position + 1 < len(tokens) and tokens[position + 1].kind == "word":
+        position += 1
+    unit = _unit(tokens[position:])
+    if unit is None:
+        raise NotMathError(tokens[position].raw)
+    return Formula(node, unit)
+
+
+def _formula(node: Node) -> Formula:
+    if node[0] == "*" and node[2] == DEGREE:
+        return Formula(node[1], unit_of(("°",)))
+    return Formula(node)
+
+
+def _unit(tokens: list[Token]) -> Unit | None:
+    words: list[str] = []
+    for token in tokens:
+        if token.kind in ("{", "}", "(", ")"):
+            continue
+        if token.kind in ("circ", "degree"):
+            words[-1:] = ["°"]
+        elif token.kind in ("word", "sym", "/", "^", "*", "-", "num", "$", "€", "£", "¢"):
+            words.append("$" if token.kind == "$" else "*" if token.kind == "*" else token.raw)
+        else:
+            return None
+    return unit_of(tuple(words))
+
+
+def _name(tokens: list[Token]) -> str | None:
+    """What a side of an equation names: ``x``, ``x_1``, ``f(x)``, ``\\angle ABC``; None if it is not only a name."""
+    kinds = [token.kind for token in tokens]
+    if not kinds or kinds[0] not in ("sym", "word"):
+        return None
+    if len(tokens) == 1:
+        return tokens[0].raw
+    if kinds[1] == "_" and (len(tokens) == 3 or kinds[2] == "{" and kinds.index("}") == len(kinds) - 1):
+        return "".join(token.raw for token in tokens if token.kind not in "{}")
+    if kinds[0] == "sym" and kinds[1] == "(" and kinds[-1] == ")" and len(kinds) >= 4:
+        inner = kinds[2:-1]
+        if len(inner) % 2 and all(
+            kind in ("sym", "num") if n % 2 == 0 else kind == "," for n, kind in enumerate(inner)
+        ):
+            return "".join(token.raw for token in tokens)
+    return None
+
+
+def _try_formula(tokens: list[Token]) -> Node | None:
+    try:
+        return Reader(tokens).whole()
+    except NotMathError:
+        return None
+
+
+def _split(tokens: list[Token], is_mark: object) -> list[list[Token]]:
+    return _split_at(tokens, is_mark)[0]
+
+
+def _split_by(tokens: list[Token], kinds: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
+    return _split_at(tokens, lambda token: token.kind in kinds)
+
+
+def _split_at(tokens: list[Token], is_mark: object) -> tuple[list[list[Token]], list[str]]:
+    """The parts between marks that are in no brackets, and the marks."""
+    assert callable(is_mark)
+    parts: list[list[Token]] = [[]]
+    marks: list[str] = []
+    depth = 0
+    for token in tokens:
+        if token.kind in _OPENING:
+            depth += 1
+        elif token.kind in _CLOSING:
+            depth -= 1
+        if depth == 0 and is_mark(token):
+            parts.append([])
+            marks.append(token.kind)
+        else:
+            parts[-1].append(token)
+    return parts, marks
+
+
+def _closes(tokens: list[Token]) -> int:
+    """Where the bracket that opens the tokens is closed."""
+    depth = 0
+    for position, token in enumerate(tokens):
+        if token.kind in _OPENING:
+            depth += 1
+        elif token.kind in _CLOSING:
+            depth -= 1
+            if depth == 0:
+                return position
+    return -1

@@ -1,0 +1,80 @@
+r"""Questions of a data set that come with pictures: ``math:Geometry3K``.
+
+The observation is a list of content parts: the text, in which ``<image>`` marks where a picture belongs, and the
+pictures as PNGs in data URLs. (The original's observation is a dict of text and PIL images, and its steps fail.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gem.arguments import boolean, string
+from gem.core import Observation
+from gem_envs_math.math_env import ANSWER_FORMAT, MathEnv
+
+__all__ = ["MathVisualEnv"]
+
+_MARK = re.compile(r"<image>")
+
+
+class MathVisualEnv(MathEnv):
+    r"""One question with pictures an episode, graded as mathematics.
+
+    Args:
+        dataset_name: as in :class:`gem_envs_math.MathEnv`, like all arguments but ``image_key``.
+        split: the same.
+        dataset: the same.
+        image_key: the column with the picture or the list of pictures: PIL images, bytes, paths, or dicts of them.
+        question_key: the same.
+        answer_key: the same.
+        use_format_error_reward: the same.
+        seed: the same.
+        use_mp: the same.
+        eval: the same.
+        answer_format: the same.
+    """
+
+    def __init__(
+        self,
+        dataset_name: str | None = "",
+        split: str | None = None,
+        dataset: Any = None,
+        image_key: str = "images",
+        question_key: str = "problem",
+        answer_key: str = "answer",
+        use_format_error_reward: bool = False,
+        seed: int = 0,
+        use_mp: bool = True,
+        eval: bool = False,  # noqa: A002  # the published name
+        answer_format: str = ANSWER_FORMAT,
+    ) -> None:
+        self.image_key = string("image_key", image_key)
+        super().__init__(
+            dataset_name,
+            split,
+            dataset,
+            question_key,
+            answer_key,
+            use_format_error_reward,
+            seed,
+            boolean("use_mp", use_mp),
+            eval,
+            answer_format,
+        )
+
+    def question(self, row: Mapping[str, Any]) -> Observation:
+        from gem_envs_math.pictures import picture_part, png_of
+
+        stored = self.value_of(row, self.image_key)
+        pictures = stored if isinstance(stored, (list, tuple)) else [] if stored is None else [stored]
+        shown = [picture_part(png_of(picture)) for picture in pictures]
+        pieces = _MARK.split(self.with_format(self.text_of(row)))
+        parts: list[dict[str, Any]] = []
+        for place, piece in enumerate(pieces):
+            if piece.strip():
+                parts.append({"type": "text", "text": piece.strip()})
+            if place < len(pieces) - 1 and shown:
+                parts.append(shown.pop(0))
+        return [*shown, *parts]

@@ -1,0 +1,86 @@
+"""Atlas: questions about a generated world, which nothing but its articles can answer.
+
+All names are invented, so that a model cannot have read about them: what is measured is how well it searches, follows
+a chain from article to article, and puts together what it finds. The answer stands in ``<answer>…</answer>``; reward
+1.0 if it is right, else 0.0. The articles are in ``search_corpus``, where the wrapper ``search_tool`` finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gem.arguments import boolean, choice, integer
+from gem.data import Grade
+from gem_envs_qa.atlas.atlas import SPLITS, AtlasRows, atlas_of
+from gem_envs_qa.atlas.questions import QUESTION_KINDS
+from gem_envs_qa.atlas.world import LARGEST, SMALLEST
+from gem_envs_qa.qa_env import EXACT_MATCH, F1, ShortAnswerEnv
+
+__all__ = ["AtlasEnv"]
+
+MIXED = "mixed"
+_MOST_QUESTIONS = 1_000_000
+
+
+class AtlasEnv(ShortAnswerEnv):
+    """One question about a generated world an episode.
+
+    The rows have ``id``, ``question``, ``answer`` (every accepted way of writing it), ``kind``, ``hops`` (how many
+    facts must be found) and ``documents`` (the ids of the articles in which they stand); ``info`` has ``kind`` and
+    ``hops`` as well.
+
+    Args:
+        questions: ``"1hop"`` … ``"4hop"``: chains of so many facts; ``"comparison"``, ``"count"``, ``"date"``: what
+            puts several chains together; ``"mixed"``: all of them in turn.
+        split: ``"train"`` or ``"test"``. No question is in both.
+        world_seed: another seed, another world, in which every name is another.
+        size: how many articles the world has, 100 … 200,000.
+        per_kind: up to how many questions of each kind there are, of both splits together, of which the test split has
+            a fifth. A small world may have fewer.
+        metric: what the reward is, ``"exact_match"`` or ``"f1"``.
+        seed: of the order, until ``reset`` brings another; None: drawn.
+        shuffle: ask in a random order; otherwise from row 0 on.
+    """
+
+    def __init__(
+        self,
+        questions: str = MIXED,
+        split: str = "train",
+        world_seed: int = 0,
+        size: int = 600,
+        per_kind: int = 2500,
+        metric: str = EXACT_MATCH,
+        seed: int | None = None,
+        shuffle: bool = True,
+    ) -> None:
+        choice("questions", questions, (MIXED, *QUESTION_KINDS))
+        choice("split", split, SPLITS)
+        integer("world_seed", world_seed, minimum=0, maximum=(1 << 64) - 1)
+        integer("size", size, minimum=SMALLEST, maximum=LARGEST)
+        integer("per_kind", per_kind, minimum=10, maximum=_MOST_QUESTIONS)
+        self.metric = choice("metric", metric, (EXACT_MATCH, F1))
+        kinds = QUESTION_KINDS if questions == MIXED else (questions,)
+        self._atlas = atlas = atlas_of(world_seed, size)
+        super().__init__(
+            lambda: AtlasRows(atlas, kinds, split, per_kind), shuffle=boolean("shuffle", shuffle), seed=seed
+        )
+
+    def search_corpus(self) -> Sequence[Mapping[str, str]]:
+        """Return the articles: dicts with ``id``, ``title`` and ``contents``; the same object for every environment."""
+        return self._atlas.corpus
+
+    def text_of(self, row: Mapping[str, Any]) -> str:
+        return (
+            "This question is about a world that nobody has heard of; what is known of it stands in a collection of "
+            f"articles.\n\nQuestion: {row['question']}"
+        )
+
+    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+        golds: list[str] = row["answer"]
+        return golds
+
+    def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
+        grade = super().grade(action, row)
+        info = {**grade.info, "kind": row["kind"], "hops": row["hops"]}
+        return Grade(grade.reward, grade.correct, grade.well_formed, info)

@@ -1,0 +1,306 @@
+"""The questions that can be asked about a world, each with one right answer.
+
+A *place to start* is a thing and a row of relations to follow from it; there is a number for each, so that a set of
+questions is a walk through the numbers in an order that looks random, and none comes twice. What does not lead
+anywhere, comes back to where it was, or finds two facts in one article is left out.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import accumulate, islice
+from typing import Any, NamedTuple
+
+from gem.data import Permutation
+from gem_envs_qa.atlas.articles import date_text, number_text
+from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, REGION, RELATIONS, TOWN, Relation, paths
+from gem_envs_qa.atlas.world import Date, Thing, World
+
+__all__ = ["QUESTION_KINDS", "Question", "questions_of", "row_of"]
+
+HOPS = ("1hop", "2hop", "3hop", "4hop")
+QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
+"""Chains of one to four facts, and questions that put several chains together."""
+
+_ALIAS_RATE = 0.2
+_TRIES = 60
+"""So many draws are made for each question that is wanted, before a world is taken to have no more."""
+
+_ORDERS = {
+    (PERSON, "born"): ("Who was born {}: {} or {}?", "earlier", "later"),
+    (TOWN, "population"): ("Which town has {} inhabitants: {} or {}?", "fewer", "more"),
+    (TOWN, "chartered"): ("Which town received its charter {}: {} or {}?", "earlier", "later"),
+    (ORGANISATION, "founded"): ("Which organisation was founded {}: {} or {}?", "earlier", "later"),
+}
+"""Kind and relation → how two things of the kind are compared, and the words for the lesser and the greater."""
+
+_YEARS = {
+    "born": "{} was born",
+    "died": "{} died",
+    "chartered": "{} received its charter",
+    "founded": "{} was founded",
+    "completed": "{} was completed",
+    "began": "{} began",
+}
+_NUMBER_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+
+
+_LEADING_ON = frozenset(name for name, relation in RELATIONS.items() if relation.leads_on)
+
+
+class Trail(NamedTuple):
+    """A thing, the relations that are followed from it, and what is met on the way."""
+
+    start: Thing
+    path: tuple[Relation, ...]
+    met: tuple[int, ...]
+    """Ids of the things, the first is that of ``start``; it ends with the last thing, not with a value."""
+    documents: tuple[int, ...]
+    """Ids of the articles in which the facts stand, one for each relation."""
+    value: Any
+    """What the last relation leads to."""
+
+
+class Question(NamedTuple):
+    """A question before it is put into words."""
+
+    form: str
+    trails: tuple[Trail, ...]
+    answer: Any
+    """A thing, a date, a name or a number."""
+
+
+def questions_of(world: World, kind: str, count: int) -> list[Question]:
+    """Return up to ``count`` different questions of a kind, always the same ones; fewer if there are no more."""
+    digest = blake2b(b"%x:%x:%b" % (world.seed, world.size, kind.encode()), digest_size=8).digest()
+    key = int.from_bytes(digest, "big")
+    if kind in HOPS:
+        return list(islice(_chains(world, 1 + HOPS.index(kind), key), count))
+    drawn = _PUT_TOGETHER[kind](world, random.Random(key))
+    found: dict[frozenset[Any], Question] = {}
+    for question in islice(drawn, _TRIES * count):
+        if question is not None:
+            # The same two trails can be drawn again, also in the other order.
+            found.setdefault(frozenset((trail.start.id, trail.path) for trail in question.trails), question)
+            if len(found) == count:
+                break
+    return list(found.values())
+
+
+def row_of(world: World, kind: str, question: Question, number: int) -> dict[str, Any]:
+    """Return a question in words, with all that is accepted as its answer."""
+    name = f"atlas-{world.seed}-{world.size}-{kind}-{number}"
+    rng = random.Random(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
+    # To count is to read one more fact, the list in the article of the last thing.
+    lists = [trail.met[-1] for trail in question.trails] if question.form == "count" else []
+    facts = [one for trail in question.trails for one in trail.documents] + lists
+    return {
+        "id": name,
+        "question": _in_words(question, rng),
+        "answer": _accepted(question),
+        "kind": kind,
+        "hops": len(facts),
+        "documents": [str(one) for one in dict.fromkeys(facts)],
+    }
+
+
+class _Starts:
+    """Numbered places to start."""
+
+    def __init__(self, world: World, ways: Iterable[tuple[str, tuple[Relation, ...]]]) -> None:
+        # Each is the kind of thing to start from, and a path.
+        self._ways = [(world.of_kind[kind], path) for kind, path in ways]
+        self._ends = list(accumulate(len(things) for things, _ in self._ways))
+        self.size = self._ends[-1]
+
+    def __getitem__(self, number: int) -> tuple[Thing, tuple[Relation, ...]]:
+        way = bisect_right(self._ends, number)
+        things, path = self._ways[way]
+        return things[number - self._ends[way]], path  # counted from the end of the things
+
+
+def _chains(world: World, hops: int, key: int) -> Iterator[Question]:
+    starts = _Starts(world, ((path[0].subject, path) for path in paths(hops)))
+    order = Permutation(starts.size, key)
+    for position in range(starts.size):
+        trail = _follow(world, *starts[order[position]])
+        if trail is not None:
+            yield Question("chain", (trail,), _answer(world, trail))
+
+
+def _comparisons(world: World, rng: random.Random) -> Iterator[Question | None]:
+    measures = [(RELATIONS[name], _ends_at(world, kind, (1,))) for kind, name in _ORDERS]
+    while True:
+        last, starts = rng.choice(measures)
+        one, other = _drawn(world, starts, rng, last), _drawn(world, starts, rng, last)
+        if one is None or other is None or one.value == other.value or not _apart(one, other):
+            yield None
+            continue
+        form = rng.choice(("lesser", "greater"))
+        winner = one if (one.value < other.value) is (form == "lesser") else other
+        yield Question(form, (one, other), world.things[winner.met[-1]])
+
+
+def _counts(world: World, rng: random.Random) -> Iterator[Question | None]:
+    ends = [_ends_at(world, kind, (1, 2)) for kind in (REGION, PERSON)]
+    while True:
+        starts = rng.choice(ends)
+        one, other = _drawn(world, starts, rng), _drawn(world, starts, rng)
+        first, second = _members(world, one), _members(world, other)
+        if one is None or first is None:
+            yield None
+        elif rng.random() < 0.3:
+            yield Question("count", (one,), len(first))
+        elif other is None or second is None or not _apart(one, other):
+            yield None
+        else:
+            yield Question("count", (one, other), len(first) + len(second))
+
+
+def _dates(world: World, rng: random.Random) -> Iterator[Question | None]:
+    measures = [(RELATIONS[name], _ends_at(world, RELATIONS[name].subject, (0, 1))) for name in _YEARS]
+    while True:
+        (last, starts), (other_last, other_starts) = rng.choice(measures), rng.choice(measures)
+        one, other = _drawn(world, starts, rng, last), _drawn(world, other_starts, rng, other_last)
+        if one is None or other is None or not _apart(one, other):
+            yield None
+            continue
+        years = abs(_year(one.value) - _year(other.value))
+        yield Question("years", (one, other), years) if years else None
+
+
+_PUT_TOGETHER: dict[str, Callable[[World, random.Random], Iterator[Question | None]]] = {
+    "comparison": _comparisons,
+    "count": _counts,
+    "date": _dates,
+}
+"""Kind → draws questions without end, None for what turns out to be none."""
+
+
+def _ends_at(world: World, kind: str, hops: tuple[int, ...]) -> _Starts:
+    """Ways that end at things of a kind."""
+    ways: list[tuple[str, tuple[Relation, ...]]] = []
+    for number in hops:
+        ways += [(path[0].subject, path) for path in paths(number, kind)] if number else [(kind, ())]
+    return _Starts(world, ways)
+
+
+def _drawn(world: World, starts: _Starts, rng: random.Random, last: Relation | None = None) -> Trail | None:
+    start, path = starts[int(rng.random() * starts.size)]
+    return _follow(world, start, path if last is None else (*path, last))
+
+
+def _follow(world: World, start: Thing, path: tuple[Relation, ...]) -> Trail | None:
+    """Follow a path; None if it does not lead on, meets a thing twice, or finds two of its facts in one article."""
+    things = world.things
+    thing = start
+    value: Any = start.id
+    met, documents = [value], []
+    for relation in path:
+        name = relation.name
+        value = thing.facts.get(name)
+        if value is None:
+            return None
+        document = thing.homes.get(name, thing.id)
+        if document in documents:
+            return None
+        documents.append(document)
+        if name in _LEADING_ON:
+            if value in met:
+                return None
+            met.append(value)
+            thing = things[value]
+    return Trail(start, path, tuple(met), tuple(documents), value)
+
+
+def _apart(one: Trail, other: Trail) -> bool:
+    """Whether two trails share no thing and no article, so that each adds to what must be found."""
+    return not ({*one.met, *one.documents} & {*other.met, *other.documents})
+
+
+def _members(world: World, trail: Trail | None) -> list[int] | None:
+    if trail is None:
+        return None
+    return world.things[trail.met[-1]].members
+
+
+def _answer(world: World, trail: Trail) -> Any:
+    return world.things[trail.value] if trail.path[-1].leads_on else trail.value
+
+
+def _year(value: Date | int) -> int:
+    return value.year if isinstance(value, Date) else value
+
+
+def _in_words(question: Question, rng: random.Random) -> str:
+    one, *more = question.trails
+    if question.form == "chain":
+        last = one.path[-1]
+        subject = _phrase(one.start, one.path[:-1], rng)
+        ways = [text.format(subject) for text in last.questions]
+        if last.phrase:
+            ways.append(f"What is the name of {last.phrase.format(subject)}?")
+        return rng.choice(ways)
+    if question.form == "count":
+        towns = one.path[-1].object == REGION
+        subjects = " and ".join(_phrase(trail.start, trail.path, rng) for trail in question.trails)
+        together = " together" if more else ""
+        if towns:
+            return f"How many towns {'do' if more else 'does'} {subjects} have{together}?"
+        return f"How many works did {subjects} create{together}?"
+    other = more[0]
+    if question.form == "years":
+        first, second = (
+            _YEARS[trail.path[-1].name].format(_phrase(trail.start, trail.path[:-1], rng)) for trail in (one, other)
+        )
+        return f"How many years lie between the year in which {first} and the year in which {second}?"
+    text, lesser, greater = _ORDERS[one.path[-1].subject, one.path[-1].name]
+    word = lesser if question.form == "lesser" else greater
+    return text.format(word, *(_phrase(trail.start, trail.path[:-1], rng) for trail in (one, other)))
+
+
+def _phrase(start: Thing, path: Iterable[Relation], rng: random.Random) -> str:
+    text = start.said
+    if start.alias is not None and rng.random() < _ALIAS_RATE:
+        text = f"the {start.alias}" if start.kind == ORGANISATION else start.alias
+    for relation in path:
+        text = relation.phrase.format(text)
+    return text
+
+
+def _accepted(question: Question) -> list[str]:
+    """Every way of writing the answer that is accepted, the plainest first."""
+    answer = question.answer
+    if isinstance(answer, Thing):
+        return [answer.name] if answer.alias is None else [answer.name, answer.alias]
+    if isinstance(answer, Date):
+        day, month, year = date_text(answer).split()
+        return [
+            f"{day} {month} {year}",
+            f"{month} {day}, {year}",
+            f"{answer.year:04}-{answer.month:02}-{answer.day:02}",
+            *(f"{form} {year}" for form in (f"{_ordinal(answer.day)} {month}", f"{_ordinal(answer.day)} of {month}")),
+            f"{month} {_ordinal(answer.day)}, {year}",
+        ]
+    if isinstance(answer, str):
+        return [answer, f"River {answer}", f"{answer} River"]
+    if question.form == "years":
+        return [str(answer), f"{answer} years" if answer > 1 else f"{answer} year"]
+    if question.form == "count":
+        what = "towns" if question.trails[0].path[-1].object == REGION else "works"
+        words = [_NUMBER_WORDS[answer]] if answer < len(_NUMBER_WORDS) else []
+        return [str(answer), *words, *(f"{number} {what}" for number in (str(answer), *words))]
+    if question.trails[0].path[-1].object == "number":
+        return [number_text(answer), f"{number_text(answer)} inhabitants"]
+    return [str(answer)]
+
+
+def _ordinal(day: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day // 10 != 1 else 0, "th")
+    return f"{day}{ending}"

@@ -1,0 +1,300 @@
+"""The generated world: its things, what is true of them, and in which article each fact stands.
+
+Every fact stands in one article and no other: that of the thing it is about, or that of the thing it leads to. So a
+question over several facts needs several articles.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import accumulate
+from typing import NamedTuple
+
+from gem_envs_qa.atlas.names import Language, Namer
+from gem_envs_qa.atlas.schema import COUNTRY, EVENT, KINDS, ORGANISATION, PERSON, REGION, RELATIONS, TOWN, WORK
+
+__all__ = ["LARGEST", "SMALLEST", "Date", "Thing", "World"]
+
+SMALLEST, LARGEST = 100, 200_000
+"""Things that a world can have."""
+
+_OCCUPATIONS = (
+    "architect", "astronomer", "botanist", "composer", "engineer", "explorer", "geologist", "historian", "inventor",
+    "mathematician", "merchant", "naturalist", "novelist", "painter", "philosopher", "physician", "poet", "printer",
+    "sculptor", "surveyor",
+)  # fmt: skip
+_ORGANISATIONS = (
+    "Academy", "Bank", "Company", "Guild", "Institute", "Library", "Museum", "Observatory", "Press", "Shipyard",
+    "Society", "Theatre",
+)  # fmt: skip
+_WORKS = (
+    "ballet",
+    "chronicle",
+    "fresco",
+    "novel",
+    "opera",
+    "painting",
+    "play",
+    "poem",
+    "statue",
+    "symphony",
+    "treatise",
+)
+_EVENTS = ("Congress", "Exhibition", "Fair", "Festival", "Jubilee", "Pageant", "Regatta", "Tournament")
+_ALIAS_RATES = {PERSON: 0.35, TOWN: 0.3, ORGANISATION: 0.3, WORK: 0.25, REGION: 0.2}
+
+_PAIRED = ("spouse", "twin")
+"""Relations that hold both ways."""
+_MEMBERSHIPS = ("region", "creator")
+"""Relations to things that may have a list of their members."""
+
+_TOLD_BY_THE_OTHER = 0.3
+"""Share of the facts that stand in the article of the thing that they lead to."""
+_LISTED = 0.7
+"""Share of the regions and creators whose own articles have the whole list of towns or works."""
+
+
+class Date(NamedTuple):
+    """A day of the Gregorian calendar."""
+
+    year: int
+    month: int
+    day: int
+
+
+@dataclass(eq=False, slots=True)
+class Thing:
+    """A person, place, organisation, work or event."""
+
+    id: int
+    kind: str
+    type: str
+    """What exactly it is: an occupation, the form of a work, and so on."""
+    name: str
+    alias: str | None = None
+    feminine: bool = False
+    facts: dict[str, int | Date | str] = field(default_factory=dict)
+    """Relation → the id of another thing, a date, a number or a name."""
+    homes: dict[str, int] = field(default_factory=dict)
+    """Relation → the id of the thing in whose article the fact stands; it is the own one where nothing is said."""
+    members: list[int] | None = None
+    """Ids of all towns of a region, or of all works of a person, if the article has them as a list."""
+
+    @property
+    def said(self) -> str:
+        """Its name as it stands in a sentence."""
+        return f"the {self.name}" if self.kind in (ORGANISATION, EVENT) else self.name
+
+
+class World:
+    """A world of things; a pure function of ``seed`` and ``size``.
+
+    Args:
+        seed: another seed, another world with other names.
+        size: how many things there are, :data:`SMALLEST` … :data:`LARGEST`.
+    """
+
+    def __init__(self, seed: int, size: int) -> None:
+        self.seed, self.size = seed, size
+        digest = blake2b(b"atlas:%x:%x" % (seed, size), digest_size=16).digest()
+        self.rng = random.Random(int.from_bytes(digest, "little"))
+        self.things: list[Thing] = []
+        self.of_kind: dict[str, list[Thing]] = {kind: [] for kind in KINDS}
+        self._counts = _counts(size)
+        countries = self._counts[COUNTRY]
+        self._namer = Namer(self.rng, self._counts[PERSON], countries)
+        self._make_places()
+        self._make_people()
+        self._make_organisations()
+        self._make_works()
+        self._make_events()
+        self._make_ties()
+        self._choose_homes()
+
+    def told_in(self) -> list[list[tuple[str, Thing]]]:
+        """Return for each article the facts that stand in it: the relation and the thing that it is known about."""
+        told: list[list[tuple[str, Thing]]] = [[] for _ in self.things]
+        for thing in self.things:
+            for name in thing.facts:
+                home = thing.homes.get(name, thing.id)
+                if name in _PAIRED:
+                    if home == thing.id:
+                        told[home].append((name, thing))
+                elif name not in _MEMBERSHIPS or self.things[home].members is None or home == thing.id:
+                    told[home].append((name, thing))
+        return told
+
+    def _add(self, kind: str, type_: str, name: str, language: Language) -> Thing:
+        rng = self.rng
+        thing = Thing(len(self.things), kind, type_, name)
+        if rng.random() < _ALIAS_RATES.get(kind, 0.0):
+            thing.alias = self._name(kind, type_, language)
+        self.things.append(thing)
+        self.of_kind[kind].append(thing)
+        return thing
+
+    def _name(self, kind: str, type_: str, language: Language) -> str:
+        namer = self._namer
+        if kind == PERSON:
+            return namer.person(language)
+        if kind == TOWN:
+            return namer.town(language)
+        if kind == WORK:
+            return namer.title(language)
+        word = namer.word(language)
+        return f"{word} {type_}" if kind in (ORGANISATION, EVENT) else word
+
+    def _make(self, kind: str, type_: str, language: Language | None = None) -> Thing:
+        language = self.rng.choice(self._namer.languages) if language is None else language
+        return self._add(kind, type_, self._name(kind, type_, language), language)
+
+    def _make_places(self) -> None:
+        rng = self.rng
+        tongues = {}
+        for language in self._namer.languages:
+            tongues[self._make(COUNTRY, "country", language).id] = language
+        countries = self.of_kind[COUNTRY]
+        for number in range(self._counts[REGION]):
+            country = countries[number % len(countries)]
+            region = self._make(REGION, "region", tongues[country.id])
+            region.facts["country"] = country.id
+            tongues[region.id] = tongues[country.id]
+        regions = self.of_kind[REGION]
+        towns_of: dict[int, list[int]] = {region.id: [] for region in regions}
+        # Two for each at least, and then to some far more than to others, so that it takes a look to count them.
+        drawing = list(accumulate(rng.random() ** 3 for _ in regions))
+        for number in range(self._counts[TOWN]):
+            if number < 2 * len(regions):
+                region = regions[number % len(regions)]
+            else:
+                region = rng.choices(regions, cum_weights=drawing)[0]
+            town = self._make(TOWN, "town", tongues[region.id])
+            town.facts.update(
+                region=region.id,
+                chartered=rng.randint(870, 1490),
+                population=rng.randint(900, 999_999) // rng.choice((1, 7, 40)) + 411,
+                river=self._namer.word(tongues[region.id]),
+            )
+            towns_of[region.id].append(town.id)
+        for region in regions:
+            region.facts["capital"] = rng.choice(towns_of[region.id])
+            if rng.random() < _LISTED:
+                region.members = towns_of[region.id]
+
+    def _make_people(self) -> None:
+        rng, towns = self.rng, self.of_kind[TOWN]
+        for _ in range(self._counts[PERSON]):
+            person = self._make(PERSON, rng.choice(_OCCUPATIONS))
+            person.feminine = rng.random() < 0.5
+            born = self._day(rng.randint(1550, 1880))
+            person.facts.update(birthplace=rng.choice(towns).id, born=born)
+            if rng.random() < 0.7:
+                person.facts.update(deathplace=rng.choice(towns).id, died=self._day(born.year + rng.randint(62, 94)))
+
+    def _make_organisations(self) -> None:
+        rng, people = self.rng, self.of_kind[PERSON]
+        for _ in range(self._counts[ORGANISATION]):
+            organisation = self._make(ORGANISATION, rng.choice(_ORGANISATIONS))
+            founder = rng.choice(people)
+            organisation.facts.update(
+                founder=founder.id,
+                director=rng.choice(people).id,
+                seat=rng.choice(self.of_kind[TOWN]).id,
+                founded=self._day_in_the_life_of(founder),
+            )
+
+    def _make_works(self) -> None:
+        rng = self.rng
+        creators = self._sample(self.of_kind[PERSON], 0.12)
+        drawing = list(accumulate(rng.random() ** 2 for _ in creators))
+        works_of: dict[int, list[int]] = {}
+        for _ in range(self._counts[WORK]):
+            work = self._make(WORK, rng.choice(_WORKS))
+            creator = rng.choices(creators, cum_weights=drawing)[0]
+            work.facts.update(creator=creator.id, completed=self._day_in_the_life_of(creator).year)
+            work.facts["inspiration"] = rng.choice(self.of_kind[TOWN]).id
+            if rng.random() < 0.6:
+                work.facts["sponsor"] = rng.choice(self.of_kind[ORGANISATION]).id
+            if rng.random() < 0.6:
+                work.facts["dedicatee"] = rng.choice(self.of_kind[PERSON]).id
+            works_of.setdefault(creator.id, []).append(work.id)
+        for number, works in works_of.items():
+            if len(works) > 1 and rng.random() < _LISTED:
+                self.things[number].members = works
+
+    def _make_events(self) -> None:
+        rng = self.rng
+        for _ in range(self._counts[EVENT]):
+            event, opener = self._make(EVENT, rng.choice(_EVENTS)), rng.choice(self.of_kind[PERSON])
+            event.facts.update(
+                venue=rng.choice(self.of_kind[TOWN]).id,
+                organiser=rng.choice(self.of_kind[ORGANISATION]).id,
+                opener=opener.id,
+                began=self._day_in_the_life_of(opener),
+            )
+
+    def _make_ties(self) -> None:
+        """Make the ties between people, and those of places to people."""
+        rng, people, towns = self.rng, self.of_kind[PERSON], self.of_kind[TOWN]
+        by_age = sorted(people, key=_birth)
+        for place, person in enumerate(by_age):
+            if rng.random() < 0.7:
+                person.facts["employer"] = rng.choice(self.of_kind[ORGANISATION]).id
+            mentor = by_age[max(0, place - rng.randint(1, 1 + len(by_age) // 10))]
+            if _birth(person).year - _birth(mentor).year > 14:
+                person.facts["mentor"] = mentor.id
+        self._pair(by_age, "spouse", 0.55)
+        self._pair(self._sample(towns, 1.0), "twin", 0.5)
+        for town in towns:
+            town.facts["mayor"] = rng.choice(people).id
+        for country in self.of_kind[COUNTRY]:
+            country.facts.update(ruler=rng.choice(people).id, parliament=rng.choice(towns).id)
+
+    def _pair(self, things: list[Thing], name: str, share: float) -> None:
+        left = iter(things)
+        for one, other in zip(left, left, strict=False):
+            if self.rng.random() < share:
+                one.facts[name], other.facts[name] = other.id, one.id
+                one.homes[name] = other.homes[name] = self.rng.choice((one.id, other.id))
+
+    def _choose_homes(self) -> None:
+        for thing in self.things:
+            for name, value in thing.facts.items():
+                if name in thing.homes or not RELATIONS[name].leads_on:
+                    continue
+                assert isinstance(value, int)
+                other = self.things[value]
+                if name in _MEMBERSHIPS:
+                    if other.members is not None:
+                        thing.homes[name] = value
+                elif self.rng.random() < _TOLD_BY_THE_OTHER:
+                    thing.homes[name] = value
+
+    def _sample(self, things: list[Thing], share: float) -> list[Thing]:
+        return self.rng.sample(things, max(1, int(share * len(things))))
+
+    def _day(self, year: int) -> Date:
+        return Date(year, self.rng.randint(1, 12), self.rng.randint(1, 28))
+
+    def _day_in_the_life_of(self, person: Thing) -> Date:
+        return self._day(_birth(person).year + self.rng.randint(20, 60))
+
+
+def _birth(person: Thing) -> Date:
+    born = person.facts["born"]
+    assert isinstance(born, Date)
+    return born
+
+
+def _counts(size: int) -> dict[str, int]:
+    counts = {
+        COUNTRY: max(2, min(40, size // 120)),
+        REGION: max(4, size // 40),
+        TOWN: max(12, size * 16 // 100),
+        ORGANISATION: size * 13 // 100,
+        WORK: size * 19 // 100,
+        EVENT: size * 10 // 100,
+    }
+    return {**counts, PERSON: size - sum(counts.values())}

@@ -1,0 +1,297 @@
+"""RuleWorlds: right labels, by a solver that reads the text; and nothing but reasoning tells them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gem.errors import GemError
+from gem_envs_qa import RuleWorldsEnv
+from gem_envs_qa.rule_worlds.theory import ANYONE, Atom, Literal, Model, Rule
+
+Row = Mapping[str, Any]
+
+# A clause: (subject or None for anyone, what is said of it, whether it is said to hold).
+Clause = tuple[str | None, str, bool]
+ANYBODY = ("someone", "something", "they", "it")
+CLAUSE = re.compile(
+    r"(?P<subject>someone|something|they|it|the \w+|[A-Z]\w+) "
+    r"(?:(?:is|are) (?P<isnt>not )?(?P<attribute>\w+)|do(?:es)? not (?P<nots>\w+) (?P<whom>.+)|"
+    r"(?P<does>\w+) (?P<who>.+))"
+)
+
+
+def clause(text: str) -> Clause:
+    found = CLAUSE.fullmatch(text)
+    assert found is not None, text
+    subject = None if found["subject"] in ANYBODY else found["subject"]
+    if found["attribute"] is not None:
+        return subject, found["attribute"], found["isnt"] is None
+    if found["nots"] is not None:
+        return subject, f"{found['nots']} {found['whom']}", False
+    return subject, f"{found['does'] if found['subject'] == 'they' else found['does'][:-1]} {found['who']}", True
+
+
+class Theory:
+    """What a text says, read without knowing how it was made, and what follows, by backward chaining."""
+
+    def __init__(self, text: str) -> None:
+        self.facts: set[tuple[str, str]] = set()
+        self.rules: list[tuple[list[Clause], Clause]] = []
+        for sentence in text.rstrip(".").split(". "):
+            self._read(sentence[0].lower() + sentence[1:] if sentence.startswith(("The ", "If ", "All ")) else sentence)
+        self._depths: dict[tuple[str, str], tuple[bool, int]] = {}
+
+    def _read(self, sentence: str) -> None:
+        conditional = re.fullmatch(r"if (.+) then (.+)", sentence)
+        kinds = re.fullmatch(r"(?:all )?(.+) (?:people|things) are (\w+)", sentence, re.IGNORECASE)
+        if conditional is not None:
+            conditions = [clause(part) for part in conditional[1].split(" and ")]
+            self.rules.append((conditions, clause(conditional[2])))
+        elif kinds is not None:
+            conditions = [(None, kind, True) for kind in kinds[1].lower().split(", ")]
+            self.rules.append((conditions, (None, kinds[2], True)))
+        else:
+            subject, said, holds = clause(sentence)
+            assert subject is not None
+            assert holds
+            self.facts.add((subject, said))
+
+    def proved(self, subject: str, said: str) -> tuple[bool, int]:
+        """Whether something holds, and how many rules deep one must look to know it."""
+        goal = (subject, said)
+        if goal not in self._depths:
+            self._depths[goal] = self._prove(subject, said)
+        return self._depths[goal]
+
+    def _prove(self, subject: str, said: str) -> tuple[bool, int]:
+        if (subject, said) in self.facts:
+            return True, 0
+        proofs, failures = [], []
+        for conditions, (whom, what, _) in self.rules:
+            if what != said or whom not in (None, subject):
+                continue
+            looked = [(self.proved(who or subject, which), holds) for who, which, holds in conditions]
+            failing = [depth for (truth, depth), holds in looked if truth != holds]
+            if failing:
+                failures.append(min(failing))
+            else:
+                proofs.append(max(depth for (_, depth), _ in looked))
+        if proofs:
+            return True, 1 + min(proofs)
+        return False, 1 + max(failures) if failures else 0
+
+
+def solved(row: Row) -> tuple[str, int]:
+    """The answer of the reader, and the depth that it needed."""
+    statement = row["statement"].rstrip(".")
+    subject, said, holds = clause(statement[0].lower() + statement[1:] if statement.startswith("The ") else statement)
+    assert subject is not None
+    truth, depth = Theory(row["theory"]).proved(subject, said)
+    return str(truth is holds), depth
+
+
+@lru_cache(maxsize=4)
+def rows(split: str = "train", count: int = 10_000) -> list[Row]:
+    env = RuleWorldsEnv(split=split)
+    return [env.rows[index] for index in range(count)]
+
+
+def test_ten_thousand_labels_are_right() -> None:
+    """Backward chaining over the text alone comes to every label, at the depth that the row says."""
+    for row in rows():
+        assert solved(row) == (row["answer"], row["depth"]), row
+
+
+def test_no_item_comes_twice_and_no_world_is_in_both_splits() -> None:
+    """Ids and texts are unique; whatever is in the train split, no twin or negation of it is for testing."""
+    train, test = rows(), rows("test", 1500)
+    assert len({row["id"] for row in (*train, *test)}) == len(train) + len(test)
+    assert len({row["theory"] + row["statement"] for row in train}) == len(train)
+    rules = [{rule_words(row) for row in some} for some in (train, test)]
+    assert not rules[0] & rules[1]
+
+
+def rule_words(row: Row) -> str:
+    """What a world shares with its twin: the words of all sentences, and the statement without *not*."""
+    return " ".join(sorted(row["theory"].split())) + "|" + re.sub(r"(does )?not |s\b", "", row["statement"])
+
+
+@pytest.mark.parametrize("depth", range(6))
+def test_labels_are_balanced_at_every_depth(depth: int) -> None:
+    """True is as frequent as False, within four standard errors; so it is among negated statements, and others."""
+    at_depth = [row for row in rows() if row["depth"] == depth]
+    for some in (at_depth, [row for row in at_depth if " not " in row["statement"]]):
+        share = sum(row["answer"] == "True" for row in some) / len(some)
+        assert abs(share - 0.5) < 4 * math.sqrt(0.25 / len(some))
+
+
+def counts_of(row: Row) -> dict[str, float]:
+    """What can be counted without reading."""
+    text, statement = row["theory"], row["statement"]
+    sentences = text.split(". ")
+    subject, said = statement.rsplit(" ", 1)
+    subject = re.match(r"The \w+|\w+", statement)[0]  # type: ignore[index]
+    word = said.rstrip(".")
+    facts = [one for one in sentences if not one.startswith(("If ", "All ")) and " are " not in one]
+    return {
+        "negated": " not " in statement,
+        "sentences": len(sentences),
+        "facts": len(facts),
+        "rules": len(sentences) - len(facts),
+        "negations": text.count(" not "),
+        "characters": len(text),
+        "about the subject": sum(one.startswith(subject) for one in sentences),
+        "the last word": text.count(word),
+        "the last word in facts": sum(word in one for one in facts),
+        "last word concluded": sum(one.rstrip(".").endswith(word) for one in sentences if one not in facts),
+        "first sentence is a rule": sentences[0] not in facts,
+        "negation balance": (" not " in statement) ^ (text.count(" not ") % 2),
+        "relation": " not " not in statement and " is " not in statement,
+        "length of the statement": len(statement),
+    }
+
+
+def best_threshold(train: Sequence[tuple[float, bool]], test: Sequence[tuple[float, bool]]) -> float:
+    """Accuracy on ``test`` of the threshold, and its direction, that does best on ``train``."""
+
+    def accuracy(pairs: Iterable[tuple[float, bool]], bound: float, above: bool) -> float:
+        right = [((value > bound) is above) is label for value, label in pairs]
+        return sum(right) / len(right)
+
+    values = sorted({value for value, _ in train})
+    bounds = values if len(values) < 40 else values[:: len(values) // 40]
+    bound, above = max(((b, a) for b in bounds for a in (True, False)), key=lambda choice: accuracy(train, *choice))
+    return accuracy(test, bound, above)
+
+
+def naive_bayes(train: Sequence[Row], test: Sequence[Row], words_of: Callable[[Row], Iterable[str]]) -> float:
+    """Accuracy of the words of an item, each for itself."""
+    counts = {label: Counter[str]() for label in ("True", "False")}
+    for row in train:
+        counts[row["answer"]].update(set(words_of(row)))
+
+    def score(row: Row) -> float:
+        return sum(math.log((counts["True"][word] + 1) / (counts["False"][word] + 1)) for word in set(words_of(row)))
+
+    return sum((score(row) > 0) == (row["answer"] == "True") for row in test) / len(test)
+
+
+MARGIN = 0.035
+"""Five thousand coins come up this far from a half once in a million times."""
+
+
+@pytest.mark.parametrize("feature", sorted(counts_of(RuleWorldsEnv().rows[0])))
+def test_no_count_predicts_the_label(feature: str) -> None:
+    """The best threshold on anything that can be counted is right no more often than a coin."""
+    pairs = [(counts[feature], label) for counts, label in counted()]
+    assert abs(best_threshold(pairs[:5000], pairs[5000:]) - 0.5) < MARGIN
+
+
+@cache
+def counted() -> list[tuple[dict[str, float], bool]]:
+    return [(counts_of(row), row["answer"] == "True") for row in rows()]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_no_words_predict_the_label(negated: bool) -> None:
+    """Naive Bayes over the words, with or without a mark for a negated statement, is no better than a coin."""
+
+    def words_of(row: Row) -> Iterable[str]:
+        mark = "not " * (negated and " not " in row["statement"])
+        words = re.findall(r"\w+", row["theory"]) + [f"asked:{word}" for word in row["statement"].split()]
+        return (mark + word for word in words)
+
+    assert abs(naive_bayes(rows()[:5000], rows()[5000:], words_of) - 0.5) < MARGIN
+
+
+def test_the_check_for_shortcuts_finds_one() -> None:
+    """At depth 0 the statement is there or not, which is no shortcut but the task; the same check sees it."""
+    at_once = [row for row in rows() if row["depth"] == 0]
+    pairs = [
+        (
+            float((row["statement"].replace(" not ", " ") in row["theory"]) ^ (" not " in row["statement"])),
+            row["answer"] == "True",
+        )
+        for row in at_once
+        if "does not" not in row["statement"]
+    ]
+    assert best_threshold(pairs[:500], pairs[500:]) > 0.9
+
+
+@pytest.mark.parametrize("depth", range(6))
+def test_answers_are_graded(depth: int) -> None:
+    """The right word in a box earns 1.0, also set upright; the wrong one, both, none, or a sentence earn nothing."""
+    env = RuleWorldsEnv(depth=depth)
+    for index in range(20):
+        env.reset(options={"index": index})
+        right = env.row["answer"]
+        wrong = "False" if right == "True" else "True"
+        for action, reward in [
+            (f"\\boxed{{{right}}}", 1.0),
+            (f"Perhaps \\boxed{{{wrong}}}, no: \\boxed{{\\text{{{right.lower()}}}}}", 1.0),
+            (f"\\boxed{{{wrong}}}", 0.0),
+            (f"\\boxed{{{right} or {wrong}}}", 0.0),
+            ("\\boxed{}", 0.0),
+            (right, 0.0),
+            ("", 0.0),
+            (None, 0.0),
+        ]:
+            env.reset(options={"index": index})
+            _, earned, terminated, _, info = env.step(action)  # type: ignore[arg-type]
+            assert (earned, terminated, info["correct"], info["depth"]) == (reward, True, reward == 1.0, depth)
+
+
+def test_row_is_the_same_whatever_was_asked_before() -> None:
+    """A row is a function of depth, split and index alone."""
+    one, other = RuleWorldsEnv(depth=3, size=10), RuleWorldsEnv(depth=3, size=10**9)
+    assert [one.rows[index] for index in (7, 2)] == [other.rows[index] for index in (2, 7)][::-1]
+    assert other.rows[10**9 - 1]["depth"] == 3
+
+
+@pytest.mark.parametrize("name", ["depth", "split", "size", "seed", "shuffle"])
+@pytest.mark.parametrize("value", [-1, 6.0, None, "", "dev", b"x", 10**20, True])
+def test_hostile_arguments_work_or_raise_gem_errors(name: str, value: Any) -> None:
+    """Whatever is passed, nothing but a GEM error is raised."""
+    try:
+        RuleWorldsEnv(**{name: value}).reset(seed=0)  # type: ignore[arg-type]
+    except GemError:
+        return
+    assert name in ("seed", "shuffle")
+
+
+atoms = st.builds(Atom, st.sampled_from("abcdef"), st.sampled_from("XY"), st.none())
+
+
+@settings(max_examples=200)
+@given(
+    facts=st.lists(atoms, max_size=4),
+    rules=st.lists(st.tuples(st.lists(st.tuples(atoms, st.booleans()), min_size=1, max_size=3), atoms), max_size=6),
+)
+def test_model_agrees_with_backward_chaining(facts: list[Atom], rules: list[Any]) -> None:
+    """Forward over the order of predicates or backward from the goal: the same truth, at the same depth."""
+    ranks = {predicate: rank for rank, predicate in enumerate("abcdef")}
+    program = [
+        Rule(tuple(Literal(atom, holds) for atom, holds in body), head._replace(subject=ANYONE))
+        for body, head in rules
+        if all(ranks[atom.predicate] < ranks[head.predicate] for atom, _ in body)
+    ]
+    model = Model(facts, program, ranks, ["X", "Y"])
+    theory = Theory("Anna is wise.")
+    theory.facts = {(atom.subject, atom.predicate) for atom in facts}
+    theory.rules = [
+        ([(one.subject, one.predicate, holds) for one, holds in rule.body], (None, rule.head.predicate, True))
+        for rule in program
+    ]
+    for predicate in ranks:
+        for subject in "XY":
+            atom = Atom(predicate, subject)
+            assert (atom in model, model.depth(atom)) == theory.proved(subject, predicate)

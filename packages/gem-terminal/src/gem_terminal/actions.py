@@ -1,0 +1,221 @@
+"""What an agent can do in a terminal, by text or by native tool calls.
+
+By text, the first complete tag of an action counts::
+
+    <bash>ls -la</bash>
+    <bash>cmd: make
+    timeout_secs: 120</bash>
+    <finish/>
+
+A body of ``<bash>`` that is a YAML mapping with ``cmd`` is read as the original GEM reads it. Natively there are
+``bash``, ``send_keys``, ``read_file``, ``write_file`` and ``finish``; the same tools can be called in the text with
+``<tool_call>``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gem.text import action_text
+from gem.tools.calls import ToolCall, native_calls, tagged, text_call
+
+__all__ = [
+    "TOOL_SCHEMAS",
+    "Bash",
+    "Finish",
+    "Malformed",
+    "Move",
+    "ReadFile",
+    "SendKeys",
+    "WriteFile",
+    "move_of",
+    "moves_of",
+    "recorded_move",
+]
+
+
+@dataclass(frozen=True)
+class Bash:
+    """Run a command in the episode's shell."""
+
+    command: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SendKeys:
+    """Type into the terminal and look at its screen."""
+
+    keys: tuple[str, ...]
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """Read a file."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class WriteFile:
+    """Write a file, in place of what it held."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Say that the task is done."""
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """Nothing that can be done; ``why`` is a sentence for the agent."""
+
+    why: str
+
+
+Move = Bash | SendKeys | ReadFile | WriteFile | Finish | Malformed
+
+_KINDS: dict[str, type[Bash | SendKeys | ReadFile | WriteFile]] = {
+    "bash": Bash,
+    "send_keys": SendKeys,
+    "read_file": ReadFile,
+    "write_file": WriteFile,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+_YAML_BODY = re.compile(r"\s*(?:cmd|timeout_secs)\s*:")
+_FINISH = re.compile(r"<finish\s*/?>")
+_NOTHING = Malformed("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
+_MOST_CALLS = 16
+
+
+def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    required = [key for key, value in properties.items() if "default" not in value]
+    parameters = {"type": "object", "properties": dict(properties), "required": required}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
+    _schema(
+        "bash",
+        "Run a command in a bash shell that lives through the whole task.",
+        command={"type": "string", "description": "What bash is to run; it reads from /dev/null."},
+        timeout_secs={"type": "number", "description": "Seconds it may take.", "default": 30},
+    ),
+    _schema(
+        "send_keys",
+        "Type into a terminal of its own, for interactive programs, and see its screen.",
+        keys={
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Text, and keys by their names in tmux: Enter, C-c, Up, Escape, …",
+        },
+        timeout_secs={"type": "number", "description": "Seconds to wait for the screen to settle.", "default": 5},
+    ),
+    _schema("read_file", "Read a text file.", path={"type": "string", "description": "An absolute path."}),
+    _schema(
+        "write_file",
+        "Write a text file, in place of what it held.",
+        path={"type": "string", "description": "An absolute path."},
+        content={"type": "string", "description": "All of the file."},
+    ),
+    _schema("finish", "Say that the task is done; it is then verified."),
+)
+"""The actions as chat APIs take them in ``tools``."""
+
+
+def moves_of(action: object) -> list[tuple[Move, str | None]]:
+    """Return what an action asks for, in order, each with the identifier of its native call.
+
+    Takes anything; time is linear in the length of the text. There is always at least one move.
+    """
+    if not isinstance(action, str) and (calls := native_calls(action)):
+        return [(_of_call(call), call.id) for call in calls[:_MOST_CALLS]]
+    text = action_text(action)
+    return [(_NOTHING if text is None else _of_text(text), None)]
+
+
+def recorded_move(move: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any]:
+    """Return a move as a JSON object that :func:`move_of` reads."""
+    return {"move": _NAMES[type(move)], **asdict(move)}
+
+
+def move_of(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile:
+    """Return the move that a record holds; ValueError, TypeError or LookupError if it holds none."""
+    fields = dict(record)
+    kind = _KINDS[fields.pop("move")]
+    if kind is SendKeys:
+        fields["keys"] = tuple(fields["keys"])
+    return kind(**fields)
+
+
+def _of_text(text: str) -> Move:
+    finish = _FINISH.search(text)
+    bash = text.find("<bash>")
+    found = tagged(text, "bash")
+    if found is not None and (finish is None or bash < finish.start()):
+        return _of_body(found[0])
+    if finish is not None:
+        return Finish()
+    call = text_call(text)
+    return _NOTHING if call is None else _of_call(call)
+
+
+def _of_body(body: str) -> Move:
+    if not _YAML_BODY.match(body):
+        return Bash(body.strip("\n"))
+    import yaml
+
+    try:
+        content = yaml.safe_load(body)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return Bash(body.strip("\n"))
+    if not isinstance(content, dict) or not isinstance(content.get("cmd"), str):
+        return Malformed("The content of <bash> looks like YAML and has no cmd that is a string.")
+    return Bash(content["cmd"], _seconds(content.get("timeout_secs")))
+
+
+def _of_call(call: ToolCall) -> Move:
+    if call.error is not None:
+        return Malformed(call.error)
+    arguments = call.arguments
+    try:
+        if call.name == "bash":
+            return Bash(_text(arguments, "command"), _seconds(arguments.get("timeout_secs")))
+        if call.name == "send_keys":
+            keys = arguments.get("keys")
+            keys = [keys] if isinstance(keys, str) else keys
+            if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+                return Malformed("The argument keys of send_keys must be a list of strings.")
+            return SendKeys(tuple(keys), _seconds(arguments.get("timeout_secs")))
+        if call.name == "read_file":
+            return ReadFile(_text(arguments, "path"))
+        if call.name == "write_file":
+            return WriteFile(_text(arguments, "path"), _text(arguments, "content"))
+        if call.name == "finish":
+            return Finish()
+    except TypeError as error:
+        return Malformed(f"{error}")
+    names = ", ".join(schema["function"]["name"] for schema in TOOL_SCHEMAS)
+    return Malformed(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise TypeError(f"The argument {name} must be a string.")
+    return value
+
+
+def _seconds(value: object) -> float | None:
+    """Return a time that was asked for, or None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 < value < 1e9 else None

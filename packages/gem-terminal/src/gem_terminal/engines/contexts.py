@@ -1,0 +1,26 @@
+"""Build contexts: the folders that images are made from."""
+
+from __future__ import annotations
+
+import hashlib
+
+from gem_terminal.task import Image
+
+__all__ = ["digest_of"]
+
+
+def digest_of(image: Image) -> str:
+    """Return what a build context is known by: paths, modes and contents, whatever the times."""
+    assert image.folder is not None
+    digest = hashlib.sha256(image.dockerfile.encode())
+    for path in sorted(image.folder.rglob("*")):
+        if path.is_symlink():
+            content = str(path.readlink()).encode()
+        elif path.is_file():
+            content = path.read_bytes()
+        else:
+            continue
+        mode = path.lstat().st_mode & 0o777
+        name = str(path.relative_to(image.folder)).encode(errors="surrogateescape")
+        digest.update(b"%d:%s:%o:%d:" % (len(name), name, mode, len(content)) + content)
+    return digest.hexdigest()[:24]

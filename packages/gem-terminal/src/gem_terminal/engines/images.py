@@ -1,0 +1,228 @@
+"""Unpacked images for the namespace engine: base folders by name, and what a Dockerfile adds to them, in layers.
+
+A layer is known by the digest of everything that leads to it, so building again costs nothing. Nothing half-made is
+ever found under its name: it is made beside, and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from gem_terminal.archive import archive_of
+from gem_terminal.engines.base import Progress
+from gem_terminal.engines.contexts import digest_of
+from gem_terminal.engines.dockerfile import Instruction, parse
+from gem_terminal.errors import EngineError, TaskError
+from gem_terminal.task import Image, Limits
+
+if TYPE_CHECKING:
+    from gem_terminal.engines.namespace import NamespaceEngine
+
+__all__ = ["ImageStore"]
+
+_BUILD = Limits(cpus=float(os.cpu_count() or 1), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
+_DEBIAN = re.compile(r"(?:docker\.io/)?(?:library/)?debian:(\w+)(?:-slim)?(?:-\d+(?:-slim)?)?")
+
+
+class ImageStore:
+    """The images of a folder.
+
+    Args:
+        folder: where they lie; None for the cache folder of this user.
+        engine: runs what a Dockerfile says.
+    """
+
+    def __init__(self, folder: Path | None, engine: NamespaceEngine) -> None:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        self._folder = folder or cache / "gem" / "terminal"
+        self._engine = engine
+
+    def prepare(self, image: Image, progress: Progress | None) -> str:
+        """Return the reference of an image, which is built now if need be.
+
+        Raises:
+            EngineError: if a base is missing or a step fails.
+        """
+        if image.folder is None:
+            assert image.name is not None
+            layers = [self._base(image.name, progress)]
+            config: dict[str, Any] = {}
+            reference = hashlib.sha256(image.name.encode()).hexdigest()[:24]
+        else:
+            reference = digest_of(image)
+            if (self._folder / "images" / reference).is_file():
+                return reference
+            layers, config = self._build(image, progress)
+        self._write(reference, {"layers": [str(layer) for layer in layers], "config": config})
+        return reference
+
+    def layers(self, reference: str) -> tuple[list[Path], Mapping[str, Any]]:
+        """Return the folders of a prepared image, topmost first, and its configuration."""
+        content = json.loads((self._folder / "images" / reference).read_text(encoding="utf-8"))
+        return [Path(layer) for layer in content["layers"]], content["config"]
+
+    def add_base(self, name: str, source: Path) -> Path:
+        """Unpack a tar archive of a root file system under the name that a Dockerfile uses after FROM."""
+
+        def unpack(folder: Path) -> None:
+            with tarfile.open(source) as archive:
+                archive.extractall(folder, filter="tar")
+
+        return self._made(self._folder / "bases" / _file_name(name), unpack)
+
+    def _base(self, name: str, progress: Progress | None) -> Path:
+        folder = self._folder / "bases" / _file_name(name)
+        if folder.is_dir():
+            return folder
+        debian = _DEBIAN.fullmatch(name)
+        if debian is None or shutil.which("debootstrap") is None or os.getuid() != 0:
+            advice = "install debootstrap and run as root, or add" if debian else "add"
+            raise EngineError(
+                f"the base image {name} is not here; {advice} a tar archive of it with: gem terminal add-base {name} FILE"
+            )
+
+        def bootstrap(into: Path) -> None:
+            _tell(progress, f"debootstrap {debian[1]}")
+            command = ["debootstrap", "--variant=minbase", debian[1], str(into)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a command of ours
+            if done.returncode != 0:
+                raise EngineError(f"{' '.join(command)} failed: {done.stdout[-300:]}{done.stderr[-300:]}")
+
+        return self._made(folder, bootstrap)
+
+    def _build(self, image: Image, progress: Progress | None) -> tuple[list[Path], dict[str, Any]]:
+        assert image.folder is not None
+        layers: list[Path] = []
+        config: dict[str, Any] = {"environment": {}, "workdir": "/", "user": None}
+        arguments: dict[str, str] = {}
+        chain = hashlib.sha256()
+        for step in parse(image.folder / image.dockerfile):
+            _tell(progress, step.line)
+            if step.name == "RUN":
+                chain.update(f"{step.line}\0{json.dumps(config, sort_keys=True)}\0{json.dumps(arguments)}".encode())
+                layers.insert(
+                    0, self._layer(chain, layers, step, {**arguments, **config["environment"]}, config, image)
+                )
+                continue
+            step = step.filled({**arguments, **config["environment"]})
+            if step.name == "FROM":
+                name = step.words()[0]
+                chain.update(name.encode())
+                layers.append(self._base(name, progress))
+            elif step.name in ("COPY", "ADD", "WORKDIR"):
+                if step.name == "WORKDIR":
+                    config["workdir"] = str(PurePosixPath(config["workdir"]) / step.text)
+                chain.update(f"{step.line}\0{config['workdir']}\0{digest_of(image)}".encode())
+                layers.insert(0, self._layer(chain, layers, step, config["environment"], config, image))
+            elif step.name == "ENV":
+                config["environment"].update(_assignments(step))
+            elif step.name == "ARG":
+                name, _, default = step.text.partition("=")
+                arguments.setdefault(name, default.strip("\"'"))
+            elif step.name == "USER":
+                config["user"] = step.text.partition(":")[0]
+        return layers, config
+
+    def _layer(
+        self,
+        chain: Any,
+        layers: list[Path],
+        step: Instruction,
+        environment: Mapping[str, str],
+        config: Mapping[str, Any],
+        image: Image,
+    ) -> Path:
+        """Return the folder of what one instruction changes."""
+
+        def make(folder: Path) -> None:
+            with self._engine.start_on(layers, _BUILD, environment, config) as container:
+                if step.name == "RUN":
+                    command = step.words() if step.text.startswith("[") else ["sh", "-c", step.text]
+                    done = container.run(command, seconds=image.build_seconds)
+                    if done.exit_code != 0:
+                        why = "took too long" if done.exit_code is None else f"failed with exit code {done.exit_code}"
+                        raise EngineError(f"{step.line!r} {why}: {done.output[-500:].decode(errors='replace')}")
+                elif step.name == "WORKDIR":
+                    container.run(("mkdir", "-p", config["workdir"]), seconds=60, user="root", workdir="/")
+                else:
+                    _copy(container, step, config["workdir"], image)
+                container.save(folder)
+
+        return self._made(self._folder / "layers" / chain.hexdigest(), make)
+
+    def _made(self, folder: Path, make: Any) -> Path:
+        if folder.is_dir():
+            return folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-", ignore_cleanup_errors=True) as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir(mode=0o755)
+            make(made)
+            try:
+                made.rename(folder)
+            except OSError:  # another process was quicker
+                if not folder.is_dir():
+                    raise
+        return folder
+
+    def _write(self, reference: str, content: Mapping[str, Any]) -> None:
+        path = self._folder / "images" / reference
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}")
+        scratch.write_text(json.dumps(content), encoding="utf-8")
+        scratch.rename(path)
+
+
+def _copy(container: Any, step: Instruction, workdir: str, image: Image) -> None:
+    assert image.folder is not None
+    words = step.words()
+    options = [word for word in words if word.startswith("--")]
+    *sources, target = [word for word in words if not word.startswith("--")]
+    goal = str(PurePosixPath(workdir) / target)
+    root = image.folder.resolve()
+    found = [path for source in sources for path in _matching(root, source)]
+    if not found or any(root not in (path, *path.parents) for path in found):
+        raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} names nothing in the build context")
+    into_folder = target.endswith("/") or len(found) > 1 or found[0].is_dir() or target in (".", "..")
+    if into_folder:
+        container.put(archive_of(found, goal.strip("/") or "."), "/")
+    else:
+        container.put(archive_of(found, str(PurePosixPath(goal).parent).strip("/") or "."), "/")
+        if PurePosixPath(goal).name != found[0].name:
+            here = str(PurePosixPath(goal).parent / found[0].name)
+            container.run(("mv", here, goal), seconds=60, user="root", workdir="/")
+    for option in options:
+        name, _, value = option.partition("=")
+        command = {"--chown": "chown", "--chmod": "chmod"}[name]
+        container.run((command, "-R", value, goal), seconds=60, user="root", workdir="/")
+
+
+def _matching(root: Path, source: str) -> list[Path]:
+    """Return what a source of COPY names, sorted: a pattern, or ``.`` for the whole context."""
+    return sorted(root.glob(source.strip("/"))) if source.strip("./") else [root]
+
+
+def _assignments(step: Instruction) -> dict[str, str]:
+    words = step.words()
+    if "=" not in words[0]:
+        return {words[0]: step.text.partition(" ")[2].strip()}
+    return dict(word.split("=", 1) for word in words)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def _tell(progress: Progress | None, line: str) -> None:
+    if progress is not None:
+        progress(line)

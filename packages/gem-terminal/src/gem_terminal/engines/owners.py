@@ -1,0 +1,61 @@
+"""Which process a container belongs to, so that a reaper can tell what was left behind: :class:`Owner`."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ["Owner"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process of a machine, by its number and the moment it began, since numbers are used again."""
+
+    host: str
+    pid: int
+    began: str
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        return cls(_host(), os.getpid(), _began(os.getpid()) or "?")
+
+    @classmethod
+    def parse(cls, text: str) -> Owner:
+        """Read what ``str`` wrote; anything else belongs to nobody."""
+        parts = text.rsplit("/", 2)
+        if len(parts) != 3 or not parts[1].isdigit():
+            return cls("", 0, "")
+        return cls(parts[0], int(parts[1]), parts[2])
+
+    def is_alive(self) -> bool:
+        """Tell whether the process goes on. One of another machine cannot be seen, and counts as alive."""
+        if not self.pid:
+            return False
+        if self.host != _host():
+            return True
+        return _began(self.pid) == self.began
+
+    def __str__(self) -> str:
+        return f"{self.host}/{self.pid}/{self.began}"
+
+
+@cache
+def _host() -> str:
+    """This machine and this boot, as far as can be told."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return f"{socket.gethostname()}-{boot.read_text().strip()}" if boot.exists() else socket.gethostname()
+
+
+def _began(pid: int) -> str | None:
+    """Return when a process began, in ticks since the boot; None if there is none, or it is a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold anything; state and start time are fields 3 and 22 of proc(5).
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else fields[19]

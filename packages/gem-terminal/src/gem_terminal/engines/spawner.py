@@ -1,0 +1,215 @@
+"""Starts processes inside the namespaces of a container; a program of its own, spoken to through a socket.
+
+It stays small and has one thread, so that forking it costs a millisecond, and it is the parent of what it starts, so
+that exit codes are exact. It is run by path (``python -I -S spawner.py FD``) and imports nothing but the standard
+library. A request is one JSON datagram with four descriptors: what the process reads, what it writes, what it writes
+errors to, and where its exit status goes, as one decimal line.
+
+Privileges are given up before anything of the container is executed: the bounding set, then the user, then
+``no_new_privs``. The numbers are those of ``capability.h`` and ``prctl.h`` of Linux.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import tarfile
+import termios
+from contextlib import suppress
+from fcntl import ioctl
+from pathlib import Path
+from typing import Any
+
+_CLONE_NEWPID = 0x20000000
+_NAMESPACES = (("mnt", 0x00020000), ("uts", 0x04000000), ("ipc", 0x08000000), ("net", 0x40000000))
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
+_CAPABILITIES = 41
+"""CAP_CHOWN is 0, CAP_CHECKPOINT_RESTORE, the last one that Linux has, is 40."""
+
+_KEPT = frozenset((0, 1, 3, 4, 5, 6, 7))
+"""CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID: as the Docker engine gives them."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(descriptor: int) -> None:
+    """Serve requests until the other end of the socket is closed."""
+    requests = socket.socket(fileno=descriptor)
+    listening: list[Any] = [requests]
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    running: dict[int, int] = {}
+    while True:
+        select.select([*listening, woken], [], [])
+        _drain(woken)
+        _report(running)
+        if not select.select(listening, [], [], 0)[0]:
+            continue
+        message, descriptors, _, _ = socket.recv_fds(requests, 1 << 20, 4)
+        if not message:
+            return
+        stdin, stdout, stderr, status = descriptors
+        try:
+            pid = _start(json.loads(message), (stdin, stdout, stderr), own)
+        except OSError as error:
+            os.write(status, f"! {error}\n".encode())
+            os.close(status)
+        else:
+            os.write(status, f"{pid}\n".encode())
+            running[pid] = status
+        for used in (stdin, stdout, stderr):
+            os.close(used)
+
+
+def _drain(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        return
+
+
+def _report(running: dict[int, int]) -> None:
+    """Write the exit status of every process that has ended where it was asked for."""
+    while running:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        where = running.pop(pid)
+        with suppress(OSError):  # nobody wants to know any more
+            os.write(where, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os.close(where)
+
+
+def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int:
+    """Fork a process in the process namespace of the container; it joins the others itself."""
+    if request["target"] is None:
+        pid = os.fork()
+        if not pid:
+            _execute_here(request, ends)
+        return pid
+    theirs = os.open(f"/proc/{request['target']}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _check(_libc.setns(theirs, _CLONE_NEWPID))
+        try:
+            pid = os.fork()
+            if not pid:
+                _become(request, ends)
+        finally:
+            _check(_libc.setns(own, _CLONE_NEWPID))
+    finally:
+        os.close(theirs)
+    return pid
+
+
+def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
+    """Execute a trusted program in the spawner's own namespaces, which is how a container begins; never returns."""
+    try:
+        _leave_the_spawner(request)
+        for number, end in enumerate(ends):
+            os.dup2(end, number)
+        os.closerange(3, 1 << 16)
+        os.execvp(request["command"][0], request["command"])  # noqa: S606  # no shell is wanted
+    except BaseException as error:  # the copy of the spawner must not go on
+        _say(request, error)
+    os._exit(127)
+
+
+def _say(request: dict[str, Any], error: BaseException) -> None:
+    with suppress(OSError):
+        os.write(2, f"{' '.join(request['command'][:1]) or 'the container'}: {error}\n".encode())
+
+
+def _leave_the_spawner(request: dict[str, Any]) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for group in request["cgroups"]:
+        Path(group).write_text("0", encoding="ascii")
+
+
+def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
+    """Join the namespaces, give up privileges, execute; never returns."""
+    try:
+        _leave_the_spawner(request)
+        if request["kill"]:
+            with suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)  # everything in the container but its first process and this one
+            os._exit(0)
+        namespaces = [
+            (os.open(f"/proc/{request['target']}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
+            for name, kind in _NAMESPACES
+        ]
+        root = os.open(f"/proc/{request['target']}/root", os.O_RDONLY | os.O_CLOEXEC)
+        for number, end in enumerate(ends):
+            os.dup2(end, number)
+        for namespace, kind in namespaces:
+            _check(_libc.setns(namespace, kind))
+        os.fchdir(root)
+        os.chroot(".")
+        if request["unpack"]:
+            with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
+                archive.extractall(request["workdir"], filter="tar")
+            os._exit(0)
+        os.setsid()
+        if request["terminal"]:
+            ioctl(0, termios.TIOCSCTTY, 0)
+        user = _user(request["user"])
+        _give_up_privileges(user)
+        environment = {"HOME": user[2], "PATH": _PATH, **request["environment"]}
+        os.chdir(request["workdir"] or "/")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.closerange(3, 1 << 16)
+        os.execvpe(request["command"][0], request["command"], environment)  # noqa: S606  # no shell is wanted
+    except BaseException as error:  # the copy of the spawner must not go on
+        _say(request, error)
+    os._exit(127)
+
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def _user(name: str | None) -> tuple[int, int, str]:
+    """Return the number, group and home of a user of the container, from its own ``/etc/passwd``."""
+    wanted = name or "root"
+    users = Path("/etc/passwd")
+    if users.is_file():  # a pipe would never end
+        for line in users.read_text(encoding="utf-8", errors="replace").splitlines():
+            fields = line.split(":")
+            if len(fields) >= 6 and wanted in (fields[0], fields[2]):
+                return int(fields[2]), int(fields[3]), fields[5] or "/"
+    if wanted == "root":
+        return 0, 0, "/root"
+    if wanted.isdigit():
+        return int(wanted), int(wanted), "/"
+    raise LookupError(f"there is no user {wanted}")
+
+
+def _give_up_privileges(user: tuple[int, int, str]) -> None:
+    for capability in range(_CAPABILITIES):
+        if capability not in _KEPT:
+            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    uid, gid, _ = user
+    os.setgroups([gid])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    # Root keeps what it has until it executes something, which then has no more than the bounding set.
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
+
+def _check(result: int) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

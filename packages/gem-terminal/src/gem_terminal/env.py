@@ -1,0 +1,272 @@
+"""Tasks in a terminal, as an environment: :class:`TerminalEnv`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from gem.arguments import choice, integer, real
+from gem.core import Action, Env, Info
+from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
+from gem.text import TERMINAL_STATE
+from gem_terminal.actions import (
+    TOOL_SCHEMAS,
+    Bash,
+    Finish,
+    Malformed,
+    Move,
+    ReadFile,
+    SendKeys,
+    WriteFile,
+    move_of,
+    moves_of,
+    recorded_move,
+)
+from gem_terminal.engines import Engine, engine_by_name
+from gem_terminal.errors import EngineError
+from gem_terminal.formats import load_tasks
+from gem_terminal.pools import pool_of
+from gem_terminal.task import Task
+from gem_terminal.verification import Verdict
+from gem_terminal.workplace import Outcome, Workplace
+
+__all__ = ["TerminalEnv"]
+
+_NOT_BEGUN, _WORKING, _OVER = "not begun", "working", "over"
+_PHASES = (_NOT_BEGUN, _WORKING, _OVER)
+
+_HARMLESS = ("pwd", "ls", "ls -a", "true", "id -un", "echo $HOME")
+
+_SYNTAX = """\
+Write one action a turn: a command between <bash> and </bash>, which runs in a shell that lives through the whole task \
+(it reads from /dev/null and may take {seconds:g} seconds), or <finish/> when you are done. You have {turns} turns."""
+
+
+class TerminalEnv(Env[str, Action]):
+    """Work on a task in a container, through a shell, a terminal and files, until it is finished and verified.
+
+    An observation is what the action brought, with the exit code of a command. The reward comes at the end: from the
+    tests of the task, after every process of the agent was killed. Running out of turns verifies as well.
+
+    Rewards: ``"fraction"`` is the share of tests that passed, or the number that the task's tests wrote; ``"binary"``
+    is 1.0 where that is 1.0, and 0.0 otherwise. All other turns earn 0.0; an action that cannot be read is answered
+    with what can be done, and costs a turn.
+
+    **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``; at the end
+    ``success``, ``rewards``, ``tests_passed`` and ``tests_total`` where the task reports them, ``verifier_log``, and
+    ``verifier_error`` where the tests gave no reward.
+
+    If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts anew.
+
+    Args:
+        task: the name of a task that this package brings.
+        path: a folder that is a task, or holds tasks; in place of ``task``.
+        engine: ``"docker"``, ``"namespace"``, ``"auto"`` for the first of them that works, or an
+            :class:`~gem_terminal.engines.Engine`.
+        max_turns: turns of an episode.
+        command_seconds: what a command may take if it does not say.
+        episode_seconds: what an episode may take; None for what the task says.
+        output: bytes of a command's output that the agent is shown; longer ones are cut in the middle.
+        reward: ``"fraction"`` or ``"binary"``.
+        warm: containers that are started ahead for each task.
+    """
+
+    def __init__(
+        self,
+        task: str | None = None,
+        path: str | Path | None = None,
+        engine: str | Engine = "auto",
+        max_turns: int = 50,
+        command_seconds: float = 30.0,
+        episode_seconds: float | None = None,
+        output: int = 16 << 10,
+        reward: str = "fraction",
+        warm: int = 0,
+    ) -> None:
+        self.tasks = _tasks(task, path)
+        self._engine = (
+            engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", "docker", "namespace"))
+        )
+        self.max_turns = integer("max_turns", max_turns, minimum=1)
+        self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
+        self.episode_seconds = (
+            None if episode_seconds is None else real("episode_seconds", episode_seconds, minimum=0.1)
+        )
+        self.output = integer("output", output, minimum=100)
+        self.reward = choice("reward", reward, ("fraction", "binary"))
+        self.warm = integer("warm", warm, minimum=0, maximum=64)
+        self._phase = _NOT_BEGUN
+        self._index = 0
+        self._turn = 0
+        self._moves: list[dict[str, Any]] = []
+        self._workplace: Workplace | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task of this episode."""
+        return self.tasks[self._index]
+
+    @property
+    def tool_schemas(self) -> list[dict[str, Any]]:
+        """The actions as chat APIs take them in ``tools``."""
+        return [dict(schema) for schema in TOOL_SCHEMAS]
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Where the containers run; looked for on first use."""
+        return self._engine if isinstance(self._engine, Engine) else engine_by_name(self._engine)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        """Begin a task in a fresh container.
+
+        Args:
+            seed: of several tasks, the one to begin follows from it.
+            options: ``{"index": i}`` or ``{"task": name}`` chooses one.
+
+        Raises:
+            ArgumentError: if there is no such task, or another option is given.
+            EngineError: if no engine works, or the container cannot be had.
+        """
+        super().reset(seed=seed)
+        index = self.rng.randrange(len(self.tasks))
+        if options:
+            index = self._chosen(options)
+        self._leave()
+        self._index, self._turn, self._moves = index, 0, []
+        self._workplace = self._arrive()
+        self._phase = _WORKING
+        syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns)
+        return f"{self.task.instruction}\n\n{syntax}", {"turn": 0, "task": self.task.name}
+
+    def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
+        """Carry out an action; see the class for what comes back."""
+        if self._phase == _NOT_BEGUN:
+            raise ResetNeededError("no task was begun yet; call reset() first")
+        if self._phase == _OVER:
+            raise EpisodeFinishedError("the task is over; call reset() for the next")
+        self._turn += 1
+        info: Info = {"turn": self._turn, "task": self.task.name}
+        try:
+            return self._play(moves_of(action), info)
+        except EngineError as error:
+            self._leave()
+            self._phase = _OVER
+            return f"The container has failed: {error}", 0.0, False, True, {**info, "error": str(error)}
+
+    def sample_random_action(self) -> Action:
+        """Return a command that looks around."""
+        return f"<bash>{self.action_rng.choice(_HARMLESS)}</bash>"
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the task and what was done in it: going on from it does the same again in a fresh container."""
+        return {
+            "phase": self._phase,
+            "index": self._index,
+            "turn": self._turn,
+            "moves": [dict(move) for move in self._moves],
+            **self.generator_state(),
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that ``get_state`` returned; its moves are made again before the next one."""
+        try:
+            phase = choice("phase", state["phase"], _PHASES)
+            index = integer("index", state["index"], minimum=0, maximum=len(self.tasks) - 1)
+            turn = integer("turn", state["turn"], minimum=0, maximum=self.max_turns)
+            moves = [dict(move) for move in state["moves"]]
+            for move in moves:
+                move_of(move)
+            self.set_generator_state(state)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise StateError(f"not a state of TerminalEnv: {error}") from error
+        self._leave()
+        self._phase, self._index, self._turn, self._moves = phase, index, turn, moves
+
+    def close(self) -> None:
+        self._leave()
+        super().close()
+
+    def _play(self, moves: Sequence[tuple[Move, str | None]], info: Info) -> tuple[str, float, bool, bool, Info]:
+        if self._workplace is None:  # the state was set: what was done is done again
+            self._workplace = self._arrive()
+            for recorded in self._moves:
+                self._carry_out(move_of(recorded))
+        told: list[str] = []
+        finished = False
+        info["action_status"] = "legal"
+        for move, _ in moves:
+            if isinstance(move, Finish):
+                finished = True
+                break
+            if isinstance(move, Malformed):
+                info["action_status"] = "malformed"
+                told.append(move.why)
+                continue
+            outcome = self._carry_out(move)
+            self._moves.append(recorded_move(move))
+            info.update(outcome.info)
+            told.append(outcome.text)
+        out_of_time = self._workplace.seconds_left == 0.0
+        out_of_turns = self._turn >= self.max_turns
+        if not (finished or out_of_time or out_of_turns):
+            return "\n\n".join(told), 0.0, False, False, info
+        verdict = self._workplace.verify()
+        self._leave()
+        self._phase = _OVER
+        reward = verdict.reward if self.reward == "fraction" else float(verdict.reward == 1.0)
+        # The turns were announced, so running out of them decides the task; the time was not.
+        terminated = finished or not out_of_time
+        return TERMINAL_STATE, reward, terminated, not finished, {**info, **_said(verdict)}
+
+    def _carry_out(self, move: Bash | SendKeys | ReadFile | WriteFile) -> Outcome:
+        assert self._workplace is not None
+        if isinstance(move, Bash):
+            return self._workplace.bash(move)
+        if isinstance(move, SendKeys):
+            return self._workplace.send_keys(move)
+        if isinstance(move, ReadFile):
+            return self._workplace.read_file(move)
+        return self._workplace.write_file(move)
+
+    def _arrive(self) -> Workplace:
+        seconds = self.task.seconds if self.episode_seconds is None else self.episode_seconds
+        workplace = pool_of(self.engine, self.task, self.warm, self.output, self.command_seconds, seconds).take()
+        workplace.begin()
+        return workplace
+
+    def _leave(self) -> None:
+        workplace, self._workplace = self._workplace, None
+        if workplace is not None:
+            workplace.close()
+
+    def _chosen(self, options: Mapping[str, Any]) -> int:
+        names = [task.name for task in self.tasks]
+        if options.keys() == {"index"}:
+            return integer("index", options["index"], minimum=0, maximum=len(names) - 1)
+        if options.keys() == {"task"}:
+            return names.index(choice("task", options["task"], names))
+        raise ArgumentError(f"TerminalEnv has the reset options 'index' and 'task', one of them, got {sorted(options)}")
+
+
+def _tasks(task: str | None, path: str | Path | None) -> tuple[Task, ...]:
+    if (task is None) == (path is None):
+        raise ArgumentError("one of task (a name) and path (a folder) is needed, and not both")
+    if path is not None:
+        return load_tasks(path)
+    bundled = Path(str(files("gem_terminal") / "tasks"))
+    return load_tasks(bundled / str(choice("task", task, sorted(child.name for child in bundled.iterdir()))))
+
+
+def _said(verdict: Verdict) -> Info:
+    said: Info = {
+        "success": verdict.reward == 1.0,
+        "rewards": verdict.rewards,
+        "verifier_log": verdict.log,
+        "verifier_error": verdict.error,
+        "tests_passed": verdict.passed,
+        "tests_total": verdict.total,
+    }
+    return {key: value for key, value in said.items() if value is not None}

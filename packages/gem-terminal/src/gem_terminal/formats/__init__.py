@@ -1,0 +1,54 @@
+"""Reading task folders, unmodified, in the formats that people have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gem.errors import ArgumentError
+from gem_terminal.formats import harbor, terminal_bench
+from gem_terminal.task import Task
+
+__all__ = ["load_task", "load_tasks"]
+
+_FORMATS = {"task.toml": harbor.load, "task.yaml": terminal_bench.load}
+"""The file that a format is known by → its reader."""
+
+
+def load_task(folder: str | Path) -> Task:
+    """Read one task.
+
+    Args:
+        folder: holds ``task.toml`` (Harbor, Terminal-Bench 2) or ``task.yaml`` (Terminal-Bench 1).
+
+    Raises:
+        TaskError: if the folder holds no task, the task is malformed, or it needs what is not supported here; the
+            message names the file and what is wrong with it.
+    """
+    path = _folder(folder)
+    for name, load in _FORMATS.items():
+        if (path / name).is_file():
+            return load(path)
+    raise ArgumentError(f"{path} holds no task: it has neither {' nor '.join(_FORMATS)}")
+
+
+def load_tasks(folder: str | Path) -> tuple[Task, ...]:
+    """Read a folder of tasks, or a folder that is one task, sorted by name.
+
+    Raises:
+        TaskError: as :func:`load_task`, for the first task that is malformed.
+        ArgumentError: if there is no task in it.
+    """
+    path = _folder(folder)
+    if any((path / name).is_file() for name in _FORMATS):
+        return (load_task(path),)
+    folders = sorted(child for child in path.iterdir() if any((child / name).is_file() for name in _FORMATS))
+    if not folders:
+        raise ArgumentError(f"{path} holds no task: neither it nor a folder in it has {' or '.join(_FORMATS)}")
+    return tuple(load_task(child) for child in folders)
+
+
+def _folder(folder: str | Path) -> Path:
+    path = Path(folder).expanduser().resolve()
+    if not path.is_dir():
+        raise ArgumentError(f"path must be a folder of tasks, and {str(folder)!r} is none")
+    return path

@@ -1,0 +1,48 @@
+"""Keeping the beginning and the end of an output, however long it is: :class:`Cut`."""
+
+from __future__ import annotations
+
+from collections import deque
+
+__all__ = ["Cut"]
+
+_KEPT = 1 << 20
+
+
+class Cut:
+    """Takes bytes without end in bounded memory.
+
+    Args:
+        limit: bytes that are kept: half of them from the beginning, half from the end.
+    """
+
+    def __init__(self, limit: int = _KEPT) -> None:
+        self._half = max(limit // 2, 1)
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._in_tail = 0
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        """Take more."""
+        self.total += len(data)
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if data:
+            self._tail.append(data)
+            self._in_tail += len(data)
+            while self._in_tail - len(self._tail[0]) >= self._half:
+                self._in_tail -= len(self._tail.popleft())
+
+    def bytes(self) -> bytes:
+        """Return what was kept, with a note where something is missing."""
+        tail = b"".join(self._tail)[-self._half :]
+        missing = self.total - len(self._head) - len(tail)
+        note = b"\n[... %d bytes left out ...]\n" % missing if missing else b""
+        return bytes(self._head) + note + tail
+
+    def text(self) -> str:
+        """Return what was kept as text; bytes that are no UTF-8 become the replacement character."""
+        return self.bytes().decode(errors="replace")

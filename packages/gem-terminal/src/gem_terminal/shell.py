@@ -1,0 +1,170 @@
+"""A shell that lives through an episode: :class:`Shell`.
+
+One ``bash`` reads commands from a pipe. Working directory, variables, functions and background jobs stay from one
+command to the next. A command is told from the next by a line with a number that nobody in the container knows
+before it is printed.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gem_terminal.engines.base import Channel, Container
+from gem_terminal.errors import EngineError
+from gem_terminal.output import Cut
+
+__all__ = ["Command", "Shell"]
+
+_BASH = ("bash", "--noprofile", "--norc")
+_MOST_OUTPUT = 64 << 20
+"""Bytes of one command that are read at all; one that writes more is ended, as one that takes too long is."""
+
+_PATIENCE = 2.0
+"""Seconds that a shell has to answer once what it ran was killed."""
+
+# The shell's descendants, killed by another process, with builtins alone: small images have no pkill. Children come
+# after their parents here, so a parent is stopped before its children are looked for.
+_KILL_CHILDREN = r"""
+found="$1"; again=1
+while [ $again = 1 ]; do
+  again=0
+  for stat in /proc/[0-9]*/stat; do
+    read -r line < "$stat" || continue
+    pid=${line%% *}; rest=${line##*) }; rest=${rest#* }; parent=${rest%% *}
+    case " $found " in *" $pid "*) continue ;; esac
+    case " $found " in *" $parent "*) kill -STOP "$pid" && found="$found $pid" && again=1 ;; esac
+  done
+done 2>/dev/null
+for pid in $found; do [ "$pid" = "$1" ] || kill -9 "$pid"; done 2>/dev/null
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What came of a command."""
+
+    output: str
+    """stdout and stderr as they came, cut in the middle if it was too much."""
+    exit_code: int | None
+    """None where the command was ended, or ended the shell."""
+    timed_out: bool = False
+    flooded: bool = False
+    """It was ended because it wrote without end."""
+    shell_ended: bool = False
+    """It ended the shell; the next command meets a new one."""
+
+
+class Shell:
+    """Runs commands in one shell of a container.
+
+    Args:
+        container: where.
+        user, workdir, environment: whose shell it is, where it begins, and what it is told.
+        output: bytes of a command's output that are kept.
+    """
+
+    def __init__(
+        self,
+        container: Container,
+        *,
+        user: str | None = None,
+        workdir: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        output: int = 16 << 10,
+    ) -> None:
+        self._container = container
+        self._user = user
+        self._workdir = workdir
+        self._environment = environment
+        self._output = output
+        self._channel: Channel | None = None
+        self._pid = ""
+        self._open()
+
+    def run(self, command: str, seconds: float) -> Command:
+        """Run a command, which may have several lines.
+
+        Args:
+            command: what ``bash`` is to evaluate. It reads from ``/dev/null``.
+            seconds: after so many, what it has started in the foreground is killed.
+
+        Raises:
+            EngineError: if the container or the engine has died.
+        """
+        if self._channel is None:
+            self._open()
+        assert self._channel is not None
+        nonce = secrets.token_hex(16)
+        marker = re.compile(rb"\n" + nonce.encode() + rb":(\d+)\n")
+        kept, tail, deadline, killed = Cut(self._output), b"", time.monotonic() + seconds, ""
+        # Halves of the number, so that a command that is echoed cannot end itself.
+        half, other = nonce[:16], nonce[16:]
+        self._send(f"eval {_quoted(command)} </dev/null 2>&1; printf '\\n%s%s:%d\\n' {half} {other} $?\n")
+        while True:
+            left = deadline - time.monotonic()
+            flooded = kept.total > _MOST_OUTPUT
+            if left <= 0 or flooded:
+                if killed:
+                    self._abandon()
+                    return _ended(kept, tail, killed, shell_ended=True)
+                killed = "flooded" if flooded and left > 0 else "timed out"
+                self._kill_children()
+                deadline, kept.total = time.monotonic() + _PATIENCE, 0 if flooded else kept.total
+                continue
+            data = self._channel.read(left)
+            if data is None:
+                self._abandon()
+                return _ended(kept, tail, killed, shell_ended=True)
+            tail += data
+            found = marker.search(tail)
+            if found is not None:
+                kept.add(tail[: found.start()])
+                code = None if killed else int(found[1])
+                return Command(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
+            # What could be the beginning of the marker waits for the rest.
+            kept.add(tail[:-64])
+            tail = tail[-64:]
+
+    def close(self) -> None:
+        """End the shell; calling it again does nothing."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _open(self) -> None:
+        self._channel = self._container.open(
+            _BASH, user=self._user, workdir=self._workdir, environment=self._environment
+        )
+        self._pid = ""
+        started = self.run("echo $$", 30.0)
+        if started.exit_code != 0:
+            raise EngineError(f"container {self._container.id[:12]} gives no shell: {started.output[-200:]!r}")
+        self._pid = started.output.strip()
+
+    def _send(self, line: str) -> None:
+        assert self._channel is not None
+        self._channel.write(line.encode(errors="replace"))
+
+    def _kill_children(self) -> None:
+        if self._pid:
+            self._container.run(("sh", "-c", _KILL_CHILDREN, "sh", self._pid), seconds=30.0, user="root")
+
+    def _abandon(self) -> None:
+        self.close()
+        if self._pid:
+            self._container.run(
+                ("sh", "-c", f"{_KILL_CHILDREN}\nkill -9 $1", "sh", self._pid), seconds=30.0, user="root"
+            )
+
+
+def _ended(kept: Cut, tail: bytes, killed: str, shell_ended: bool) -> Command:
+    kept.add(tail)
+    return Command(kept.text(), None, killed == "timed out", killed == "flooded", shell_ended)
+
+
+def _quoted(command: str) -> str:
+    return "'" + command.replace("\x00", "").replace("'", "'\\''") + "'"

@@ -1,0 +1,2 @@
+struct summary { float mean, median, stddev; }
+struct summary summarise(double *numbers, int count);

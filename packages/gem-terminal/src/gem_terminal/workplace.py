@@ -1,0 +1,141 @@
+"""Where an agent works on a task: a container with a shell, a terminal and files. :class:`Workplace`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.engines.base import Container
+from gem_terminal.output import Cut
+from gem_terminal.screen import Screen
+from gem_terminal.shell import Command, Shell
+from gem_terminal.task import Task
+from gem_terminal.verification import Verdict, verify
+
+__all__ = ["Outcome", "Workplace"]
+
+_FILE_SECONDS = 30.0
+_SCREEN_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an action brought."""
+
+    text: str
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+class Workplace:
+    """The container of one episode, and what is open in it.
+
+    Args:
+        task: what is worked on.
+        container: a fresh one; it is removed when the workplace is closed.
+        output: bytes that an outcome shows at most.
+        command_seconds: what a command may take if it does not say.
+        seconds: what all of them may take together.
+    """
+
+    def __init__(
+        self, task: Task, container: Container, *, output: int, command_seconds: float, seconds: float | None
+    ) -> None:
+        self.task = task
+        self._container = container
+        self._output = output
+        self._command_seconds = command_seconds
+        self._seconds = seconds
+        self._deadline: float | None = None
+        self._place: dict[str, Any] = {
+            "user": task.user,
+            "workdir": task.workdir,
+            "environment": task.environment,
+        }
+        self._shell = Shell(container, output=output, **self._place)
+        self._screen: Screen | None = None
+
+    def begin(self) -> None:
+        """Start the clock of the episode."""
+        self._deadline = None if self._seconds is None else time.monotonic() + self._seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What is left of the episode's time; None without a limit."""
+        return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+
+    def bash(self, move: Bash) -> Outcome:
+        """Run a command in the shell."""
+        seconds = self._granted(move.seconds or self._command_seconds)
+        done = self._shell.run(move.command, seconds)
+        notes = _notes(done, seconds)
+        code = "" if done.exit_code is None else f"[exit code {done.exit_code}]"
+        text = "\n".join(part for part in (done.output.rstrip("\n"), *notes, code) if part)
+        return Outcome(text, {"exit_code": done.exit_code, "timed_out": done.timed_out})
+
+    def send_keys(self, move: SendKeys) -> Outcome:
+        """Type into the terminal, which is opened now if it was not yet."""
+        if self._screen is None or self._screen.ended:
+            self._screen = Screen(self._container, **self._place)
+        text = self._screen.press(move.keys, self._granted(move.seconds or _SCREEN_SECONDS))
+        return Outcome(f"{text}\n[the terminal has ended]" if self._screen.ended else text)
+
+    def read_file(self, move: ReadFile) -> Outcome:
+        """Return what is in a file, as the agent's user may read it."""
+        done = self._container.run(
+            ("sh", "-c", 'cat -- "$1"', "sh", _without_nul(move.path)),
+            seconds=self._granted(_FILE_SECONDS),
+            user=self.task.user,
+            workdir=self.task.workdir,
+        )
+        kept = Cut(self._output)
+        kept.add(done.output)
+        return Outcome(kept.text(), {"exit_code": done.exit_code})
+
+    def write_file(self, move: WriteFile) -> Outcome:
+        """Write a file, as the agent's user may."""
+        content = move.content.encode(errors="replace")
+        done = self._container.run(
+            ("sh", "-c", 'head -c "$2" > "$1"', "sh", _without_nul(move.path), str(len(content))),
+            seconds=self._granted(_FILE_SECONDS),
+            user=self.task.user,
+            workdir=self.task.workdir,
+            stdin=content,
+        )
+        told = done.output.decode(errors="replace").strip()
+        return Outcome(told or f"Written to {move.path}.", {"exit_code": done.exit_code})
+
+    def verify(self) -> Verdict:
+        """End everything that the agent has started, and run the tests."""
+        self._close_ends()
+        return verify(self.task, self._container)
+
+    def close(self) -> None:
+        """Remove the container; calling it again does nothing."""
+        self._close_ends()
+        self._container.remove()
+
+    def _close_ends(self) -> None:
+        self._shell.close()
+        if self._screen is not None:
+            self._screen.close()
+
+    def _granted(self, seconds: float) -> float:
+        left = self.seconds_left
+        return seconds if left is None else min(seconds, left)
+
+
+def _notes(done: Command, seconds: float) -> list[str]:
+    notes = []
+    if done.timed_out:
+        notes.append(f"[ended after {seconds:g} seconds]")
+    if done.flooded:
+        notes.append("[ended, since it wrote without end]")
+    if done.shell_ended:
+        notes.append("[the shell has ended; the next command runs in a new one]")
+    return notes
+
+
+def _without_nul(path: str) -> str:
+    return path.replace("\x00", "")

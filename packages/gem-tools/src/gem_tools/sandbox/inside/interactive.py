@@ -1,0 +1,33 @@
+"""The inside of a session: calls executed one after the other in one ``__main__``."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from . import script, wire
+
+__all__ = ["serve_calls"]
+
+
+def serve_calls(channel: socket.socket) -> int:
+    """Execute calls until the channel closes; return the exit code of the process.
+
+    Each message brings two descriptors, the program and its standard input. What a call reports is how it ended,
+    and it could lie about that, being in the same process; nobody but the session's own user reads it.
+    """
+    main = script.new_main()
+    number = 0
+    while True:
+        _, descriptors, _, _ = socket.recv_fds(channel, 1, 2)
+        if len(descriptors) != 2:
+            return 0
+        number += 1
+        program, stdin = descriptors
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        script.connect_streams()
+        prelude, code = script.read_program(program)
+        exit_code = script.execute(main, prelude, code, "<python>" if number == 1 else f"<python {number}>")
+        failed = script.flush()
+        channel.send(wire.pack_call(exit_code or failed))

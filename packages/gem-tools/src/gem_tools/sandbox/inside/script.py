@@ -1,0 +1,119 @@
+"""Executing text as Python executes a script: as ``__main__``, with tracebacks that show its lines and no others."""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import io
+import linecache
+import os
+import sys
+import threading
+import traceback
+import types
+
+__all__ = ["connect_streams", "execute", "finish", "flush", "new_main", "read_program"]
+
+_FAILED_FLUSH = 120  # what the interpreter itself exits with
+
+
+def read_program(descriptor: int) -> tuple[str, str]:
+    """Read the prelude and the code that a descriptor holds: the length of the first in 4 bytes, and both."""
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read()
+    end = 4 + int.from_bytes(data[:4], "little")
+    return data[4:end].decode("utf-8", "surrogatepass"), data[end:].decode("utf-8", "surrogatepass")
+
+
+def connect_streams() -> None:
+    """Make Python's standard streams anew, on descriptors 0, 1 and 2."""
+    sys.stdin = sys.__stdin__ = _stream(0, "r", "surrogateescape")
+    sys.stdout = sys.__stdout__ = _stream(1, "w", "surrogateescape")
+    sys.stderr = sys.__stderr__ = _stream(2, "w", "backslashreplace")
+
+
+def _stream(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
+    name = ("<stdin>", "<stdout>", "<stderr>")[descriptor]
+    raw = io.FileIO(descriptor, mode, closefd=False)
+    raw.name = name
+    buffer: io.BufferedIOBase = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)  # type: ignore[assignment]
+    return io.TextIOWrapper(buffer, "utf-8", errors, line_buffering=descriptor == 2)  # type: ignore[type-var]
+
+
+def new_main() -> types.ModuleType:
+    """Install a fresh ``__main__`` and return it."""
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
+    main.__dict__["__annotations__"] = {}
+    sys.modules["__main__"] = main
+    return main
+
+
+def execute(main: types.ModuleType, prelude: str, code: str, name: str) -> int:
+    """Execute code in a module and return its exit code; an error is printed, with the code's own frames alone."""
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    try:
+        if prelude:
+            exec(compile(prelude, "<prelude>", "exec", dont_inherit=True), main.__dict__)  # noqa: S102 - its purpose
+        exec(compile(code, name, "exec", dont_inherit=True), main.__dict__)  # noqa: S102
+    except SystemExit as error:
+        return _exit_code(error.code)
+    except BaseException as error:
+        _report(error)
+        return 1
+    return 0
+
+
+def finish() -> int:
+    """Do what the interpreter does when a script is over; return 0, or an exit code if it cannot be done."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        _report(error)
+    return flush()
+
+
+def flush() -> int:
+    """Write out what the streams hold; return 0, or an exit code if it cannot be done."""
+    exit_code = 0
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except BaseException:
+            exit_code = _FAILED_FLUSH
+    return exit_code
+
+
+def _exit_code(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    try:
+        print(code, file=sys.stderr)
+    except BaseException:
+        return 1
+    return 1
+
+
+def _report(error: BaseException) -> None:
+    own = error.__traceback__
+    while own is not None and own.tb_frame.f_code.co_filename == __file__:
+        own = own.tb_next
+    error.__traceback__ = own
+    hook = sys.excepthook
+    try:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+        if hook is not sys.__excepthook__:
+            hook(type(error), error, own)
+        else:
+            traceback.print_exception(type(error), error, own)
+    except BaseException:
+        # Out of memory or of recursion while printing: the last line at least, past Python's own streams.
+        try:
+            os.write(2, f"{type(error).__name__}: {str(error)[:1000]}\n".encode(errors="backslashreplace"))
+        except BaseException:
+            return

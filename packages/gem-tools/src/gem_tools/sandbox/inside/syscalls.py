@@ -1,0 +1,157 @@
+"""Linux system calls that Python does not offer, by way of ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+__all__ = [
+    "CLONE_NEWCGROUP",
+    "CLONE_NEWIPC",
+    "CLONE_NEWNET",
+    "CLONE_NEWNS",
+    "CLONE_NEWPID",
+    "CLONE_NEWUSER",
+    "CLONE_NEWUTS",
+    "MACHINE",
+    "bind",
+    "close_from",
+    "detach",
+    "die_with_parent",
+    "drop_capabilities",
+    "make_dumpable",
+    "make_private",
+    "mount_tmpfs",
+    "no_new_privileges",
+    "pivot_root",
+    "read_only",
+    "seccomp",
+    "setns",
+    "unshare",
+]
+
+MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
+_MNT_DETACH = 2
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_SECCOMP_MODE_FILTER = 2
+
+# Those without a function in every C library; the numbers of pivot_root, capset, close_range and mount_setattr.
+_NUMBERS = {"x86_64": (155, 126, 436, 442), "aarch64": (41, 91, 436, 442)}
+_PIVOT_ROOT, _CAPSET, _CLOSE_RANGE, _MOUNT_SETATTR = _NUMBERS.get(MACHINE, (-1, -1, -1, -1))
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
+_prctl = _libc.prctl
+_prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+_mount = _libc.mount
+_mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")]
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
+
+
+def _checked(result: int, what: str) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    """Move this process (for ``CLONE_NEWPID`` its later children) into new namespaces."""
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Enter the namespace that a descriptor stands for."""
+    _checked(_libc.setns(descriptor, kind), "setns")
+
+
+def make_private() -> None:
+    """Keep what this process mounts from everybody else."""
+    _checked(_mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate /")
+
+
+def mount_tmpfs(where: str, options: str) -> None:
+    """Mount an empty file system that lives in memory."""
+    _checked(_mount(b"tmpfs", where.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()), f"tmpfs at {where}")
+
+
+def bind(source: str, target: str) -> None:
+    """Show a file or folder at a second place, with what is mounted below it."""
+    done = _mount(os.fsencode(source), os.fsencode(target), None, _MS_BIND | _MS_REC, None)
+    _checked(done, f"bind mount of {source}")
+
+
+def read_only(path: str, *, recursive: bool = True, devices: bool = False) -> None:
+    """Make what is mounted at a path read-only and deaf to set-user-id bits, unless told so to devices as well."""
+    wanted = _MountAttributes(_ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV), 0, 0, 0)
+    flags = _AT_RECURSIVE if recursive else 0
+    done = _syscall(
+        _MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags, ctypes.byref(wanted), ctypes.sizeof(wanted)
+    )
+    _checked(done, f"read-only mount at {path}")
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Make ``new`` the root of the file system; the old one is then at ``old``."""
+    _checked(_syscall(_PIVOT_ROOT, new.encode(), old.encode()), "pivot_root")
+
+
+def detach(path: str) -> None:
+    """Unmount a whole tree."""
+    _checked(_libc.umount2(path.encode(), _MNT_DETACH), f"unmounting {path}")
+
+
+def drop_capabilities() -> None:
+    """Give up every capability in this user namespace."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    _checked(_syscall(_CAPSET, header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent (the thread that started this process) ends."""
+    _checked(_prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "PR_SET_PDEATHSIG")
+
+
+def make_dumpable() -> None:
+    """Own one's files in /proc again after a change of user."""
+    _checked(_prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE")
+
+
+def no_new_privileges() -> None:
+    """Gain nothing from executing a file, now and in every descendant."""
+    _checked(_prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS")
+
+
+def seccomp(program: bytes) -> None:
+    """Install a filter, a sequence of BPF instructions of 8 bytes each."""
+    held = _FilterProgram(len(program) // 8, program)
+    _checked(
+        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(held), 0, 0),
+        "PR_SET_SECCOMP",
+    )
+
+
+def close_from(first: int) -> None:
+    """Close every descriptor from this one on."""
+    if _syscall(_CLOSE_RANGE, first, ctypes.c_uint(0xFFFFFFFF), 0) < 0:
+        os.closerange(first, os.sysconf("SC_OPEN_MAX"))

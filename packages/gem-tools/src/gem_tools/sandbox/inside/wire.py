@@ -1,0 +1,64 @@
+"""What passes between the trainer and a template: one message to start an execution, one on how it ended.
+
+A request travels with descriptors: where to report, the program, standard input, output and error, and for a session
+the channel of its calls. What an execution reports about itself never counts: the answer is the template's, which has
+waited for it.
+"""
+
+from __future__ import annotations
+
+import struct
+
+__all__ = [
+    "BY_ITSELF",
+    "KILL",
+    "OUT_OF_CPU",
+    "OUT_OF_TIME",
+    "STOPPED",
+    "pack_answer",
+    "pack_call",
+    "pack_request",
+    "unpack_answer",
+    "unpack_call",
+    "unpack_request",
+]
+
+KILL = b"K"
+"""Sent on the reporting channel: end the execution now. Closing the channel means the same."""
+
+BY_ITSELF, OUT_OF_TIME, OUT_OF_CPU, STOPPED = range(4)
+"""Why an execution ended."""
+
+_REQUEST = struct.Struct("=QIQIdd")
+_ANSWER = struct.Struct("=Bidd")
+_CALL = struct.Struct("=i")
+
+
+def pack_request(
+    memory: int, processes: int, disk: int, open_files: int, seconds: float, cpu_seconds: float
+) -> bytes:
+    """The limits of an execution; see :class:`gem_tools.sandbox.Limits`. Times may be infinite."""
+    return _REQUEST.pack(memory, processes, disk, open_files, seconds, cpu_seconds)
+
+
+def unpack_request(message: bytes) -> tuple[int, int, int, int, float, float]:
+    return _REQUEST.unpack(message)
+
+
+def pack_answer(reason: int, exit_code: int, seconds: float, cpu_seconds: float) -> bytes:
+    """Why and how an execution ended, its wall-clock time, and the CPU time of it and all it started."""
+    return _ANSWER.pack(reason, exit_code, seconds, cpu_seconds)
+
+
+def unpack_answer(message: bytes) -> tuple[int, int, float, float]:
+    return _ANSWER.unpack(message)
+
+
+def pack_call(exit_code: int) -> bytes:
+    """How a call of a session ended."""
+    return _CALL.pack(exit_code)
+
+
+def unpack_call(message: bytes) -> int:
+    number: int = _CALL.unpack(message)[0]
+    return number

@@ -1,0 +1,203 @@
+"""Executions under way, as the trainer sees them: :class:`Running`, and :func:`watch` for any number of them."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from gem_tools.sandbox.execution import Execution
+from gem_tools.sandbox.inside import wire
+from gem_tools.sandbox.limits import Limits
+from gem_tools.sandbox.output import Kept
+
+__all__ = ["Running", "program_file", "text_file", "watch"]
+
+_CHUNK = 1 << 16
+_FLOOD = 256
+"""How many times the bytes kept of a stream a program may write before it is stopped."""
+_PATIENCE = 5.0
+"""Seconds beyond an execution's time after which the other side must be broken itself."""
+
+
+def text_file(data: bytes) -> int:
+    """Return a descriptor that reads these bytes; the caller closes it."""
+    descriptor = _memory_file()
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def program_file(code: str, prelude: str = "") -> int:
+    """Return a descriptor that reads a program as :func:`~gem_tools.sandbox.inside.script.read_program` does."""
+    before = prelude.encode("utf-8", "surrogatepass")
+    return text_file(len(before).to_bytes(4, "little") + before + code.encode("utf-8", "surrogatepass"))
+
+
+def _memory_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("gem-sandbox", os.MFD_CLOEXEC)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+class Running:
+    """An execution under way.
+
+    Args:
+        report: where the other side says how it ended; closing it ends the execution.
+        stdout: descriptor to read the program's output from.
+        stderr: the same for its errors.
+        limits: what it may use.
+    """
+
+    def __init__(self, report: socket.socket, stdout: int, stderr: int, limits: Limits) -> None:
+        self.report = report
+        self.limits = limits
+        self._streams = {stdout: Kept(limits.output), stderr: Kept(limits.output)}
+        self._order = (stdout, stderr)
+        self._flooded = False
+        self._stopped = False
+        os.set_blocking(stdout, False)
+        os.set_blocking(stderr, False)
+        self.give_up_at = time.monotonic() + limits.seconds + _PATIENCE
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What to wait for."""
+        return (self.report.fileno(), *self._order)
+
+    def read(self, descriptor: int) -> bool:
+        """Read from a stream what is there; return False at its end."""
+        try:
+            data = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return True
+        kept = self._streams[descriptor]
+        kept.write(data)
+        if kept.total > _FLOOD * max(self.limits.output, _CHUNK) and not self._flooded:
+            self._flooded = True
+            self.stop()
+        return bool(data)
+
+    def stop(self) -> None:
+        """Ask for its end; the report follows."""
+        if not self._stopped:
+            self._stopped = True
+            try:
+                self.report.send(wire.KILL)
+            except OSError:  # it has just ended by itself
+                pass
+
+    def finish(self) -> Execution | None:
+        """Read the report and the rest of the output, and close everything; None if the other side has died."""
+        try:
+            message = self.report.recv(64)
+        except OSError:
+            message = b""
+        for descriptor in self._order:
+            for _ in range(_FLOOD):
+                before = self._streams[descriptor].total
+                if not self.read(descriptor) or self._streams[descriptor].total == before:
+                    break
+        self.close()
+        if not message:
+            return None
+        reason, status, seconds, cpu_seconds = wire.unpack_answer(message)
+        return self.executed(reason, status, seconds, cpu_seconds)
+
+    def executed(self, reason: int, status: int, seconds: float, cpu_seconds: float) -> Execution:
+        """Put together what is known."""
+        stdout, stderr = (self._streams[descriptor] for descriptor in self._order)
+        errors = stderr.text()
+        limit = {wire.OUT_OF_TIME: "seconds", wire.OUT_OF_CPU: "cpu_seconds"}.get(reason)
+        if limit is None and self._flooded:
+            limit = "output"
+        elif limit is None and status == 1 and "MemoryError" in errors.rstrip().rpartition("\n")[2].partition(":")[0]:
+            limit = "memory"
+        return Execution(
+            stdout=stdout.text(),
+            stderr=errors,
+            exit_code=status if reason == wire.BY_ITSELF else None,
+            timed_out=reason in (wire.OUT_OF_TIME, wire.OUT_OF_CPU),
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            truncated=stdout.truncated or stderr.truncated,
+            limit=limit,
+        )
+
+    def close(self) -> None:
+        """Let go of it. If it still runs, the other side ends it."""
+        for descriptor in self._order:
+            os.close(descriptor)
+        self.report.close()
+
+
+def watch(begin: Iterable[Callable[[], Running]], at_once: int, done: Callable[[int, Execution | None], bool]) -> None:
+    """Run executions side by side in this one thread, until all are done or ``done`` says that it is enough.
+
+    Args:
+        begin: starts the next execution.
+        at_once: how many run at a time.
+        done: takes the number of an execution, counted from 0, and what came of it, None if the other side died.
+    """
+    poll = select.poll()
+    under_way: dict[int, tuple[int, Running]] = {}
+    waiting: Iterator[tuple[int, Callable[[], Running]]] = enumerate(begin)
+    count = 0
+    try:
+        while True:
+            while count < at_once:
+                following = next(waiting, None)
+                if following is None:
+                    break
+                number, start = following
+                running = start()
+                count += 1
+                for descriptor in running.descriptors:
+                    under_way[descriptor] = (number, running)
+                    poll.register(descriptor, select.POLLIN)
+            if not count:
+                return
+            soonest = min(running.give_up_at for _, running in under_way.values())
+            events = poll.poll(max(0.0, (soonest - time.monotonic()) * 1000) + 1)
+            for descriptor, _ in events:
+                if descriptor not in under_way:
+                    continue
+                number, running = under_way[descriptor]
+                if descriptor != running.report.fileno():
+                    if not running.read(descriptor):
+                        poll.unregister(descriptor)
+                        del under_way[descriptor]
+                    continue
+                count -= 1
+                _forget(running, under_way, poll)
+                if done(number, running.finish()):
+                    return
+            if not events:
+                for number, running in {id(running): (n, running) for n, running in under_way.values()}.values():
+                    if time.monotonic() >= running.give_up_at:
+                        count -= 1
+                        _forget(running, under_way, poll)
+                        running.close()
+                        if done(number, None):
+                            return
+    finally:
+        for running in {id(running): running for _, running in under_way.values()}.values():
+            running.close()
+
+
+def _forget(running: Running, under_way: dict[int, tuple[int, Running]], poll: select.poll) -> None:
+    for descriptor in running.descriptors:
+        if under_way.pop(descriptor, None) is not None:
+            poll.unregister(descriptor)

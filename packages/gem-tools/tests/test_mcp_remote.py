@@ -1,0 +1,313 @@
+"""MCP servers that are reached by streamable HTTP, one that keeps to the protocol and one that does not."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem_tools.mcp import MCPServerError, MCPTool, host
+
+NAMES = ["add", "echo_header", "hang", "unauthorized", "broken", "cut", "garbage", "endless", "empty", "html", "moved"]
+
+
+class Remote(ThreadingHTTPServer):
+    """A server of the protocol with sessions that misbehaves as its tools are called."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.sessions: set[str] = set()
+        self.seen: list[str] = []
+        self.token: str | None = None
+        self.released = threading.Event()
+        self._sockets: list[socket.socket] = []
+        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/mcp"
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connected, address = super().get_request()
+        self._sockets.append(connected)
+        return connected, address
+
+    def stop(self) -> None:
+        """End, as a process does: with all connections."""
+        self.released.set()
+        self.shutdown()
+        self.server_close()
+        for connected in self._sockets:
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Remote
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+    def do_GET(self) -> None:
+        self.answer(405, b"")
+
+    def do_DELETE(self) -> None:
+        self.server.seen.append("delete")
+        self.answer(200, b"")
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, identifier = message.get("method"), message.get("id")
+        self.server.seen.append(method)
+        if self.server.token is not None and self.headers.get("authorization") != f"Bearer {self.server.token}":
+            self.answer(401, b"who are you?")
+        elif method == "initialize":
+            session = f"s{len(self.server.seen)}"
+            self.server.sessions.add(session)
+            version = message["params"]["protocolVersion"]
+            about = {"serverInfo": {"name": "r", "version": "1"}, "capabilities": {"tools": {}}}
+            self.reply(identifier, {"protocolVersion": version, **about}, session)
+        elif method == "server/discover":
+            self.answer(400, b"")
+        elif self.headers.get("mcp-session-id") not in self.server.sessions:
+            self.answer(404, b"")
+        elif identifier is None:
+            self.answer(202, b"")
+        elif method == "tools/list":
+            self.reply(identifier, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]})
+        else:
+            self.call(identifier, message["params"]["name"], message["params"].get("arguments") or {})
+
+    def call(self, identifier: int, name: str, arguments: dict[str, Any]) -> None:
+        if name == "add":
+            self.text(identifier, str(arguments["a"] + arguments["b"]))
+        elif name == "echo_header":
+            self.text(identifier, str(self.headers.get(arguments["name"])))
+        elif name == "hang":
+            self.server.released.wait()
+            self.close_connection = True
+        elif name == "unauthorized":
+            self.answer(403, b"not for you")
+        elif name == "broken":
+            self.answer(500, b"<html>an error\npage</html>", "text/html")
+        elif name == "cut":
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", "1000")
+            self.end_headers()
+            self.wfile.write(b'{"jsonrpc"')
+            self.close_connection = True
+        elif name == "garbage":
+            self.answer(200, b"{]")
+        elif name == "endless":
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            while True:
+                self.wfile.write(b"e" * 65536)
+        elif name == "empty":
+            self.answer(202, b"")
+        elif name == "html":
+            self.answer(200, b"<html></html>", "text/html")
+        elif name == "moved":
+            self.send_response(307)
+            self.send_header("location", "http://127.0.0.1:1/elsewhere")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+    def text(self, identifier: int, text: str) -> None:
+        self.reply(identifier, {"content": [{"type": "text", "text": text}]})
+
+    def reply(self, identifier: int, result: Any, session: str | None = None) -> None:
+        body = json.dumps({"jsonrpc": "2.0", "id": identifier, "result": result}).encode()
+        self.answer(200, body, session=session)
+
+    def answer(self, status: int, body: bytes, kind: str = "application/json", session: str | None = None) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        if session is not None:
+            self.send_header("mcp-session-id", session)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    server = Remote()
+    yield server
+    gc.collect()
+    if host._host is not None:
+        host._host.close()
+        host._host = None
+    server.stop()
+
+
+def tools_of(remote: Remote, **kwargs: Any) -> dict[str, Any]:
+    settings = {"delay_between_retries": 0.01, **kwargs}
+    return {tool.name: tool for tool in MCPTool.from_url(remote.url, **settings)}
+
+
+def test_calls_go_through_one_session_that_is_ended_in_the_end(remote: Remote) -> None:
+    """The server sees one handshake, and the farewell when the last user has gone."""
+    tools = tools_of(remote)
+    for number in range(5):
+        assert tools["add"].execute({"a": number, "b": 1}).text == str(number + 1)
+    for tool in tools.values():
+        tool.close()
+    assert remote.seen.count("initialize") == 1
+    assert remote.seen[-1] == "delete"
+
+
+def test_tokens_and_headers_are_sent(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bearer token from the environment, and headers of one's own."""
+    monkeypatch.setenv("MY_TOKEN", "abc")
+    remote.token = "abc"
+    tools = tools_of(remote, auth="${MY_TOKEN}", headers={"X-Team": "red"})
+    assert tools["echo_header"].execute({"name": "authorization"}).text == "Bearer abc"
+    assert tools["echo_header"].execute({"name": "x-team"}).text == "red"
+
+
+def test_a_server_that_refuses_is_quoted_and_the_token_is_not(remote: Remote) -> None:
+    """The error has the status and the server's words."""
+    remote.token = "right"
+    with pytest.raises(MCPServerError, match="HTTP 401 Unauthorized: who are you") as caught:
+        tools_of(remote, auth="wrong-secret")
+    assert "wrong-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("unauthorized", "HTTP 403 Forbidden: not for you"),
+        ("broken", "HTTP 500 Internal Server Error: <html>an error page</html>"),
+        ("cut", "it broke off"),
+        ("garbage", "Failed to parse JSON"),
+        ("endless", "longer than"),
+        ("empty", "202 Accepted"),
+        ("html", "Unexpected content type"),
+        ("moved", "not followed"),
+    ],
+)
+def test_what_goes_wrong_with_a_call_is_its_error_alone(
+    remote: Remote, name: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The session goes on, for the call after it and for one that is under way; nothing is printed."""
+    tools = tools_of(remote, execution_timeout=10.0)
+    results: list[Any] = []
+    other = threading.Thread(target=lambda: results.append(tools["hang"].execute({})))
+    other.start()
+    failed = tools[name].execute({})
+    assert not failed.ok
+    assert message in failed.text
+    assert tools["add"].execute({"a": 1, "b": 1}).text == "2"
+    assert not results
+    assert remote.seen.count("initialize") == 1
+    remote.released.set()
+    other.join()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_call_that_takes_too_long_is_cancelled_and_the_next_one_works(remote: Remote) -> None:
+    """The server is told."""
+    tools = tools_of(remote, execution_timeout=0.3)
+    assert "did not answer within 0.3 seconds" in tools["hang"].execute({}).text
+    assert tools["add"].execute({"a": 1, "b": 1}).text == "2"
+    assert "notifications/cancelled" in remote.seen
+
+
+def test_a_session_that_the_server_forgot_is_begun_anew(remote: Remote) -> None:
+    """The call that finds out is carried out by the new session."""
+    tools = tools_of(remote)
+    remote.sessions.clear()
+    assert tools["add"].execute({"a": 1, "b": 1}).text == "2"
+    assert remote.seen.count("initialize") == 2
+
+
+def test_a_server_that_restarts_is_found_again() -> None:
+    """While it is down a call fails after the retries; afterwards calls work."""
+    first = Remote()
+    port = first.server_address[1]
+    tools = tools_of(first, max_retries=2)
+    first.stop()
+    failed = tools["add"].execute({"a": 1, "b": 1})
+    assert "cannot be reached: ConnectError" in failed.text
+    second = Remote(port)
+    try:
+        assert tools["add"].execute({"a": 1, "b": 1}).text == "2"
+    finally:
+        for tool in tools.values():
+            tool.close()
+        second.stop()
+
+
+def test_nobody_there_is_an_error_that_is_not_remembered() -> None:
+    """A failed discovery is tried again the next time."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    tool = MCPTool(f"http://127.0.0.1:{port}/mcp", validate_on_init=False, max_retries=1, delay_between_retries=0.01)
+    with pytest.raises(MCPServerError, match="cannot be reached"):
+        tool.get_available_tools()
+    server = Remote(port)
+    try:
+        assert len(tool.get_available_tools()) == len(NAMES)
+        tool.close()
+    finally:
+        server.stop()
+
+
+def test_64_threads_share_a_session(remote: Remote) -> None:
+    """Each gets its own answers."""
+    add = tools_of(remote)["add"]
+    with ThreadPoolExecutor(64) as threads:
+        answers = list(threads.map(lambda n: add.execute({"a": n, "b": n}).text, range(256)))
+    assert answers == [str(2 * n) for n in range(256)]
+    assert remote.seen.count("initialize") == 1
+
+
+def test_a_server_of_the_sdk_is_used_by_the_newest_protocol(tmp_path: Path) -> None:
+    """The one without sessions, where every request stands for itself."""
+    program = (
+        "import sys\n"
+        "from mcp.server import MCPServer\n"
+        "server = MCPServer('toy')\n"
+        "@server.tool()\n"
+        "def add(a: int, b: int) -> int:\n"
+        "    return a + b\n"
+        "import socket, uvicorn\n"
+        "listener = socket.create_server(('127.0.0.1', 0))\n"
+        "print(listener.getsockname()[1], flush=True)\n"
+        "config = uvicorn.Config(server.streamable_http_app(), log_level='critical')\n"
+        "uvicorn.Server(config).run(sockets=[listener])\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        try:
+            url = f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"
+            (add,) = MCPTool(url)
+            assert add.execute({"a": 20, "b": 22}).data == {"result": 42}
+            failed = add.execute({"a": "x", "b": 22})
+            assert not failed.ok
+            add.close()
+        finally:
+            server.kill()
