@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# The tests that terminal tasks bring are run in their containers.
+collect_ignore_glob = ["packages/*/src/*"]
+
 # How long an example takes depends on what else the machine does, so no example fails for being slow.
 settings.register_profile("gem", deadline=None)
 settings.load_profile("gem")

@@ -77,7 +77,7 @@ CHANGES = [
     ("polygon-area", "abs(doubled) / 2", "doubled / 2"),
     ("polygon-area", "abs(doubled) / 2", "abs(doubled) // 2"),
     ("polygon-area", "enumerate(corners)", "enumerate(sorted(corners))"),
-    ("fence-length", "> 0:", ">= 0:"),
+    ("fence-length", "in enumerate(hull))", "in enumerate(hull) if number)"),
     ("fence-length", "half(trees) + half(trees[::-1])", "half(trees)"),
     ("fence-length", ":.9f", ":.1f"),
     ("closest-pair", "best = min(best, math.dist(point, other))", "pass"),

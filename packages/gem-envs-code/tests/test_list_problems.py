@@ -183,7 +183,7 @@ CHANGES = [
     ("window-maxima", "falling[0] <= index - width", "falling[0] < index - width"),
     ("window-maxima", "index >= width - 1", "index >= width"),
     ("rooms-needed", "ends[over] <= begin", "ends[over] < begin"),
-    ("rooms-needed", "while ends[over]", "if ends[over]"),
+    ("rooms-needed", "enumerate(begins, start=1)", "enumerate(begins)"),
     ("stretches-with-sum", "seen = {0: 1}", "seen = {}"),
     ("stretches-with-sum", "seen[running] = seen.get(running, 0) + 1", "seen[running] = 1"),
     ("largest-rectangle", "[*heights, 0]", "heights"),

@@ -48,7 +48,14 @@ def clock_angle(hour: int, minute: int) -> float:
 
 def roman_value(numeral: str) -> int:
     table = {"M": 1000, "D": 500, "C": 100, "L": 50, "X": 10, "V": 5, "I": 1}
-    for pair, letters in (("CM", "DCCCC"), ("CD", "CCCC"), ("XC", "LXXXX"), ("XL", "XXXX"), ("IX", "VIIII"), ("IV", "IIII")):
+    for pair, letters in (
+        ("CM", "DCCCC"),
+        ("CD", "CCCC"),
+        ("XC", "LXXXX"),
+        ("XL", "XXXX"),
+        ("IX", "VIIII"),
+        ("IV", "IIII"),
+    ):
         numeral = numeral.replace(pair, letters)
     return sum(map(table.__getitem__, numeral))
 

@@ -49,7 +49,9 @@ def shorten_runs(text: str) -> str:
 
 
 def common_prefix(texts: list[str]) -> str:
-    return max((texts[0][:n] for n in range(len(texts[0]) + 1) if all(t.startswith(texts[0][:n]) for t in texts)), key=len)
+    return max(
+        (texts[0][:n] for n in range(len(texts[0]) + 1) if all(t.startswith(texts[0][:n]) for t in texts)), key=len
+    )
 
 
 def word_families(texts: list[str]) -> int:
@@ -197,7 +199,11 @@ CHANGES = [
     ("rotate-words", "len(each) - steps % len(each)", "steps % len(each)"),
     ("rotate-words", "steps % len(each) if each", "steps if each"),
     ("first-bad-bracket", "return len(text) if still_open else -1", "return -1"),
-    ("first-bad-bracket", "not still_open or still_open.pop() != closing[letter]", "not still_open or not still_open.pop()"),
+    (
+        "first-bad-bracket",
+        "not still_open or still_open.pop() != closing[letter]",
+        "not still_open or not still_open.pop()",
+    ),
     ("shorten-runs", "end == len(text) or ", "end < len(text) and "),
     ("shorten-runs", "if end - start == 1 else", "if end - start == 0 else"),
     ("common-prefix", "while length < len(first) and length < len(last) and", "while"),
@@ -214,7 +220,7 @@ CHANGES = [
     ("fill-lines", "len(filled[-1]) + 1 + len(each) <= width", "len(filled[-1]) + len(each) <= width"),
     ("fill-lines", "1 + len(each) <= width", "1 + len(each) < width"),
     ("unpack", "count = count * 10 + int(letter)", "count = int(letter)"),
-    ("unpack", 'parts = outer', "parts = outer\n            count = 1"),
+    ("unpack", "parts = outer", "parts = outer\n            count = 1"),
     ("edit-distance", "before + (letter != wanted)", "before + 2 * (letter != wanted)"),
     ("edit-distance", "row[0] = row[0], number", "row[0] = row[0], 0"),
     ("longest-palindrome", "if index + radius[index] > right:", "if False:"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -51,6 +52,9 @@ def test_no_question_gives_its_answer_away(split: str) -> None:
         assert all(f" {normalised(answer)} " not in question for answer in row["answer"]), row
     assert len({row["id"] for row in asked}) == len(asked)
     assert len({row["question"] for row in asked}) == len(asked)
+    # Of what is compared or put together, the order makes no difference.
+    unordered = {(row["kind"], row["answer"][0], *sorted(re.findall(r"\w+", row["question"]))) for row in asked}
+    assert len(unordered) == len(asked)
 
 
 def test_corpus_is_written_as_json_lines(tmp_path: Path) -> None:

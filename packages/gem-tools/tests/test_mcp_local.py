@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gc
 import os
@@ -169,6 +170,24 @@ def test_a_server_that_answers_nothing_any_more_is_started_anew(
     assert hostile.starts == 2
 
 
+def test_a_blocked_server_of_the_newest_protocol_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That protocol has no ping."""
+    monkeypatch.setattr(session_module, "PATIENCE", 0.3)
+    program = (
+        "import time\n"
+        "from mcp.server import MCPServer\n"
+        "server = MCPServer('toy')\n"
+        "@server.tool()\n"
+        "async def nap(seconds: float) -> str:\n"
+        "    time.sleep(seconds)\n"
+        "    return 'rested'\n"
+        "server.run()\n"
+    )
+    (nap,) = MCPTool({"command": sys.executable, "args": ["-c", program]}, execution_timeout=0.5)
+    assert "did not answer within" in called(nap, seconds=1000).text
+    assert called(nap, seconds=0).text == "rested"
+
+
 def test_a_server_that_is_at_work_for_another_is_not_started_anew(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,21 +228,28 @@ def test_a_server_that_dies_in_the_middle_of_a_call_fails_it_with_its_last_words
     assert hostile.starts == 2
 
 
-def test_a_server_that_was_killed_between_calls_is_not_noticed(hostile: Hostile) -> None:
+def test_a_server_that_was_killed_between_calls_is_not_noticed(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next call starts it, and does not fail."""
     tools = tools_of(hostile)
     called(tools["echo"])
-    killed = threading.Event()
+    submit, submitted = asyncio.run_coroutine_threadsafe, threading.Event()
+
+    def submit_and_say(*arguments: Any) -> Any:
+        future = submit(*arguments)
+        submitted.set()
+        return future
 
     def kill() -> None:
         pid = int(hostile.diary[0].split()[1])
         os.kill(pid, signal.SIGKILL)
-        killed.set()
         _until(lambda: not _exists(pid) or _is_zombie(pid))
+        submitted.wait()
 
-    # On the loop itself, so that it cannot notice before the call comes.
+    # On the loop itself, so that the call is there before the loop can have noticed.
     host.host()._loop.call_soon_threadsafe(kill)
-    killed.wait()
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit_and_say)
     assert called(tools["echo"], text="back").text == "back"
 
 
@@ -261,6 +287,8 @@ def test_lines_that_are_no_messages_do_not_disturb(hostile: Hostile, capfd: pyte
     assert called(tools["garbage"]).text == "fine all the same"
     assert called(tools["chatter"]).text == "done"
     assert called(tools["complain"]).text == "done"
+    (connection,) = host.host()._connections.values()
+    assert len(connection._session._link.process._kept) <= 8192
     assert capfd.readouterr() == ("", "")
 
 
@@ -360,15 +388,23 @@ def test_a_block_keeps_a_server_whatever_comes_and_goes(hostile: Hostile) -> Non
     assert not hostile.is_running
 
 
-def test_a_server_of_its_own_for_each_environment(hostile: Hostile) -> None:
-    """With shared=False, also for a spawned environment."""
-    first = ToolEnvWrapper(Echo(), [MCPTool(hostile.config(), shared=False)])
+def test_a_server_of_its_own_for_each_episode(hostile: Hostile) -> None:
+    """With shared=False, also for a spawned environment; a reset begins with a server that knows nothing."""
+    tool = MCPTool(hostile.config(), shared=False)
+    first = ToolEnvWrapper(Echo(), [tool])
     second = first.spawn()
-    for env in (first, second, first):
+    others = [ToolEnvWrapper(Echo(), [tool]), ToolEnvWrapper(Echo(), [tool]), copy.deepcopy(first)]
+    for env in (first, second, *others):
         env.reset(seed=0)
     counts = [env.step('<tool_call>{"name": "count"}</tool_call>')[0] for env in (first, second, first)]
     assert counts == ["1", "1", "2"]
     assert hostile.starts == 2
+    for env in others:
+        assert env.step('<tool_call>{"name": "count"}</tool_call>')[0] == "1"
+        env.close()
+    first.reset(seed=1)
+    assert first.step('<tool_call>{"name": "count"}</tool_call>')[0] == "1"
+    assert second.step('<tool_call>{"name": "count"}</tool_call>')[0] == "2"
     first.close()
     second.close()
     assert not hostile.is_running
@@ -398,7 +434,7 @@ def test_64_environments_call_one_server_from_threads(hostile: Hostile) -> None:
 
 def test_one_slow_call_does_not_hold_up_the_others(hostile: Hostile) -> None:
     """They go through while it waits."""
-    tools = tools_of(hostile, execution_timeout=5.0)
+    tools = tools_of(hostile, execution_timeout=3.0)
     slow = threading.Thread(target=lambda: called(tools["hang"]))
     slow.start()
     for number in range(20):

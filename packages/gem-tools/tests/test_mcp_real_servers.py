@@ -68,7 +68,9 @@ def npm_servers() -> Path:
     if npm is None:
         pytest.skip("MCP servers from npm need npm, which is not here")
     folder = CACHE / "npm"
-    _install(folder, [npm, "install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix", str(folder), *FROM_NPM])
+    _install(
+        folder, [npm, "install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix", str(folder), *FROM_NPM]
+    )
     return folder / "node_modules" / ".bin"
 
 

@@ -13,12 +13,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import gem
+from gem.policies import make_policy
 from gem.tools import ToolEnvWrapper, tool
 from gem_tools.mcp import MCPTool, host
 from gem_tools.mcp.command import mcp_serve_command
@@ -104,23 +106,29 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "gem", "mcp-serve", *arguments]
 
 
+def path(served: Any) -> str:
+    return os.pathsep.join(filter(None, [str(served.folder), os.environ.get("PYTHONPATH", "")]))
+
+
 def configured(served: Any, *arguments: str) -> dict[str, Any]:
     """The server by standard input and output, as a client's configuration has it."""
     program, *rest = command(*arguments)
-    return {"command": program, "args": rest, "env": {"PYTHONPATH": str(served.folder)}}
+    return {"command": program, "args": rest, "env": {"PYTHONPATH": path(served)}}
 
 
 @contextlib.contextmanager
 def listening(served: Any, *arguments: str) -> Iterator[str]:
     """The server by HTTP, and its address."""
-    environment = {**os.environ, "PYTHONPATH": str(served.folder)}
+    environment = {**os.environ, "PYTHONPATH": path(served)}
     full = command(*arguments, "--transport", "http", "--port", "0", "--json")
     with subprocess.Popen(full, stdout=subprocess.PIPE, env=environment, text=True) as server:
         assert server.stdout is not None
         try:
             announced = ""
             while not announced.endswith("}\n"):
-                announced += server.stdout.readline()
+                line = server.stdout.readline()
+                assert line, "the server has ended"
+                announced += line
             yield json.loads(announced)["url"]
         finally:
             server.send_signal(signal.SIGINT)
@@ -164,6 +172,34 @@ def test_an_episode_through_stdio_is_the_one_that_is_played_at_home(served: Any)
     assert played(call) != local_episode(7)
     assert played(call, seed=7) == local_episode(7)
     assert played(call, seed=8) == local_episode(8)
+
+
+@pytest.mark.parametrize("env_id", ["game:GuessTheNumber-v0-easy", "game:Minesweeper-v0-easy"])
+def test_a_whole_game_is_the_same_through_a_client(env_id: str) -> None:
+    """Every observation, reward, flag and info, with the actions of the reference policy."""
+    pytest.importorskip("gem_envs_games")
+    program, *rest = command(env_id, "--seed", "11")
+    config = {"command": program, "args": rest, "env": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}}
+    call = caller(MCPTool(config))
+    env = gem.make(env_id)
+    policy = make_policy("reference", env)
+    observation, info = env.reset(seed=11)
+    policy.reset(observation, info)
+    answer = call("reset", {})
+    assert (answer["observation"], answer["info"]) == (observation, info)
+    is_over = False
+    while not is_over:
+        action = policy.act(observation, info)
+        observation, reward, terminated, truncated, info = env.step(action)
+        is_over = terminated or truncated
+        answer = call("step", {"action": action})
+        assert answer == {
+            "observation": observation,
+            "reward": reward,
+            "terminated": terminated,
+            "truncated": truncated,
+            "info": info,
+        }
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -318,9 +354,32 @@ def test_pictures_and_the_verdict_reach_a_client_that_reads_content_alone(served
 
 def test_the_server_ends_when_its_input_does(served: Any) -> None:
     """With exit code 0, and with nothing on its output that is no message."""
-    environment = {**os.environ, "PYTHONPATH": str(served.folder)}
+    environment = {**os.environ, "PYTHONPATH": path(served)}
     done = subprocess.run(command("served:Countdown-v0"), input=b"", capture_output=True, env=environment, check=False)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_and_closes_the_environment(served: Any, tmp_path: Path, number: int) -> None:
+    """Even while it waits for input."""
+    with (served.folder / "served_envs" / "__init__.py").open("a") as module:
+        module.write(f"\nCountdown.close = lambda self: open({str(tmp_path / 'closed')!r}, 'a').write('x')\n")
+    environment = {**os.environ, "PYTHONPATH": path(served)}
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    with subprocess.Popen(command("served:Countdown-v0"), env=environment, text=True, **pipes) as server:
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        for identifier, method, parameters in [
+            (1, "initialize", about),
+            (2, "tools/call", {"name": "reset", "arguments": {}}),
+        ]:
+            message = {"jsonrpc": "2.0", "id": identifier, "method": method, "params": parameters}
+            server.stdin.write(json.dumps(message) + "\n")
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["id"] == identifier
+        server.send_signal(number)
+        assert server.wait() == 128 + number
+    # One that was made for its schemas, one that was played.
+    assert (tmp_path / "closed").read_text() == "xx"
 
 
 def test_an_unknown_environment_is_one_line_and_exit_code_1() -> None:

@@ -14,6 +14,7 @@ import gem
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.text import TERMINAL_STATE
 from gem.tools import ToolEnvWrapper
+from gem.wrappers import apply_wrappers, wrapper
 from gem_tools import PythonTool
 
 
@@ -200,7 +201,7 @@ def test_arguments_are_checked() -> None:
 )
 def test_the_wrappers_by_name_pay_as_published(name: str, reward: float) -> None:
     """A run that succeeds earns what is published, and the fifth is the last."""
-    env = gem.wrappers.apply_wrappers(Question(), name)
+    env = apply_wrappers(Question(), name)
     observation, _ = env.reset()
     assert "<python>" in observation
     for use in range(5):
@@ -213,10 +214,10 @@ def test_the_wrappers_by_name_pay_as_published(name: str, reward: float) -> None
 
 def test_the_wrappers_take_arguments_of_the_tool_and_of_the_wrapper() -> None:
     """Keyword arguments go where they belong, and override what is published."""
-    env = gem.wrappers.wrapper("python_tool", session=True, max_tool_uses=1, tool_reward=0.5)(Question())
+    env = wrapper("python_tool", session=True, max_tool_uses=1, tool_reward=0.5)(Question())
     assert isinstance(env, ToolEnvWrapper)
     assert env.tools[0].session is True  # type: ignore[attr-defined]
     assert (env.max_tool_uses, env.tool_reward, env.tool_success_reward) == (1, 0.5, 0.25)
     with pytest.raises(ArgumentTypeError, match="timeot"):
-        gem.wrappers.wrapper("python_tool", timeot=3)(Question())
+        wrapper("python_tool", timeot=3)(Question())
     env.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -98,10 +99,12 @@ def test_a_packed_corpus_is_unpacked(tmp_path: Path) -> None:
         assert list(read_lines(path, file)) == [Document("1", "x")]
 
 
-def test_a_damaged_archive_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [lambda packed: packed[:-20], lambda packed: packed[:20] + b"x" * 9 + packed[29:],
+                                    lambda packed: b"no archive", lambda packed: packed[:-8] + b"x" * 8])  # fmt: skip
+def test_a_damaged_archive_is_an_error(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     """Half a download is no corpus."""
     path = tmp_path / "corpus.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"contents": "x"}\n' * 1000)[:-20])
+    path.write_bytes(damage(gzip.compress(b'{"contents": "x"}\n' * 1000)))
     with open_corpus(path) as file, pytest.raises(CorpusError, match="cannot be read to its end"):
         list(read_lines(path, file))
 

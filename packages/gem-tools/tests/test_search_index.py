@@ -255,7 +255,7 @@ def test_other_documents_have_another_index() -> None:
         assert found(local_index([{"id": word, "text": f"{word} letter"}]), "letter") == [word]
 
 
-@pytest.mark.parametrize("corpus", [3, None, b"bytes", {"id": "x", "text": "a"}])
+@pytest.mark.parametrize("corpus", [3, None, b"bytes", {"id": "x", "text": "a"}, iter([{"id": "x", "text": "a"}])])
 def test_what_is_no_corpus_is_refused(corpus: Any) -> None:
     """With what a corpus would be."""
     with pytest.raises(ArgumentTypeError, match="a corpus is the path of a file or a list of documents"):
@@ -314,6 +314,21 @@ def test_a_file_that_may_still_change_is_read_again(corpus: Path, root: Path, mo
         local_index(corpus, root)
 
 
+def test_an_index_can_be_read_where_nothing_can_be_written(
+    corpus: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that comes with a container, for example."""
+    local_index(corpus, root)
+    for note in root.glob("*.digest"):
+        note.unlink()
+
+    def refuse(self: Path, *args: Any, **kwargs: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    assert found(local_index(corpus, root), "capital Peru")[0] == "lima"
+
+
 def _only_index(root: Path) -> Path:
     (folder,) = [path for path in root.iterdir() if path.is_dir()]
     return folder
@@ -334,10 +349,12 @@ def test_a_damaged_index_is_written_anew(corpus: Path, root: Path, name: str, le
     assert _only_index(root) == folder
 
 
-def test_a_bad_corpus_leaves_nothing_behind(corpus: Path, root: Path) -> None:
-    """The error names the line, and the folder of indexes holds none."""
-    corpus.write_text(lines(CITIES) + "{broken\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"cities\.jsonl:5: not JSON"):
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 20, 100, 20_000])
+def test_a_bad_corpus_leaves_nothing_behind(corpus: Path, root: Path, count: int) -> None:
+    """The error names the line, and nobody writes to the folder of indexes any more."""
+    many = [{"text": f"number {number}"} for number in range(count)]
+    corpus.write_text(lines(many) + "{broken\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=rf"cities\.jsonl:{count + 1}: not JSON"):
         local_index(corpus, root)
     assert [path for path in root.iterdir() if path.is_dir()] == []
 
@@ -364,7 +381,7 @@ def test_what_is_no_file_is_an_error(tmp_path: Path, root: Path, make: Callable[
 def test_a_folder_that_cannot_be_written_is_an_error(corpus: Path, tmp_path: Path) -> None:
     """It says where, and why."""
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(SearchError, match=r"cannot be kept in .*file"):
+    with pytest.raises(SearchError, match=r"cannot be kept in .*file.*; set XDG_CACHE_HOME"):
         local_index(corpus, tmp_path / "file" / "indexes")
 
 

@@ -14,11 +14,15 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-__all__ = ["exact_match", "f1", "golds_of", "normalised"]
+__all__ = ["exact_match", "f1", "golds_of", "normalised", "scores"]
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLES = frozenset(("a", "an", "the"))
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_FEW_WORDS = 8
+"""For so few, counting takes longer than looking."""
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -31,6 +35,8 @@ def golds_of(gold: Any) -> list[str]:
     """Return the right answers that a value of a data set stands for: a text, a number, or any number of those."""
     if isinstance(gold, str):
         return [gold]
+    if type(gold) is list and set(map(type, gold)) == {str}:
+        return gold
     if isinstance(gold, Iterable) and not isinstance(gold, (bytes, dict)):
         return [text for item in gold for text in golds_of(item)]
     return [] if gold is None else [str(gold)]
@@ -38,31 +44,51 @@ def golds_of(gold: Any) -> list[str]:
 
 def exact_match(answer: str, golds: Iterable[str]) -> bool:
     """Whether an answer is one of the right ones."""
-    said = normalised(answer)
-    return any(_matches(answer, said, gold) for gold in golds)
+    return scores(answer, golds)[0]
 
 
 def f1(answer: str, golds: Iterable[str]) -> float:
     """Return the harmonic mean of precision and recall of the answer's words, for the gold that fits best."""
-    words = _words(answer)
-    return max((_f1(answer, words, gold) for gold in golds), default=0.0)
+    return scores(answer, golds)[1]
+
+
+def scores(answer: str, golds: Iterable[str]) -> tuple[bool, float]:
+    """Return what :func:`exact_match` and :func:`f1` return."""
+    said, best = _words(answer), 0.0
+    for gold in golds:
+        meant = _words_of_gold(gold)
+        if said == meant and (said or _same_text(answer, gold)):
+            return True, 1.0
+        if said and meant:
+            best = max(best, _f1(said, meant))
+    return False, best
 
 
 def _words(text: str) -> list[str]:
-    return _ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split()
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    if bare.isascii() and bare.isprintable():
+        # Nothing but letters, digits and blanks is left, so that an article is a word.
+        return [word for word in bare.split() if word not in _ARTICLES]
+    return _ARTICLE.sub(" ", bare).split()
 
 
-def _matches(answer: str, said: str, gold: str) -> bool:
-    meant = normalised(gold)
-    if meant:
-        return said == meant
+@lru_cache(maxsize=4096)
+def _words_of_gold(gold: str) -> list[str]:
+    return _words(gold)
+
+
+def _same_text(answer: str, gold: str) -> bool:
     bare = gold.strip().casefold()
     return bool(bare) and answer.strip().casefold() == bare
 
 
-def _f1(answer: str, words: list[str], gold: str) -> float:
-    meant = _words(gold)
-    if not meant:
-        return float(_matches(answer, "", gold))
-    shared = sum((Counter(words) & Counter(meant)).values())
-    return 2.0 * shared / (len(words) + len(meant))
+def _f1(said: list[str], meant: list[str]) -> float:
+    if len(meant) <= _FEW_WORDS:
+        shared, left = 0, meant.copy()
+        for word in said:
+            if word in left:
+                left.remove(word)
+                shared += 1
+    else:
+        shared = sum((Counter(said) & Counter(meant)).values())
+    return 2.0 * shared / (len(said) + len(meant)) if shared else 0.0

@@ -8,15 +8,15 @@ question says which. It is compared as SQuAD compares, see :mod:`gem_envs_qa.gra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem.arguments import boolean, choice, string
 from gem.core import Observation
 from gem.data import Grade, QuestionEnv, open_rows
 from gem.errors import ArgumentError
-from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
-from gem_envs_qa.grading import exact_match, f1, golds_of
+from gem.text import action_text, extract_last_boxed_answer
+from gem_envs_qa.grading import golds_of, scores
 
 __all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_answer", "extract_boxed"]
 
@@ -47,7 +47,7 @@ class ShortAnswerEnv(QuestionEnv):
         """The question of a row."""
         raise NotImplementedError
 
-    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+    def golds(self, row: Mapping[str, Any]) -> Sequence[str]:
         """The right answers of a row, the plainest first."""
         raise NotImplementedError
 
@@ -58,11 +58,10 @@ class ShortAnswerEnv(QuestionEnv):
         answer = extract_boxed(action) if self.extract_boxed else extract_answer(action)
         if answer is None:
             return Grade(0.0, correct=False, well_formed=False, info={"f1": 0.0})
-        golds = list(self.golds(row))
-        if len(answer) > max(_LONGEST, 2 * max(map(len, golds), default=0)):
+        golds = self.golds(row)
+        if len(answer) > _LONGEST and len(answer) > 2 * max(map(len, golds), default=0):
             return Grade(0.0, correct=False, info={"f1": 0.0})
-        correct = exact_match(answer, golds)
-        shared = 1.0 if correct else f1(answer, golds)
+        correct, shared = scores(answer, golds)
         return Grade(shared if self.metric == F1 else float(correct), correct, info={"f1": shared})
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
@@ -114,15 +113,17 @@ class QaEnv(ShortAnswerEnv):
     def text_of(self, row: Mapping[str, Any]) -> str:
         return f"{row[self.question_key]}".strip()
 
-    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+    def golds(self, row: Mapping[str, Any]) -> Sequence[str]:
         return golds_of(row[self.answer_key])
 
 
 def extract_answer(action: Any) -> str | None:
     """Return what stands in the last ``<answer>…</answer>`` of an action, without surrounding blanks, or None."""
-    answer = extract_last_tagged_answer(action)
-    # Between the last opening and the last closing tag there may be closing tags more.
-    return None if answer is None else answer.partition("</answer>")[0].strip()
+    text = action if type(action) is str else action_text(action)
+    if text is None or (end := text.rfind("</answer>")) < 0 or (start := text.rfind("<answer>", 0, end)) < 0:
+        return None
+    # Between the last opening tag and the last closing one there may be more closing ones.
+    return text[start + len("<answer>") : text.find("</answer>", start)].strip()
 
 
 def extract_boxed(action: Any) -> str | None:

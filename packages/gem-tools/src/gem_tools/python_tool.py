@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, choice, real
@@ -116,7 +117,7 @@ class PythonTool(Tool):
         if not found:
             return super().parse(text)
         code, end = min(found, key=lambda call: call[1])
-        return ToolCall(self.name, {"code": code}, end)
+        return ToolCall(self.name, {"code": dedent(code).strip()}, end)
 
     def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
         code = arguments.get("code")

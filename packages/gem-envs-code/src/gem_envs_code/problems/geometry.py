@@ -94,6 +94,8 @@ def _swarms(rng: random.Random) -> Iterator[tuple[list[list[int]]]]:
     for count in (5, 12, 100):
         for _ in range(2):
             yield ([integers(rng, 2, -50 * count, 50 * count) for _ in range(count)],)
+    # The nearest two lie on either side of the middle, with another between them in height.
+    yield ([[0, 5], [5, 5], [-4, 7], [5, 4], [-1, -4], [-10, 2], [9, -5], [-6, -1]],)
     yield ([[0, number * 3] for number in range(8_000)],)
     yield ([integers(rng, 2, -(10**9), 10**9) for _ in range(8_000)],)
 

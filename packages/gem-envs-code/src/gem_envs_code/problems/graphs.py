@@ -213,7 +213,7 @@ def _trees(rng: random.Random) -> Iterator[str]:
             rng.shuffle(names)
             yield lines(nodes, *[(names[rng.randrange(number)], names[number]) for number in range(1, nodes)])
     yield lines(20_000, *[(number, number + 1) for number in range(1, 20_000)])
-    yield lines(20_001, *[(1 + number % 2 if number < 2 else number - 1, number + 1) for number in range(1, 20_001)])
+    yield lines(20_001, *[(1 if number < 3 else number - 1, number + 1) for number in range(1, 20_001)])
 
 
 @program(

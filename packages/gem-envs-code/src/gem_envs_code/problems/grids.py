@@ -48,6 +48,7 @@ def _mazes(rng: random.Random) -> Iterator[str]:
     yield lines((3, 3), "...", "##.", "...")
     yield lines((3, 4), "....", ".##.", "#...")
     yield lines((5, 5), ".....", "####.", ".....", ".####", ".....")
+    yield lines((5, 5), ".#...", ".#.#.", ".#.#.", ".#.#.", "...#.")
     for size in (5, 10, 30):
         for _ in range(2):
             rows = [word(rng, size, "....#") for _ in range(size)]

@@ -161,8 +161,8 @@ def parallelogram(rng: random.Random) -> Problem:
         f"{d}{e} = {high} and {a}{e} = {lean}."
     )
     if rng.random() < 0.6:
-        return Problem("parallelogram", f"What is the area of {a}{b}{c}{d}?", str(base * high), figure=figure.data, facts=facts)
-    return Problem("parallelogram", f"How long is {a}{d}?", surd(1, high**2 + lean**2), plain=False, figure=figure.data, facts=facts)
+        return Problem("parallelogram", f"{a}{b}{c}{d} is a parallelogram. What is its area?", str(base * high), figure=figure.data, facts=facts)
+    return Problem("parallelogram", f"{a}{b}{c}{d} is a parallelogram. How long is {a}{d}?", surd(1, high**2 + lean**2), plain=False, figure=figure.data, facts=facts)
 
 
 def trapezium(rng: random.Random) -> Problem:
@@ -178,7 +178,7 @@ def trapezium(rng: random.Random) -> Problem:
         f"In trapezium {a}{b}{c}{d}, the sides {a}{b} and {d}{c} are parallel, {a}{b} = {long} and {d}{c} = {short}. "
         f"{e} is the foot of the perpendicular from {d} to {a}{b}, and {d}{e} = {high}."
     )
-    return Problem("trapezium", f"What is the area of {a}{b}{c}{d}?", number(Fraction((long + short) * high, 2)), figure=figure.data, facts=facts)
+    return Problem("trapezium", f"The sides {a}{b} and {d}{c} are parallel. What is the area of {a}{b}{c}{d}?", number(Fraction((long + short) * high, 2)), figure=figure.data, facts=facts)
 
 
 def rhombus(rng: random.Random) -> Problem:
@@ -192,8 +192,8 @@ def rhombus(rng: random.Random) -> Problem:
     figure.right(a + m + b).length(a + m, p).length(m + d, q)
     facts = f"The diagonals of rhombus {a}{b}{c}{d} meet at {m}; {a}{m} = {p} and {m}{d} = {q}."
     if rng.random() < 0.5:
-        return Problem("rhombus", f"What is the area of {a}{b}{c}{d}?", str(2 * p * q), figure=figure.data, facts=facts)
-    return Problem("rhombus", f"What is the perimeter of {a}{b}{c}{d}?", surd(4, p * p + q * q), plain=False, figure=figure.data, facts=facts)
+        return Problem("rhombus", f"{a}{b}{c}{d} is a rhombus. What is its area?", str(2 * p * q), figure=figure.data, facts=facts)
+    return Problem("rhombus", f"{a}{b}{c}{d} is a rhombus. What is its perimeter?", surd(4, p * p + q * q), plain=False, figure=figure.data, facts=facts)
 
 
 def l_shape(rng: random.Random) -> Problem:

@@ -329,8 +329,11 @@ def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
                 if turn is None:
                     return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
                 sign = turn
+            elif root == "e" and len(mono) == 1 and mono[0][0].startswith("ln") and mono[0][1] == 1:
+                prime = f"#{mono[0][0][2:]}"
+                powers[prime] = powers.get(prime, Fraction(0)) + share
             else:
-                exact = exact and not any(" " in atom or atom == "i" for atom, _ in mono)
+                exact = exact and not any(" " in atom or atom == "i" or atom.startswith("ln") for atom, _ in mono)
                 powers[f"exp {root} {mono}"] = share
     mono, factor = _normal(powers)
     return Quotient(_times({mono: factor}, sign.above), {_ONE: Fraction(1)}, exact and sign.exact)
@@ -368,7 +371,8 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
         return _constant(_factorial(numbers[0].numerator))
     if name == "binom" and None not in numbers:
         above, below = numbers
-        assert above is not None and below is not None
+        assert above is not None
+        assert below is not None
         if above.denominator == below.denominator == 1 and 0 <= above <= 1000 and 0 <= below <= 1000:
             from math import comb
 
@@ -405,7 +409,7 @@ def _logarithm(argument: Quotient) -> Quotient | None:
                 return None
             total[((f"ln{prime}", Fraction(1)),)] = Fraction(sign * count)
     for atom, power in mono:
-        term = {_ONE: power} if atom == "e" else {((f"ln{atom[1:]}", Fraction(1)),): power}
+        term: Sum = {_ONE: power} if atom == "e" else {((f"ln{atom[1:]}", Fraction(1)),): power}
         total = _plus(total, term)
     return Quotient(total, {_ONE: Fraction(1)})
 

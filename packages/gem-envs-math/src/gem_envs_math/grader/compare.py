@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 from gem_envs_math.grader.algebra import Node, Quotient, proportional, quotient, same
@@ -47,8 +46,8 @@ def equal(one: Value, two: Value, judge: Judge | None = None) -> bool | None:
         return _assigned(one, two, judge)
     if isinstance(one, Formula) and isinstance(two, Formula):
         return _formulas(one, two, judge)
-    if isinstance(one, Relation) and isinstance(two, Relation):
-        return _relations(one, two)
+    if isinstance(one, (Interval, Relation)) and isinstance(two, (Interval, Relation)):
+        return _inequalities(one, two, judge)
     for first, second in ((one, two), (two, one)):
         if isinstance(first, Special):
             return _is_special(second, first.name)
@@ -104,11 +103,30 @@ def _relations(one: Relation, two: Relation) -> bool | None:
     return (a.above[key] > 0) == (b.above[key] > 0)
 
 
+def _inequalities(one: Interval | Relation, two: Interval | Relation, judge: Judge | None) -> bool | None:
+    if isinstance(one, Interval) and isinstance(two, Interval) and one.variable == two.variable:
+        return _ordered(one, two, judge)
+    first, second = _as_relation(one), _as_relation(two)
+    return False if first is None or second is None else _relations(first, second)
+
+
+def _as_relation(value: Interval | Relation) -> Relation | None:
+    """``x < y`` as what it says of ``x - y``."""
+    if isinstance(value, Relation):
+        return value
+    variable: Node = ("v", value.variable)
+    if isinstance(value.low, Infinity) and isinstance(value.high, Formula):
+        return Relation("le" if value.high_closed else "<", ("+", variable, ("neg", value.high.node)))
+    if isinstance(value.high, Infinity) and isinstance(value.low, Formula):
+        return Relation("le" if value.low_closed else "<", ("+", value.low.node, ("neg", variable)))
+    return None
+
+
 def _assigned(one: Value, two: Value, judge: Judge | None) -> bool | None:
     if isinstance(one, Assignment) and isinstance(two, Assignment):
         if one.name == two.name or not one.name or not two.name:
             told = equal(one.value, two.value, judge)
-            if told is not False or one.name == two.name and not _mentions(one) and not _mentions(two):
+            if told is not False or (one.name == two.name and not _mentions(one) and not _mentions(two)):
                 return told
         if one.difference is None or two.difference is None:
             return False
@@ -161,10 +179,6 @@ def _distinct(items: tuple[Value, ...], judge: Judge | None) -> tuple[Value, ...
 
 
 def _ordered(one: Interval | Sequence, two: Interval | Sequence, judge: Judge | None) -> bool | None:
-    if isinstance(one, Interval) and isinstance(two, Interval):
-        if one.variable != two.variable:
-            return False
-        one = replace(one, variable="")
     first, second = _as_sequence(one), _as_sequence(two)
     if len(first.items) == 2 and (first.opening, first.closing) != (second.opening, second.closing):
         return False

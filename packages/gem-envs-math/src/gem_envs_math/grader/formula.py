@@ -10,15 +10,16 @@ from fractions import Fraction
 
 from gem_envs_math.grader.algebra import Node
 from gem_envs_math.grader.limits import DEPTH, NotMathError, TooMuchError, UnknownNotationError
-from gem_envs_math.grader.scan import Token
+from gem_envs_math.grader.scan import TEXT, Token
+from gem_envs_math.grader.units import NO_UNITS
 
-__all__ = ["DEGREE", "END", "Reader"]
+__all__ = ["DEGREE", "END", "Reader", "spread"]
 
 END = Token("end", "", False, "")
 DEGREE = ("v", "°")
 _CLOSING = {"(": ")", "[": "]", "{": "}", "lfloor": "rfloor", "lceil": "rceil"}
 _STARTS = frozenset({"num", "sym", "fn", "(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil"})
-_PRODUCT_LETTERS = frozenset("bcdfghjklmnpqrstvwxyz")
+_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxyz")
 _NOT_PRODUCTS = frozenset(
     {"km", "cm", "mm", "kg", "mg", "ml", "ft", "yd", "lb", "hr", "hrs", "yr", "yrs", "sq", "mph", "kmh"}
 )
@@ -63,8 +64,6 @@ class Reader:
             sign = self.next.kind
             if sign in ("+", "-"):
                 self._take()
-                while self.next.kind in ("+", "-") and node is None:  # "+-3"
-                    sign = "-" if (self._take().kind == "-") != (sign == "-") else "+"
                 if node is not None and self.next.kind == "-":  # "2+-3"
                     self._take()
                     sign = "-" if sign == "+" else "+"
@@ -87,8 +86,8 @@ class Reader:
                 sign = self.next.kind == "-" and bool(self._take())
                 factor = self._factor()
                 node = (kind, node, ("neg", factor) if sign else factor)
-            elif kind in _STARTS or self._is_product_of_letters():
-                if kind == "num" and not (self._before().kind in (")", "]", "}")):
+            elif kind in _STARTS:
+                if kind == "num" and self._before().kind not in (")", "]", "}"):
                     raise NotMathError("two numbers in a row")
                 node = ("*", node, self._factor())
             elif kind == "|" and not self.expects_bars:
@@ -171,12 +170,6 @@ class Reader:
             return self._root()
         if kind == "fn":
             return self._function()
-        if self._is_product_of_letters():
-            self._take()
-            node: Node = ("v", token.raw[0])
-            for letter in token.raw[1:]:
-                node = ("*", node, ("v", letter))
-            return node
         if kind == "mathbb":
             raise UnknownNotationError(token.raw)
         raise NotMathError(token.raw or "the end")
@@ -311,7 +304,7 @@ class Reader:
         """The product behind a function's name, up to the next function."""
         negative = self.next.kind == "-" and bool(self._take())
         node = self._factor()
-        while self.next.kind in ("num", "sym", "frac", "sqrt", "{", "*", "/") or self._is_product_of_letters():
+        while self.next.kind in ("num", "sym", "frac", "sqrt", "{", "*", "/"):
             if self.next.kind in ("*", "/"):
                 if self.after_next.kind == "fn" or self.next.kind == "*":
                     break
@@ -336,20 +329,6 @@ class Reader:
         self._expect(closing)
         return node
 
-    def _is_product_of_letters(self) -> bool:
-        """Whether ``xy`` comes. Runs with vowels are words; ``km`` is a unit."""
-        token = self.next
-        if token.kind != "word" or len(token.raw) > 3 or token.raw in _NOT_PRODUCTS:
-            return False
-        return all(letter in _PRODUCT_LETTERS for letter in token.raw) or token.raw in (
-            "ab",
-            "ac",
-            "abc",
-            "ax",
-            "ay",
-            "xyz",
-        )
-
     def _before(self) -> Token:
         return self._tokens[self.position - 1]
 
@@ -366,6 +345,28 @@ class Reader:
         self._depth += 1
         if self._depth > DEPTH:
             raise TooMuchError("too many levels")
+
+
+def spread(tokens: list[Token]) -> list[Token]:
+    """The tokens with runs of letters that are products (``xy``) taken apart; words and units stay whole."""
+    if not any(token.kind == "word" for token in tokens):
+        return tokens
+    spread_out: list[Token] = []
+    for token in tokens:
+        if token.kind == "word" and _is_product(token, spread_out[-1] if spread_out else END, len(tokens) == 1):
+            for number, letter in enumerate(token.raw):
+                spread_out.append(Token("sym", letter, token.space and number == 0, letter))
+        else:
+            spread_out.append(token)
+    return spread_out
+
+
+def _is_product(token: Token, before: Token, alone: bool) -> bool:
+    if token.value is TEXT or len(token.raw) > 3 or token.raw in _NOT_PRODUCTS or token.raw in NO_UNITS:
+        return False
+    if before.kind == "num" and token.space:  # "5 cat"
+        return False
+    return all(letter in _CONSONANTS or (letter == "a" and not alone) for letter in token.raw)
 
 
 def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:

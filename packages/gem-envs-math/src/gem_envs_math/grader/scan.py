@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 from gem_envs_math.grader.limits import DIGITS, TERMS, NotMathError, TooMuchError, UnknownNotationError
 
-__all__ = ["Token", "cleaned", "scan"]
+__all__ = ["TEXT", "Token", "cleaned", "scan"]
+
+
+TEXT = "text"
+"""The value of a word that stood in ``\\text{…}``."""
 
 
 class Token(NamedTuple):
@@ -28,9 +32,12 @@ class Token(NamedTuple):
 # Marks of structure and functions keep a blank behind them, so that they do not run into the next letter.
 _UNICODE = {
     **dict.fromkeys("−‐‑‒–—﹣－", "-"), **dict.fromkeys("×✕⨯", "\\times "), **dict.fromkeys("·⋅∙•", "\\cdot "),
-    "÷": "/", "⁄": "/", "∕": "/", "π": "\\pi ", "∞": "\\infty ", "√": "\\sqrt ", "≤": "\\le ", "⩽": "\\le ", "≥": "\\ge ",
-    "⩾": "\\ge ", "≠": "\\ne ", "∪": "\\cup ", "∈": "\\in ", "°": "^\\circ ", "º": "^\\circ ", "±": "\\pm ", "∓": "\\mp ",
-    "∅": "\\emptyset ", "≈": "\\approx ", "ℝ": "\\mathbb{R}", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ",
+    "÷": "/", "⁄": "/", "∕": "/", "π": "\\pi ", "∞": "\\infty ", "√": "\\sqrt ", "≤": "\\le ", "⩽": "\\le ",
+    "≥": "\\ge ",
+    "⩾": "\\ge ", "≠": "\\ne ", "∪": "\\cup ", "∈": "\\in ", "°": "^\\circ ", "º": "^\\circ ", "±": "\\pm ",
+    "∓": "\\mp ",
+    "∅": "\\emptyset ", "≈": "\\approx ", "ℝ": "\\mathbb{R}", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ",
+    "γ": "\\gamma ",
     "φ": "\\phi ", "ϕ": "\\phi ", "λ": "\\lambda ", "μ": "\\mu ", "ω": "\\omega ", "δ": "\\delta ", "σ": "\\sigma ",
     "½": " 1/2", "⅓": " 1/3", "⅔": " 2/3", "¼": " 1/4", "¾": " 3/4", "⅕": " 1/5", "⅖": " 2/5", "⅗": " 3/5", "⅘": " 4/5",
     "⅙": " 1/6", "⅚": " 5/6", "⅛": " 1/8", "⅜": " 3/8", "⅝": " 5/8", "⅞": " 7/8",
@@ -50,8 +57,9 @@ _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _SUPER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _SUB = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 _SIZES = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|mathstrut)(?![a-zA-Z])\.?")
-_SPACES = re.compile(r"\\(?:quad|qquad|[;:> ]|space|hspace\{[^{}]*\}|enspace|thinspace)(?![a-zA-Z])|~|\\\n")
-_DELIMITERS = re.compile(r"\\[()\[\]]")
+_SPACES = re.compile(r"(?<!\\)\\(?:quad|qquad|[;:> ]|space|hspace\{[^{}]*\}|enspace|thinspace)(?![a-zA-Z])|~|\\\n")
+_TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
+_DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
     r"""
@@ -59,7 +67,7 @@ _TOKEN = re.compile(
   | (?P<repeating>\d*\.\d*\\(?:overline|bar|dot)\s*(?:\{\d+\}|\d))
   | (?P<grouped>\d{1,3}(?:(?:\{,\}|\\[,!]|,)\d{3})+(?:\.\d+)?(?![\d,]\d))
   | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+(?![a-zA-Z\d]))?)
-  | \\(?:text|textbf|textit|textrm|textsf|texttt|mbox|hbox|mathrm|mathit|mathbf|mathsf|operatorname\*?|rm|bf)\s*\{(?P<text>[^{}]*)\}
+  | \\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|math(?:rm|it|bf|sf)|operatorname\*?|rm|bf)\s*\{(?P<text>[^{}]*)\}
   | \\(?P<command>[a-zA-Z]+)
   | (?P<letters>[^\W\d_]+)
   | (?P<power>\*\*)
@@ -72,23 +80,31 @@ _TOKEN = re.compile(
 )
 
 _OPERATORS = {
-    "cdot": "*", "times": "*", "ast": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "le", "leq": "le", "leqslant": "le",
+    "cdot": "*", "times": "*", "ast": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "le", "leq": "le",
+    "leqslant": "le",
     "ge": "ge", "geq": "ge", "geqslant": "ge", "lt": "<", "gt": ">", "ne": "ne", "neq": "ne", "in": "in", "cup": "cup",
-    "approx": "approx", "circ": "circ", "degree": "degree", "lbrace": "lset", "rbrace": "rset", "langle": "(", "rangle": ")",
+    "approx": "approx", "circ": "circ", "degree": "degree", "lbrace": "lset", "rbrace": "rset", "langle": "(",
+    "rangle": ")",
     "lvert": "|", "rvert": "|", "vert": "|", "lparen": "(", "rparen": ")", "colon": ":", "prime": "'", "mid": "mid",
     "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "lbrack": "[", "rbrack": "]",
-    "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "frac": "frac", "sqrt": "sqrt", "binom": "binom", "dbinom": "binom",
-    "tbinom": "binom", "begin": "begin", "end": "end", "infty": "infty", "emptyset": "emptyset", "varnothing": "emptyset",
+    "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "frac": "frac", "sqrt": "sqrt", "binom": "binom",
+    "dbinom": "binom",
+    "tbinom": "binom", "begin": "begin", "end": "end", "infty": "infty", "emptyset": "emptyset",
+    "varnothing": "emptyset",
     "mathbb": "mathbb", "overline": "overline", "boxed": "boxed", "to": "to", "ldots": "dots", "dots": "dots",
     "cdots": "dots", "percent": "%", "lor": "or", "land": "and", "setminus": "setminus", "backslash": "setminus",
 }  # fmt: skip
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho sigma tau upsilon "
-    "phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell hbar".split()
-)
-_FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp gcd lcm max min".split()
-)
+_GREEK = frozenset({
+    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa",
+    "lambda",
+    "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta",
+    "Theta", "Lambda", "Xi", "Sigma", "Upsilon", "Phi", "Psi", "Omega", "ell", "hbar",
+})  # fmt: skip
+_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln", "lg",
+    "exp",
+    "gcd", "lcm", "max", "min",
+})  # fmt: skip
 _NAMES = {
     "pi": ("sym", "pi"), "sqrt": ("sqrt", "sqrt"), "inf": ("infty", "inf"), "infinity": ("infty", "infinity"),
     "oo": ("infty", "oo"), "cup": ("cup", "cup"), "theta": ("sym", "theta"), "alpha": ("sym", "alpha"),
@@ -109,6 +125,8 @@ def cleaned(text: str) -> str:
         text = _SPACES.sub(" ", text)
     elif "~" in text:
         text = text.replace("~", " ")
+    if "10" in text:
+        text = _TIMES_TEN.sub("*", text)
     text = text.strip()
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
@@ -146,7 +164,7 @@ def scan(text: str) -> list[Token]:
         elif kind == "command":
             tokens.append(_command(found["command"], space))
         elif kind == "letters":
-            tokens.append(_letters(raw, space))
+            tokens.append(_letters(raw, space, tokens[-1] if tokens else None))
         else:
             tokens.append(Token(_MARKS.get(raw, raw), raw, space, raw))
         space = False
@@ -164,15 +182,15 @@ _TEXT_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|\S")
 
 
 def _words(text: str, space: bool) -> list[Token]:
-    """What stands in ``\\text{…}``: words, never variables; single capitals and numbers are what they are elsewhere."""
+    r"""What stands in ``\text{…}``: words, never variables; numbers are what they are elsewhere."""
     tokens = []
     for part in _TEXT_TOKEN.finditer(text):
         raw = part[0]
-        before = space or part.start() > 0 and text[part.start() - 1].isspace()
+        before = space or (part.start() > 0 and text[part.start() - 1].isspace())
         if raw[0].isdigit():
             tokens.append(Token("num", _number(raw), before, raw))
         elif raw[0].isalpha():
-            tokens.append(Token("word", raw, before, raw))
+            tokens.append(Token("word", TEXT, before, raw))
         else:
             tokens.append(Token(_MARKS.get(raw, raw), raw, before, raw))
         space = False
@@ -190,14 +208,14 @@ def _command(name: str, space: bool) -> Token:
     raise UnknownNotationError(raw)
 
 
-def _letters(raw: str, space: bool) -> Token:
+def _letters(raw: str, space: bool, before: Token | None) -> Token:
     if len(raw) == 1:
         return Token("sym", raw, space, raw)
     name = raw.lower()
     if name in _NAMES:
         kind, value = _NAMES[name]
         return Token(kind, value, space, raw)
-    if raw in _FUNCTIONS:
+    if raw in _FUNCTIONS and not (raw == "min" and before is not None and before.kind == "num"):  # minutes
         return Token("fn", raw, space, raw)
     return Token("word", raw, space, raw)
 

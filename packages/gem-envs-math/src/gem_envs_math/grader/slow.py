@@ -124,8 +124,9 @@ def _function(name: str, arguments: list[Any]) -> Any:
     import mpmath
 
     simple = {
-        "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan, "cot": mpmath.cot, "sec": mpmath.sec, "csc": mpmath.csc,
-        "arcsin": mpmath.asin, "arccos": mpmath.acos, "arctan": mpmath.atan, "sinh": mpmath.sinh, "cosh": mpmath.cosh,
+        "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan, "cot": mpmath.cot, "sec": mpmath.sec,
+        "csc": mpmath.csc, "arcsin": mpmath.asin, "arccos": mpmath.acos, "arctan": mpmath.atan, "sinh": mpmath.sinh,
+        "cosh": mpmath.cosh,
         "tanh": mpmath.tanh, "ln": mpmath.ln, "log10": mpmath.log10, "abs": abs, "floor": mpmath.floor,
         "ceil": mpmath.ceil, "factorial": mpmath.factorial,
     }  # fmt: skip

@@ -5,10 +5,12 @@ Only exact, linear conversions of everyday units; any other word is a unit of it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 
-__all__ = ["MULTIPLIERS", "NUMBER_WORDS", "Unit", "unit_of"]
+__all__ = ["MULTIPLIERS", "NO_UNITS", "NUMBER_WORDS", "Unit", "is_known", "is_unit_letter", "unit_of"]
 
 Unit = tuple[Fraction, tuple[tuple[str, int], ...]]
 """What it is worth in its base units, and these with their powers, sorted."""
@@ -19,8 +21,8 @@ _TABLE: dict[str, tuple[str, Fraction]] = {}
 _LETTERS = frozenset({"m", "s", "g", "h", "l", "L", "N", "J", "W", "V", "K", "C", "F"})
 
 
-def _add(base: str, **names: Fraction | int) -> None:
-    for name, worth in names.items():
+def _add(base: str, marks: Mapping[str, Fraction | int] = MappingProxyType({}), **names: Fraction | int) -> None:
+    for name, worth in {**marks, **names}.items():
         _TABLE[name] = (base, Fraction(worth))
 
 
@@ -35,31 +37,38 @@ _add("s", ms=Fraction(1, 1000), millisecond=Fraction(1, 1000))
 _add("month", month=1, year=12, yr=12)
 _add("L", L=1, l=1, liter=1, litre=1, mL=Fraction(1, 1000), ml=Fraction(1, 1000), milliliter=Fraction(1, 1000))
 _add("dollar", dollar=1, usd=1, buck=1, cent=Fraction(1, 100))
-_add("dollar", **{"$": 1, "¢": Fraction(1, 100)})
-_add("euro", **{"euro": 1, "€": 1, "eur": 1})
-_add("pound sterling", **{"£": 1, "gbp": 1})
-_add("degree", **{"degree": 1, "°": 1, "deg": 1})
+_add("dollar", marks={"$": 1, "¢": Fraction(1, 100)})
+_add("euro", {"€": 1}, euro=1, eur=1)
+_add("pound sterling", {"£": 1}, gbp=1)
+_add("degree", {"°": 1}, degree=1, deg=1)
 _add("N", N=1, newton=1)
 _add("J", J=1, joule=1, kJ=1000)
 _add("W", W=1, watt=1, kW=1000)
 _add("V", V=1, volt=1)
 _add("square", square=1)  # "5 squares"; "square metres" is seen before
 
+_BASES = frozenset(base for base, _ in _TABLE.values())
+
 MULTIPLIERS = {
     "dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
 }  # fmt: skip
 NUMBER_WORDS = {
-    word: number
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-}
-_NO_UNITS = frozenset(
-    "or and not no is are was be to than if then the a an of in at on with without but least most more less about around "
-    "approximately exactly between from for answer equals equal minus plus times over wrong right correct incorrect "
-    "maybe nor either both neither none all any all except mod modulo am pm o clock otherwise when where which".split()
-)
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10,
+    "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
+    "eighteen": 18, "nineteen": 19, "twenty": 20,
+}  # fmt: skip
+NO_UNITS = frozenset({
+    "a", "about", "all", "am", "an", "and", "answer", "any", "approximately", "around", "at", "be", "between", "both",
+    "but",
+    "clock", "correct", "either", "equal", "equals", "exactly", "except", "for", "from", "if", "in", "incorrect", "is",
+    "least", "less", "maybe", "minus", "mod", "modulo", "more", "most", "neither", "no", "none", "nor", "not", "o",
+    "of",
+    "on", "or", "otherwise", "over", "plus", "pm", "right", "than", "the", "then", "times", "to", "was", "when",
+    "where",
+    "which", "with", "without", "wrong",
+})  # fmt: skip
+"""Words behind a number that change what it says."""
 
 
 @lru_cache(maxsize=1024)
@@ -82,7 +91,7 @@ def unit_of(words: tuple[str, ...]) -> Unit | None:
         if word.lower() in ("square", "sq", "cubic", "cu") and position < len(words) and words[position].isalpha():
             following = 2 if word.lower() in ("square", "sq") else 3
             continue
-        if not (word.isalpha() or word in _TABLE) or word.lower() in _NO_UNITS:
+        if not (word.isalpha() or word in _TABLE) or word.lower() in NO_UNITS:
             return None
         base, factor = _single(word)
         power = following
@@ -116,3 +125,8 @@ def _single(word: str) -> tuple[str, Fraction]:
 def is_unit_letter(letter: str) -> bool:
     """Whether a single letter behind a number and a blank is a unit rather than a variable."""
     return letter in _LETTERS
+
+
+def is_known(unit: Unit) -> bool:
+    """Whether a unit is one of measurement, rather than a word for what is counted."""
+    return any(base in _BASES for base, _ in unit[1])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gem_envs_math.grader.algebra import Node
-from gem_envs_math.grader.formula import DEGREE, Reader
+from gem_envs_math.grader.formula import DEGREE, Reader, spread
 from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, TooMuchError, UnknownNotationError
 from gem_envs_math.grader.scan import Token, cleaned, scan
-from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS, Unit, is_unit_letter, unit_of
+from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS, Unit, is_known, is_unit_letter, unit_of
 
 __all__ = [
     "Assignment", "Formula", "Infinity", "Interval", "Matrix", "Notation", "Ratio", "Relation", "Sequence", "Several",
@@ -44,7 +44,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Several:
-    """Values in any order: ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\\pm 1``), ``set`` or ``union``."""
+    r"""Values in any order: ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\\pm 1``), ``set`` or ``union``."""
 
     kind: str
     items: tuple[Value, ...]
@@ -63,7 +63,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Assignment:
-    """``x = 3``, ``f(x) = 2x``, ``x \\in (0, 1)``; ``difference`` is left side minus right side if both are formulas."""
+    r"""``x = 3``, ``f(x) = 2x``, ``x \in (0, 1)``; ``difference`` is left minus right if both sides are formulas."""
 
     name: str
     value: Value
@@ -136,7 +136,7 @@ _MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "smallmatrix", "Bmatrix"}
 _CURRENCIES = {"$": "$", "€": "€", "£": "£"}
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:]")
 _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
-_PHRASES = {
+_PHRASES: dict[str, Value] = {
     "all real numbers": Special("reals"), "all reals": Special("reals"), "the real numbers": Special("reals"),
     "no solution": Special("empty"), "no solutions": Special("empty"), "empty set": Special("empty"),
     "the empty set": Special("empty"), "infinity": Infinity(1),
@@ -165,7 +165,7 @@ def read(text: str) -> Value:
     if choice is not None:
         return _formula(("v", (choice[1] or choice[2]).upper()))
     try:
-        return _value(scan(text.rstrip(". ") or text), 0)
+        return _value(spread(scan(text.rstrip(". ") or text)), 0)
     except UnknownNotationError:
         return Notation(re.sub(r"\s+", "", text))
     except NotMathError:
@@ -181,7 +181,7 @@ def words_of(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Without a box, a ``\\text{…}`` or redundant braces around all of it."""
+    r"""Without a box, a ``\\text{…}`` or redundant braces around all of it."""
     for _ in range(4):
         whole = _TEXT_ONLY.fullmatch(text)
         box = _BOX.match(text)
@@ -223,7 +223,7 @@ def _value(tokens: list[Token], depth: int) -> Value:
 
 
 def _is_separator(token: Token) -> bool:
-    return token.kind in (",", ";", "or", "and") or token.kind == "word" and token.raw.lower() in ("or", "and")
+    return token.kind in (",", ";", "or", "and") or (token.kind == "word" and token.raw.lower() in ("or", "and"))
 
 
 def _several(parts: list[list[Token]], depth: int) -> Value:
@@ -232,7 +232,7 @@ def _several(parts: list[list[Token]], depth: int) -> Value:
     parts = [part for number, part in enumerate(parts) if part or number == 0]  # "1, 2, and 3"
     if len(parts) > TERMS:
         raise TooMuchError("too many elements")
-    items = [_value(part, depth + 1) for part in parts]
+    items = [_value_or_words(part, depth + 1) for part in parts]
     if len(items) == 1:
         return items[0]
     first = items[0]
@@ -242,6 +242,17 @@ def _several(parts: list[list[Token]], depth: int) -> Value:
     for item in items:  # "\pm 1, 2"
         flat.extend(item.items if isinstance(item, Several) and item.kind == "list" else (item,))
     return Several("list", tuple(flat))
+
+
+def _value_or_words(tokens: list[Token], depth: int) -> Value:
+    try:
+        return _value(tokens, depth)
+    except UnknownNotationError:
+        raise
+    except NotMathError:
+        if not any(token.kind == "word" for token in tokens):
+            raise
+        return Words(words_of("".join(" " * token.space + token.raw for token in tokens)))
 
 
 def _related(parts: list[list[Token]], marks: list[str], depth: int) -> Value:
@@ -326,18 +337,20 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     if opening == "lset" and not inner:
         return Special("empty")
     parts = _split(inner, lambda token: token.kind in (",", ";"))
-    if opening == "lset" or opening == "{" and len(parts) > 1:
+    if opening == "lset" or (opening == "{" and len(parts) > 1):
         if any(token.kind in ("mid", "|", ":") for token in inner):
             raise UnknownNotationError("a set by its property")
         value = _value(inner, depth + 1)
-        items = value.items if isinstance(value, Several) and value.kind == "list" else (value,)
-        return Several("set", items)
+        return Several("set", value.items if isinstance(value, Several) and value.kind == "list" else (value,))
     if opening == "{":
         return _value(inner, depth + 1)
     if opening in "([" and len(parts) > 1:
         if len(parts) > TERMS:
             raise TooMuchError("too many elements")
-        return Sequence(opening, closing, tuple(_value(part, depth + 1) for part in parts))
+        items = tuple(_value(part, depth + 1) for part in parts)
+        if all(isinstance(item, Assignment) for item in items):  # "(x = 1, y = 2)" needs no order
+            return Several("list", items)
+        return Sequence(opening, closing, items)
     if opening == "[" and inner and inner[0].kind in "([":  # a list of one list
         return Sequence(opening, closing, (_value(inner, depth + 1),))
     return None
@@ -392,8 +405,8 @@ def _quantity(tokens: list[Token]) -> Value:
     if tokens[position].kind in ("*",) and position + 1 < len(tokens) and tokens[position + 1].kind == "word":
         position += 1
     unit = _unit(tokens[position:])
-    if unit is None:
-        raise NotMathError(tokens[position].raw)
+    if unit is None or not (is_known(unit) or any(token.kind == "num" for token in tokens[:position])):
+        raise NotMathError(tokens[position].raw)  # "a circle"
     return Formula(node, unit)
 
 
@@ -418,13 +431,13 @@ def _unit(tokens: list[Token]) -> Unit | None:
 
 
 def _name(tokens: list[Token]) -> str | None:
-    """What a side of an equation names: ``x``, ``x_1``, ``f(x)``, ``\\angle ABC``; None if it is not only a name."""
+    r"""What a side of an equation names: ``x``, ``x_1``, ``f(x)``, ``x_{12}``; None if it is not only a name."""
     kinds = [token.kind for token in tokens]
     if not kinds or kinds[0] not in ("sym", "word"):
         return None
     if len(tokens) == 1:
         return tokens[0].raw
-    if kinds[1] == "_" and (len(tokens) == 3 or kinds[2] == "{" and kinds.index("}") == len(kinds) - 1):
+    if kinds[1] == "_" and (len(tokens) == 3 or (kinds[2] == "{" and kinds.index("}") == len(kinds) - 1)):
         return "".join(token.raw for token in tokens if token.kind not in "{}")
     if kinds[0] == "sym" and kinds[1] == "(" and kinds[-1] == ")" and len(kinds) >= 4:
         inner = kinds[2:-1]

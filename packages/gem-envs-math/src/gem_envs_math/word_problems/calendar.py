@@ -34,9 +34,11 @@ def elapsed(rng: random.Random) -> Problem:
 def departures(rng: random.Random) -> Problem:
     """A bus that leaves every so many minutes."""
     first, every = rng.randint(5 * 60, 8 * 60), rng.randint(7, 45)
-    number = rng.choice([n for n in range(3, 99)])
+    number = rng.randint(3, 98)
     if rng.random() < 0.5:
         last = first + every * rng.randint(8, 30) + rng.randint(0, every - 1)
+        if last >= 24 * 60:
+            raise Rejected
         told = [f"The first bus of line {number} leaves at {clock(first)}, and after that one leaves every {every} minutes."]
         ask = f"How many buses of this line leave up to and including {clock(last)}?"
         return Problem("departures", tell(rng, None, told, ask), str((last - first) // every + 1))

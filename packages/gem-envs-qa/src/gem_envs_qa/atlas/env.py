@@ -7,7 +7,7 @@ a chain from article to article, and puts together what it finds. The answer sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem.arguments import boolean, choice, integer
@@ -76,7 +76,7 @@ class AtlasEnv(ShortAnswerEnv):
             f"articles.\n\nQuestion: {row['question']}"
         )
 
-    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+    def golds(self, row: Mapping[str, Any]) -> Sequence[str]:
         golds: list[str] = row["answer"]
         return golds
 

@@ -26,8 +26,8 @@ QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
 """Chains of one to four facts, and questions that put several chains together."""
 
 _ALIAS_RATE = 0.2
-_TRIES = 60
-"""So many draws are made for each question that is wanted, before a world is taken to have no more."""
+_PATIENCE = 2000
+"""So many draws that bring nothing new mean that there is hardly anything left."""
 
 _ORDERS = {
     (PERSON, "born"): ("Who was born {}: {} or {}?", "earlier", "later"),
@@ -82,14 +82,16 @@ def questions_of(world: World, kind: str, count: int) -> list[Question]:
     key = int.from_bytes(digest, "big")
     if kind in HOPS:
         return list(islice(_chains(world, 1 + HOPS.index(kind), key), count))
-    drawn = _PUT_TOGETHER[kind](world, random.Random(key))
     found: dict[frozenset[Any], Question] = {}
-    for question in islice(drawn, _TRIES * count):
+    in_vain = 0
+    for question in _PUT_TOGETHER[kind](world, random.Random(key)):
+        before = len(found)
         if question is not None:
             # The same two trails can be drawn again, also in the other order.
             found.setdefault(frozenset((trail.start.id, trail.path) for trail in question.trails), question)
-            if len(found) == count:
-                break
+        in_vain = in_vain + 1 if len(found) == before else 0
+        if len(found) == count or in_vain == _PATIENCE:
+            break
     return list(found.values())
 
 

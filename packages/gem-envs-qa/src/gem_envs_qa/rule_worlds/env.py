@@ -8,7 +8,7 @@ nor follows is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; rewar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gem.arguments import boolean, choice, integer
@@ -64,7 +64,7 @@ class RuleWorldsEnv(ShortAnswerEnv):
             "You may reason first. Then answer with \\boxed{True} or \\boxed{False}."
         )
 
-    def golds(self, row: Mapping[str, Any]) -> Iterable[str]:
+    def golds(self, row: Mapping[str, Any]) -> Sequence[str]:
         return (row["answer"],)
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:

@@ -7,6 +7,7 @@ import select
 import socket
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -298,7 +299,11 @@ class _DockerChannel(Channel):
 
     def close(self) -> None:
         self._gone = True
-        self._stream.close()
+        response = getattr(self._stream, "_response", None)  # holds the connection as well
+        for end in (self._socket, response, self._stream):
+            with suppress(OSError, ValueError):  # closed with another of them
+                if end is not None:
+                    end.close()
 
     def _without_headers(self, data: bytes) -> bytes:
         kept = []

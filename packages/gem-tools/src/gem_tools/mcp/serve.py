@@ -6,6 +6,9 @@ many as clients open, up to a bound, and an environment is closed with its sessi
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,24 +22,34 @@ if TYPE_CHECKING:
 
 __all__ = ["http_app", "serve_stdio"]
 
+_CLOSE_SECONDS = 5.0
+"""Time for an environment to close when the process is told to end."""
+
 Make = Callable[[], Env[Any, Any]]
 
 
 async def serve_stdio(make: Make, *, name: str = "gem", seed: int | None = None) -> None:
     """Serve one client over this process's standard input and output, until the input ends.
 
+    This is for a process that does nothing else: an interrupt or a request to terminate closes the environment and
+    ends the process.
+
     Args:
         make: makes the environment.
         name: what the server calls itself.
         seed: of the first episode, unless the client chooses one.
     """
+    import anyio
     from mcp.server.stdio import stdio_server
 
     episodes = Episodes(make, seed)
     server = _server(make, name, lambda _: episodes)
     try:
-        async with stdio_server() as (incoming, outgoing):
+        async with anyio.create_task_group() as group, stdio_server() as (incoming, outgoing):
+            if sys.platform != "win32":
+                group.start_soon(_end_on_signals, episodes)
             await server.run(incoming, outgoing, server.create_initialization_options())
+            group.cancel_scope.cancel()
     finally:
         episodes.close()
 
@@ -79,6 +92,17 @@ def http_app(
     return server.streamable_http_app(
         json_response=True, max_sessions=max_sessions, session_idle_timeout=idle_seconds, host=host
     )
+
+
+async def _end_on_signals(episodes: Episodes) -> None:
+    """End the process on a signal. In order would be too late: a thread waits for the input, which no signal ends."""
+    import anyio
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            with anyio.move_on_after(_CLOSE_SECONDS):
+                await anyio.to_thread.run_sync(episodes.close, abandon_on_cancel=True)
+            os._exit(128 + number)
 
 
 def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Server[Any]:

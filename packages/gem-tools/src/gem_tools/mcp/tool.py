@@ -49,7 +49,17 @@ class _Offer:
 
 
 class _Circle:
-    """Those who share a session of their own. A deep copy is another circle."""
+    """Those who share sessions of their own, one with each server. A deep copy is another circle."""
+
+    def __init__(self) -> None:
+        self.used: set[ServerConfig] = set()
+        """Servers that were called in this episode."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Circle:
+        return _Circle()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Circle, ()
 
 
 class MCPTool:
@@ -75,7 +85,8 @@ class MCPTool:
         connect_timeout: seconds in which a server must be ready.
         max_chars: characters of text of one result that the agent is shown; the middle of longer ones is left out.
         shared: whether environments share a session. Turn it off for a server that keeps a state which belongs to
-            an episode; each environment then has a session, and a local server a process, of its own.
+            an episode; every episode then has a session, and a local server a process, of its own. What a server
+            keeps is no part of ``get_state`` either way.
 
     Raises:
         ToolError: if the configuration is wrong.
@@ -236,6 +247,8 @@ class MCPServerTool(Tool):
 
     def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
         offer = self._offer
+        if self._circle is not None:
+            self._circle.used.add(offer.server)
         try:
             answer = self._hold.run(
                 (offer.server, self._circle),
@@ -243,8 +256,16 @@ class MCPServerTool(Tool):
                 self._patience.longest,
             )
         except MCPServerError as error:
-            return ToolResult(f"{self.name} failed: {error}.", ok=False)
+            end = "" if "\n" in str(error) else "."
+            return ToolResult(f"{self.name} failed: {error}{end}", ok=False)
         return tool_result(answer, self.max_chars)
+
+    def reset(self) -> None:
+        """Begin a new episode: with a session of one's own, one in which nothing has happened yet."""
+        server = self._offer.server
+        if self._circle is not None and server in self._circle.used:
+            self._circle.used.discard(server)
+            self._hold.run((server, self._circle), Connection.close, self._patience.longest)
 
     def close(self) -> None:
         self._hold.release()

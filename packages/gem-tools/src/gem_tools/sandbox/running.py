@@ -64,13 +64,17 @@ class Running:
     def __init__(self, report: socket.socket, stdout: int, stderr: int, limits: Limits) -> None:
         self.report = report
         self.limits = limits
-        self._streams = {stdout: Kept(limits.output), stderr: Kept(limits.output)}
         self._order = (stdout, stderr)
-        self._flooded = False
         self._stopped = False
         os.set_blocking(stdout, False)
         os.set_blocking(stderr, False)
-        self.give_up_at = time.monotonic() + limits.seconds + _PATIENCE
+        self.begin_call()
+
+    def begin_call(self) -> None:
+        """Begin to collect output anew, and to count the time."""
+        self._streams = {descriptor: Kept(self.limits.output) for descriptor in self._order}
+        self._flooded = False
+        self.give_up_at = time.monotonic() + self.limits.seconds + _PATIENCE
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -90,6 +94,14 @@ class Running:
             self.stop()
         return bool(data)
 
+    def read_all(self) -> None:
+        """Read what is there of both streams; no more than a flood, should somebody go on writing."""
+        for descriptor in self._order:
+            for _ in range(_FLOOD):
+                before = self._streams[descriptor].total
+                if not self.read(descriptor) or self._streams[descriptor].total == before:
+                    break
+
     def stop(self) -> None:
         """Ask for its end; the report follows."""
         if not self._stopped:
@@ -105,11 +117,7 @@ class Running:
             message = self.report.recv(64)
         except OSError:
             message = b""
-        for descriptor in self._order:
-            for _ in range(_FLOOD):
-                before = self._streams[descriptor].total
-                if not self.read(descriptor) or self._streams[descriptor].total == before:
-                    break
+        self.read_all()
         self.close()
         if not message:
             return None

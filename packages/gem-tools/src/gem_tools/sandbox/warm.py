@@ -16,43 +16,16 @@ from gem_tools.sandbox.errors import SandboxError
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.limits import Limits
 from gem_tools.sandbox.running import Running
+from gem_tools.sandbox.system import ENVIRONMENT, FLAGS, hidden_folders, import_path, shown_folders
 
-__all__ = ["FLAGS", "Warm", "python_path"]
+__all__ = ["Warm"]
 
-FLAGS = ("-I", "-S", "-B", "-X", "utf8")
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from inside.template import main; main(sys.argv[2], int(sys.argv[3]))"
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from inside.template import main; main(sys.argv[2], int(sys.argv[3]))"
+)
 _STARTUP_SECONDS = 120.0
 _GOODBYE_SECONDS = 2.0
-
-_THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/box/home", "LANG": "C.UTF-8", **_THREADS}
-
-
-def python_path() -> list[str]:
-    """Return the folders from which a program imports: the trainer's standard library and installed packages."""
-    installed = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    return list(dict.fromkeys(os.path.realpath(path) for path in installed if os.path.isdir(path)))
-
-
-def _shown(packages: Sequence[str]) -> list[str]:
-    """What a program sees of the file system beside the system's own."""
-    prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    folders = [os.path.join(prefix, name) for prefix in prefixes for name in ("bin", "lib", "lib64")]
-    return sorted({path for path in (*folders, *packages) if os.path.isdir(path) for path in (path, os.path.realpath(path))})
-
-
-def _hidden(packages: Sequence[str]) -> list[str]:
-    """Packages of environments: their data may hold answers."""
-    import importlib.metadata
-
-    names = set()
-    for distribution in importlib.metadata.distributions():
-        try:
-            found = distribution.entry_points
-            names.update(entry.value.partition(".")[0].partition(":")[0] for entry in found if entry.group == "gem.envs")
-        except Exception:  # what cannot be read announces nothing
-            continue
-    return [path for folder in packages for name in sorted(names) if os.path.isdir(path := os.path.join(folder, name))]
 
 
 class Warm:
@@ -113,7 +86,7 @@ class Warm:
         """Start it if it does not run yet; raise ``SandboxError`` if it cannot be had."""
         self._started()
 
-    def discard(self, control: socket.socket | None = None) -> None:
+    def discard(self) -> None:
         """Kill the process; the next execution starts another."""
         with self._lock:
             self._end(grace=0.0)
@@ -142,19 +115,19 @@ class Warm:
             return self._control
 
     def _launch(self) -> socket.socket:
-        packages = python_path()
         arguments = {
             "trainer": os.getpid(),
-            "shown": _shown(packages),
-            "hidden": _hidden(packages),
-            "path": [*_standard_library(), *packages],
+            "shown": shown_folders(),
+            "hidden": hidden_folders(),
+            "path": import_path(),
             "warm": list(self.modules),
         }
+        command = [sys.executable, *FLAGS, "-c", _START, str(Path(__file__).parent)]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(_STARTUP_SECONDS)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter
-                [sys.executable, *FLAGS, "-c", _START, str(Path(__file__).parent), json.dumps(arguments), str(theirs.fileno())],
+                [*command, json.dumps(arguments), str(theirs.fileno())],
                 env=ENVIRONMENT,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -184,16 +157,3 @@ class Warm:
                 self._process.kill()
                 self._process.wait()
             self._process = None
-
-
-def _standard_library() -> list[str]:
-    base = {os.path.realpath(prefix) for prefix in (sys.base_prefix, sys.base_exec_prefix)}
-    import sysconfig
-
-    paths = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
-    return [
-        path
-        for path in sys.path
-        if os.path.realpath(path) in {os.path.realpath(p) for p in paths}
-        or path.endswith(("lib-dynload", ".zip")) and any(os.path.realpath(path).startswith(b) for b in base)
-    ]

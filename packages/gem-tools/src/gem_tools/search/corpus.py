@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from gem_tools.search.errors import CorpusError
 
-__all__ = ["Document", "open_corpus", "read_documents", "read_lines"]
+__all__ = ["Document", "open_corpus", "read_documents", "read_lines", "readable"]
 
 _LONGEST_ID = 1000
 
@@ -43,6 +44,18 @@ def open_corpus(path: Path) -> BinaryIO:
         raise CorpusError(f"corpus {path} cannot be read: {error.strerror or error}") from error
 
 
+def readable(path: Path, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a file.
+
+    Raises:
+        CorpusError: if it cannot be read to its end: a damaged archive, a disk that fails.
+    """
+    try:
+        yield from pieces
+    except (OSError, EOFError, zlib.error) as error:
+        raise CorpusError(f"corpus {path} cannot be read to its end: {error}") from error
+
+
 def read_lines(path: Path, lines: Iterable[bytes]) -> Iterator[Document]:
     """Yield the documents of a corpus, in the order of its lines; empty lines are passed over.
 
@@ -55,7 +68,7 @@ def read_lines(path: Path, lines: Iterable[bytes]) -> Iterator[Document]:
             begins with ``FILE:LINE``.
     """
     seen: dict[str, int] = {}
-    for number, line in enumerate(_readable(path, lines), start=1):
+    for number, line in enumerate(readable(path, lines), start=1):
         place = f"{path}:{number}"
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -86,13 +99,6 @@ def read_documents(documents: Iterable[object]) -> Iterator[Document]:
         yield document
     if not seen:
         raise CorpusError("the corpus holds no documents")
-
-
-def _readable(path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
-    try:
-        yield from lines
-    except (OSError, EOFError) as error:  # a damaged archive, a disk that fails
-        raise CorpusError(f"corpus {path} cannot be read to its end: {error}") from error
 
 
 def _decoded(line: bytes, place: str) -> Any:

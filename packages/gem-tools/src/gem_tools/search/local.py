@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -49,7 +49,7 @@ def local_index(corpus: Corpus, folder: str | os.PathLike[str] | None = None) ->
     with _lock:
         if isinstance(source, (str, os.PathLike)):
             return _shared(open_or_write(Path(source), None if folder is None else Path(folder).absolute()))
-        if not isinstance(source, Iterable) or isinstance(source, (bytes, Mapping)):
+        if not isinstance(source, Iterable) or isinstance(source, (bytes, Mapping, Iterator)):
             raise ArgumentTypeError(
                 f"a corpus is the path of a file or a list of documents, got {type(source).__name__}; "
                 "a document is a dict with id and contents"

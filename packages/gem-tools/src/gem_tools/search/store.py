@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
@@ -22,7 +22,7 @@ from uuid import uuid4
 from filelock import FileLock
 
 from gem.hub.config import cache_root, write_whole
-from gem_tools.search.corpus import open_corpus, read_lines
+from gem_tools.search.corpus import open_corpus, read_lines, readable
 from gem_tools.search.errors import CorpusError, SearchError
 from gem_tools.search.index import ENGINE, LocalIndex
 
@@ -62,7 +62,10 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
             # Perhaps somebody else has written it in the meantime.
             return _open(folder) or _write(corpus, digest, folder)
     except OSError as error:
-        raise SearchError(f"the index over {corpus} cannot be kept in {root}: {error.strerror or error}") from error
+        raise SearchError(
+            f"the index over {corpus} cannot be kept in {root}: {error.strerror or error}; "
+            "set XDG_CACHE_HOME to a folder that can be written to"
+        ) from error
 
 
 def _open(folder: Path) -> LocalIndex | None:
@@ -152,13 +155,11 @@ def _digest(corpus: Path, root: Path) -> str:
         pass
     digest = hashlib.sha256()
     with open_corpus(path) as file:
-        try:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-        except (OSError, EOFError) as error:
-            raise CorpusError(f"corpus {corpus} cannot be read to its end: {error}") from error
-    if _now(root) - status.st_mtime_ns > _SETTLED:
-        write_whole(note, json.dumps({"path": str(path), "file": seen, "sha256": digest.hexdigest()}))
+        for chunk in readable(corpus, iter(lambda: file.read(_CHUNK), b"")):
+            digest.update(chunk)
+    with suppress(OSError):  # an index can be read where nothing can be written
+        if _now(root) - status.st_mtime_ns > _SETTLED:
+            write_whole(note, json.dumps({"path": str(path), "file": seen, "sha256": digest.hexdigest()}))
     return digest.hexdigest()
 
 

@@ -60,6 +60,7 @@ class SearchTool(Tool):
     Raises:
         ArgumentError: if nothing says what to search, or more than one thing does.
         CorpusError: if a corpus is none; the message names the line. A function is first called by a search.
+        SearchError: if the index over a file cannot be written.
     """
 
     name = "search"

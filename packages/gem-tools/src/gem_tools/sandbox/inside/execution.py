@@ -31,6 +31,8 @@ def become(
         seccomp: filter to add.
     """
     try:
+        # Signals to one's own process group know no namespaces.
+        os.setsid()
         channel = _take(descriptors)
         _confine(limits, base_memory, seccomp)
         _reseed()
@@ -64,7 +66,7 @@ def _take(descriptors: list[int]) -> socket.socket | None:
 def _confine(limits: tuple[int, int, int, int, float, float], base_memory: int, seccomp: bytes) -> None:
     memory, processes, disk, open_files, _, cpu_seconds = limits
     syscalls.unshare(syscalls.CLONE_NEWNS)
-    syscalls.mount_tmpfs(BOX, f"mode=755,size={disk},nr_inodes={1024 + disk // 4096}")
+    syscalls.mount_tmpfs(BOX, f"mode=755,size={disk},nr_inodes={1024 + disk // 65536}")
     for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):
         os.mkdir(name)
     os.chdir(HOME)

@@ -19,8 +19,11 @@ _FAILED_FLUSH = 120  # what the interpreter itself exits with
 
 def read_program(descriptor: int) -> tuple[str, str]:
     """Read the prelude and the code that a descriptor holds: the length of the first in 4 bytes, and both."""
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read()
+    size = os.fstat(descriptor).st_size
+    data = b""
+    while len(data) < size:
+        data += os.pread(descriptor, size - len(data), len(data))  # several executions may share the descriptor
+    os.close(descriptor)
     end = 4 + int.from_bytes(data[:4], "little")
     return data[4:end].decode("utf-8", "surrogatepass"), data[end:].decode("utf-8", "surrogatepass")
 

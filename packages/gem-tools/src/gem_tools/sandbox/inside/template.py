@@ -36,12 +36,13 @@ _HASTE = 0.005
 class _Child:
     """An execution under way."""
 
-    __slots__ = ("cpu_limit", "deadline", "descriptor", "look", "pid", "reason", "report", "started")
+    __slots__ = ("cpu_limit", "deadline", "descriptor", "look", "pid", "reason", "report", "started", "watched")
 
     def __init__(self, pid: int, report: socket.socket, limits: tuple[int, int, int, int, float, float]) -> None:
         self.pid = pid
         self.report = report
         self.descriptor = os.pidfd_open(pid)
+        self.watched = [self.descriptor, report.fileno()]
         self.started = time.monotonic()
         self.deadline = self.started + limits[4]
         self.cpu_limit = limits[5]
@@ -157,27 +158,31 @@ def _serve(control: socket.socket, processes: int) -> None:
     children: dict[int, _Child] = {}
     control.send(b"ready")
     while True:
-        for descriptor, _ in poll.poll(_milliseconds(children)):
-            if descriptor == control.fileno():
-                message, descriptors, _, _ = socket.recv_fds(control, 256, _MOST_DESCRIPTORS)
-                if not message:
-                    return
-                child = _start(message, descriptors, namespace, base_memory, added)
-                for number in (child.descriptor, child.report.fileno()):
-                    children[number] = child
-                    poll.register(number, select.POLLIN)
+        ready = [descriptor for descriptor, _ in poll.poll(_milliseconds(children))]
+        for descriptor in ready:
+            child = children.get(descriptor)
+            if child is None:  # the trainer's socket; or a child that was buried a moment ago
                 continue
-            child = children[descriptor]
-            if descriptor != child.descriptor:
+            if descriptor == child.descriptor:
+                for number in child.watched:
+                    del children[number]
+                    poll.unregister(number)
+                child.bury()
+            else:
                 # A message or the end of the stream: the trainer has no more interest.
                 child.kill(wire.STOPPED)
+                child.watched.remove(descriptor)
+                del children[descriptor]
                 poll.unregister(descriptor)
-                continue
-            for number in (child.descriptor, child.report.fileno()):
-                del children[number]
-                if number == child.descriptor or child.reason != wire.STOPPED:
-                    poll.unregister(number)
-            child.bury()
+        # Last, because a new child takes over the numbers of descriptors.
+        if control.fileno() in ready:
+            message, descriptors, _, _ = socket.recv_fds(control, 256, _MOST_DESCRIPTORS)
+            if not message:
+                return
+            child = _start(message, descriptors, namespace, base_memory, added)
+            for number in child.watched:
+                children[number] = child
+                poll.register(number, select.POLLIN)
         now = time.monotonic()
         for child in set(children.values()):
             if now >= child.look:

@@ -60,5 +60,7 @@ def pack_call(exit_code: int) -> bytes:
 
 
 def unpack_call(message: bytes) -> int:
+    if len(message) != _CALL.size:
+        raise ValueError(f"a call is reported in {_CALL.size} bytes, got {len(message)}")
     number: int = _CALL.unpack(message)[0]
     return number

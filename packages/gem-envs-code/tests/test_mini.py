@@ -1,0 +1,177 @@
+"""The bundled problems as environments."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+import gem
+from gem.errors import ArgumentError
+from gem.testing import EnvConformance
+from gem_envs_code import MiniEnv
+from gem_envs_code.problems import all_problems, suite_of
+from gem_envs_code.suite import Suite
+
+
+class TestConformance(EnvConformance):
+    """Every environment of the package keeps the contract."""
+
+    environments = "gem-envs-code"
+
+
+def fenced(code: str) -> str:
+    """An action with a program in it."""
+    return f"I think this will do.\n\n```python\n{code}\n```\n"
+
+
+@pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
+def test_the_reference_solution_passes_through_the_environment(problem: object) -> None:
+    """As the oracle plays it: in a fenced block, in the sandbox, against every example and hidden test."""
+    env = MiniEnv(split=problem.split)  # type: ignore[attr-defined]
+    index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == problem.id)  # type: ignore[arg-type,attr-defined,index]
+    env.reset(options={"index": index})
+    _, reward, _, _, info = env.step(env.reference_answer(env.row))
+    assert (reward, info["tests_passed"], info["failure"]) == (1.0, info["tests_total"], None)
+
+
+def test_problems_are_many_and_different() -> None:
+    """At least forty, of every kind, with ids, statements and tests of their own."""
+    problems = all_problems()
+    assert len(problems) >= 40
+    assert len({problem.id for problem in problems}) == len({problem.text() for problem in problems}) == len(problems)
+    assert min(Counter((problem.difficulty, problem.split) for problem in problems).values()) >= 4
+    assert {problem.is_program for problem in problems} == {True, False}
+    assert sum(problem.check is not None for problem in problems) >= 5
+    assert len({suite_of(problem).cases for problem in problems}) == len(problems)
+
+
+@pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
+def test_no_test_is_there_twice_and_no_expected_output_in_the_question(problem: object) -> None:
+    """Inputs differ from each other and from the examples; only the examples' outputs are shown."""
+    suite = suite_of(problem)  # type: ignore[arg-type]
+    assert len({case.input for case in suite.cases}) == len(suite.cases)
+    assert len(suite.cases) >= 12 or problem.id in ("shorten-runs", "running-ledger", "word-families")  # type: ignore[attr-defined]
+    text = problem.text()  # type: ignore[attr-defined]
+    for case in suite.cases[len(problem.examples) :]:  # type: ignore[attr-defined]
+        assert len(case.output.strip()) < 12 or case.output.strip() not in text
+
+
+def test_train_and_test_have_no_problem_in_common() -> None:
+    """Nor do the difficulties."""
+    seen: list[str] = []
+    for split in ("train", "test"):
+        for difficulty in ("easy", "medium", "hard"):
+            rows = MiniEnv(difficulty, split).rows
+            seen += [rows[index]["id"] for index in range(len(rows))]  # type: ignore[arg-type,index]
+    assert len(seen) == len(set(seen)) == len(all_problems())
+
+
+def test_hidden_tests_are_the_same_in_every_process() -> None:
+    """They are drawn from a fixed seed: a digest of all of them, under other hash seeds."""
+    code = (
+        "import hashlib; from gem_envs_code.problems import all_problems\n"
+        "drawn = repr([(p.id, p.inputs()) for p in all_problems()])\n"
+        "print(hashlib.sha256(drawn.encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("0", "4242")
+    }
+    assert len(digests) == 1
+
+
+def test_other_seeds_draw_other_tests() -> None:
+    """So that a generator can be tested on more than what it will be used for."""
+    for problem in all_problems():
+        if problem.id != "place-queens":
+            assert json.dumps(problem.inputs(1)) != json.dumps(problem.inputs(2))
+
+
+def test_a_statement_says_what_the_agent_must_know() -> None:
+    """The examples with their outputs, the function's name and parameters, and the format of the answer."""
+    env = MiniEnv()
+    for index in range(len(env.rows)):  # type: ignore[arg-type]
+        observation, _ = env.reset(options={"index": index})
+        problem = env.problem(env.row)
+        assert isinstance(observation, str)
+        assert "```python" in observation
+        assert ("standard input" in observation) == problem.is_program
+        assert problem.is_program or f"`{problem.name}(" in observation
+        assert re.search(r"Examples?:\n", observation)
+
+
+def test_what_a_program_gets() -> None:
+    """Nothing for a wrong one, less for no program, and the reason in info."""
+    env = MiniEnv()
+    index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == "warming")  # type: ignore[arg-type,index]
+    total = len(suite_of(next(p for p in all_problems() if p.id == "warming")).cases)
+    for action, reward, failure in (
+        (fenced("print(5)"), 0.0, "wrong answer"),
+        (fenced("print(1 / 0)"), 0.0, "runtime error"),
+        (fenced("while True: pass"), 0.0, "time limit"),
+        (fenced("text = 'x' * (1 << 33)"), 0.0, "memory"),
+        (fenced("this is no Python"), 0.0, "runtime error"),
+        (fenced(""), 0.0, "wrong answer"),
+        ("The answer is 5.", -0.1, None),
+        ("```python\nprint(5)", -0.1, None),
+    ):
+        env.reset(options={"index": index})
+        _, paid, terminated, truncated, info = env.step(action)
+        assert (paid, terminated, truncated) == (reward, True, False)
+        assert info["failure"] == failure
+        assert info["tests_total"] == total
+        assert 0 <= info["tests_passed"] < total
+        assert info["action_status"] == ("malformed" if reward < 0 else "legal")
+
+
+def test_only_the_longest_tests_are_run_if_asked() -> None:
+    """max_tests chooses by length of input and keeps the order."""
+    suite = suite_of(all_problems()[0])
+    some = suite.longest(3)
+    assert isinstance(some, Suite)
+    assert len(some.cases) == 3
+    lengths = sorted((len(case.input) for case in suite.cases), reverse=True)
+    assert sorted((len(case.input) for case in some.cases), reverse=True) == lengths[:3]
+    env = MiniEnv(max_tests=3)
+    env.reset(seed=0)
+    assert env.step(env.reference_answer(env.row))[4]["tests_total"] == 3
+
+
+def test_wrong_arguments_are_refused() -> None:
+    """A difficulty or split that there is not is an error that lists those there are."""
+    with pytest.raises(ArgumentError, match="difficulty must be one of None, 'easy'"):
+        MiniEnv("simple")
+    with pytest.raises(ArgumentError, match="split must be one of 'train', 'test'"):
+        MiniEnv(split="dev")
+    with pytest.raises(ArgumentError, match="max_tests must be at least 1"):
+        MiniEnv(max_tests=0)
+
+
+def test_making_one_is_cheap() -> None:
+    """No statement, test or sandbox is made before it is needed."""
+    code = (
+        "import sys, gem; env = gem.make('code:Mini-v0-easy')\n"
+        "assert not {'gem_tools.sandbox', 'datasets', 'pyarrow', 'numpy'} & set(sys.modules)\n"
+        "from gem_envs_code.problems.problem import suite_of; env.reset(seed=1)\n"
+        "assert suite_of.cache_info().currsize == 0 and 'gem_tools.sandbox' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_several_environments_judge_side_by_side() -> None:
+    """In threads, with one sandbox between them, each gets its own verdict."""
+    with gem.make_vec("code:Mini-v0-easy", num_envs=8, mode="thread", seed=3) as envs:
+        envs.reset()
+        actions = [
+            env.unwrapped.reference_answer(env.unwrapped.row) if index % 2 else fenced("print('no')")  # type: ignore[attr-defined]
+            for index, env in enumerate(envs.envs)
+        ]
+        _, rewards, *_ = envs.step(actions)
+    assert list(rewards) == [0.0, 1.0] * 4

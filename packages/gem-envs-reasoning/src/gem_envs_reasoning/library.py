@@ -1,0 +1,138 @@
+"""A copy of reasoning-gym of our own, of which each module is imported only when it is needed.
+
+``import reasoning_gym`` imports all of its data sets, with sympy and matplotlib, for 1.5 seconds of processor time,
+and some of them draw from the process's generators or evaluate what a model wrote. Here its source files run a second
+time, under names of their own: one data set costs what it needs itself, and what has to be corrected
+(:mod:`gem_envs_reasoning.corrections`) is corrected in this copy alone. Whoever imports ``reasoning_gym`` gets the
+library as it is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import sys
+import threading
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gem.errors import DatasetError
+
+__all__ = ["LIBRARY", "folder", "load"]
+
+LIBRARY = "reasoning_gym"
+_COPY = "_gem_reasoning_gym"
+"""The second part of a module's name stays the category, as the library itself reads it from there."""
+
+_LOCK = threading.RLock()
+# Their __init__ imports every data set of a category. Nothing is defined there.
+_INDEXES = frozenset(
+    (
+        "algebra algorithmic arc arithmetic code cognition games geometry graphs induction logic probability coaching"
+    ).split()
+)
+
+
+@lru_cache(maxsize=1)
+def folder() -> Path:
+    """Where the library is installed.
+
+    Raises:
+        DatasetError: if it is not.
+    """
+    found = importlib.util.find_spec(LIBRARY)
+    if found is None or found.origin is None:
+        raise DatasetError("reasoning-gym is not installed; run: pip install 'reasoning-gym==0.1.25'")
+    return Path(found.origin).parent
+
+
+def load(name: str) -> ModuleType:
+    """Return a module of the copy, for example ``"arithmetic.gcd"``; ``""`` is the package itself."""
+    full = f"{_COPY}.{name}" if name else _COPY
+    # A module that another thread is still running is in sys.modules already, so the lock comes first.
+    with _LOCK:
+        return sys.modules.get(full) or _run(full, name)
+
+
+def _run(full: str, name: str) -> ModuleType:
+    base = folder().joinpath(*name.split(".")) if name else folder()
+    package = base.is_dir()
+    source = base / "__init__.py" if package else base.with_suffix(".py")
+    if not source.is_file() and not package:
+        raise ModuleNotFoundError(f"reasoning-gym has no module {name!r}", name=f"{LIBRARY}.{name}")
+    parent = load(name.rpartition(".")[0]) if name else None
+    if full in sys.modules:  # the package imports it
+        return sys.modules[full]
+    spec = importlib.util.spec_from_file_location(
+        full, source, submodule_search_locations=[str(base)] if package else None
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["__builtins__"] = _BUILTINS
+    if name in _INDEXES:
+        module.__dict__["__getattr__"] = _member_of(name)
+    sys.modules[full] = module
+    try:
+        if name and name not in _INDEXES and source.is_file():
+            spec.loader.exec_module(module)
+        _correct(name, module)
+    except BaseException:
+        del sys.modules[full]
+        raise
+    if parent is not None:
+        setattr(parent, name.rpartition(".")[2], module)
+    return module
+
+
+def _correct(name: str, module: ModuleType) -> None:
+    from gem_envs_reasoning.corrections import MODULES
+
+    correct = MODULES.get(name)
+    if correct is not None:
+        correct(module)
+
+
+def _member_of(package: str) -> Any:
+    """What ``from ..coaching import BaseCurriculum`` finds: the few names that data sets take from an index."""
+    homes = {
+        "BaseCurriculum": "coaching.base_curriculum",
+        "AttributeDefinition": "coaching.attributes",
+        "RangeAttributeDefinition": "coaching.attributes",
+        "ScalarAttributeDefinition": "coaching.attributes",
+    }
+
+    def member(name: str) -> Any:
+        if package == "coaching" and name in homes:
+            return getattr(load(homes[name]), name)
+        raise AttributeError(f"the index {package!r} of the copy has no {name!r}")
+
+    return member
+
+
+def _import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0  # noqa: A002
+) -> Any:
+    """As ``__import__``, but the library's modules find each other in the copy."""
+    if level and globals:
+        name = importlib.util.resolve_name("." * level + name, globals["__package__"])
+    if name.partition(".")[0] not in (LIBRARY, _COPY):
+        return builtins.__import__(name, globals, locals, fromlist, 0)
+    inside = name.partition(".")[2]
+    module = load(inside)
+    if not fromlist:
+        return load("")
+    for wanted in fromlist:
+        if wanted == "*" or wanted in module.__dict__ or not hasattr(module, "__path__"):
+            continue
+        try:
+            load(f"{inside}.{wanted}" if inside else wanted)
+        except ModuleNotFoundError as error:
+            if not str(error.name).startswith(LIBRARY):
+                raise
+    return module
+
+
+_BUILTINS = {**vars(builtins), "__import__": _import}

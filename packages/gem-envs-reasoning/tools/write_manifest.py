@@ -1,0 +1,118 @@
+"""Write catalogue.json and environments.toml from the installed reasoning-gym.
+
+    python packages/gem-envs-reasoning/tools/write_manifest.py
+
+Run it when the pin of reasoning-gym in pyproject.toml moves; tests/test_manifest.py says when it has to be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parents[1] / "src" / "gem_envs_reasoning"
+NO_KEYS = {"size", "seed"}
+
+# What reasoning-gym pays for text that answers nothing, as long as there is some: part of its scores as published.
+PAYS_FOR_GARBAGE = {
+
+}
+# Wall seconds for the slowest items that were seen, with room for a loaded machine; elsewhere 1.0 is enough.
+SLOW = {
+    "arc_agi": 5.0,
+    "codeio": 5.0,
+    "futoshiki": 30.0,
+    "game_of_life": 5.0,
+    "game_of_life_halting": 5.0,
+    "intermediate_integration": 10.0,
+    "knight_swap": 30.0,
+    "polynomial_equations": 10.0,
+    "puzzle24": 10.0,
+    "sokoban": 10.0,
+    "zebra_puzzles": 10.0,
+}
+
+
+def catalogue() -> dict[str, Any]:
+    """Every data set but the composite, by name."""
+    import reasoning_gym  # noqa: F401  # registers them
+    from reasoning_gym.factory import CURRICULA, DATASETS
+
+    entries = {}
+    for name, (cls, config) in sorted(DATASETS.items()):
+        if name == "composite":
+            continue
+        levels = {key: len(found.levels) for key, found in CURRICULA[name]().attributes.items()} if name in CURRICULA else {}
+        keys = [field.name for field in dataclasses.fields(config) if field.init and field.name not in NO_KEYS]
+        entries[name] = {"module": cls.__module__.partition(".")[2], "config": keys, "levels": levels}
+    return entries
+
+
+def description(name: str) -> str:
+    """The first sentence of the data set's own docstring, or its name."""
+    from reasoning_gym.factory import DATASETS
+
+    text = (inspect.getdoc(DATASETS[name][0]) or "").strip().splitlines()
+    line = text[0].rstrip(". ") if text else ""
+    if not line or line.startswith("A dataset that generates") or len(line) > 200 or "ProceduralDataset" in line:
+        line = f"Questions of reasoning-gym's data set {name}"
+    return f"{line}."
+
+
+def manifest(entries: dict[str, Any]) -> str:
+    """The text of environments.toml."""
+    lines = [
+        "# What this package offers: every data set of reasoning-gym 0.1.25.",
+        "# Written by tools/write_manifest.py; a test keeps it equal to the installed library.",
+        "schema = 1",
+    ]
+    for name, entry in entries.items():
+        category = entry["module"].partition(".")[0]
+        lines += [
+            "",
+            "[[environment]]",
+            f'id = "rg:{name}"',
+            'entry_point = "gem_envs_reasoning:ReasoningGymEnv"',
+            f"description = {json.dumps(description(name), ensure_ascii=False)}",
+            f'kwargs = {{ name = "{name}" }}',
+            f'tags = ["reasoning-gym", "{category}"{", " + chr(34) + "curriculum" + chr(34) if entry["levels"] else ""}]',
+            'turns = "single"',
+            "reward_range = [0.0, 1.0]",
+            'reference_policy = "gem.data:OraclePolicy"',
+            'reference_sees = "state"',
+            "step_seconds = 6.0",
+            f"reset_seconds = {SLOW.get(name, 3.0)}",
+        ]
+        if name in PAYS_FOR_GARBAGE:
+            lines.append('exempt = { "reward.garbage" = "the library pays a little for any text in a box" }')
+    lines += [
+        "",
+        "[[environment]]",
+        'id = "rg:composite"',
+        'entry_point = "gem_envs_reasoning:ReasoningGymEnv"',
+        'description = "Questions of several data sets of reasoning-gym, drawn by weight; say which with datasets."',
+        'kwargs = { name = "composite", datasets = ["chain_sum", "letter_counting", "family_relationships"] }',
+        'tags = ["reasoning-gym", "composite", "curriculum"]',
+        'turns = "single"',
+        "reward_range = [0.0, 1.0]",
+        'reference_policy = "gem.data:OraclePolicy"',
+        'reference_sees = "state"',
+        "step_seconds = 6.0",
+        "reset_seconds = 3.0",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    entries = catalogue()
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+    (PACKAGE / "catalogue.json").write_text("{\n" + rows + "\n}\n", "utf-8")
+    (PACKAGE / "environments.toml").write_text(manifest(entries), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Programs without a jail, where none can be had: :class:`Plain`."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gem_tools.sandbox.inside import wire
+from gem_tools.sandbox.limits import Limits
+from gem_tools.sandbox.running import Running
+from gem_tools.sandbox.system import ENVIRONMENT, FLAGS, import_path
+
+__all__ = ["WARNING", "Plain"]
+
+WARNING = (
+    "The code of agents runs in plain subprocesses, because no jail can be had: {reason}. Its time, memory, files and "
+    "output are limited, but it can read and delete this user's files, use the network, and leave processes behind. "
+    "Pass sandbox='required' to refuse instead."
+)
+
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from inside.plain import main; main(sys.argv[2])"
+_LOOK = 0.01
+"""Seconds between two looks at whether a program has ended."""
+
+
+class Plain:
+    """Starts each program as a process group of its own, in an empty folder, and kills the group at the end."""
+
+    def start(self, limits: Limits, descriptors: Sequence[int], *, session: bool = False) -> Running:
+        """Start an execution; see :meth:`gem_tools.sandbox.warm.Warm.start`."""
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        ours, theirs = socket.socketpair()
+        held = [os.dup(descriptor) for descriptor in descriptors]
+        guard = threading.Thread(
+            target=_guard, args=(theirs, limits, [*held, out_write, err_write], session), daemon=True, name="gem-plain"
+        )
+        guard.start()
+        return Running(ours, out_read, err_read, limits)
+
+    def check(self) -> None:
+        """There is nothing that could be missing."""
+
+    def discard(self) -> None:
+        """There is nothing that could break."""
+
+    def close(self) -> None:
+        """What runs ends with its caller."""
+
+    def forget(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _guard(report: socket.socket, limits: Limits, descriptors: list[int], session: bool) -> None:
+    """Run a program, end it in time, and report how it ended. One thread for each, as the kernel would have it:
+
+    the program is told to die with the thread that started it.
+    """
+    folder = tempfile.mkdtemp(prefix="gem-sandbox-")
+    try:
+        started = time.monotonic()
+        process = _launch(folder, limits, descriptors, session)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        descriptors.clear()
+        reason = _wait(report, process, None if session else started + limits.seconds)
+        _kill_group(process)
+        before = time.monotonic()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        cpu_seconds = used.ru_utime + used.ru_stime
+        if process.returncode == -getattr(signal, "SIGXCPU", 24):
+            reason = wire.OUT_OF_CPU
+        elif limits.cpu_seconds is not None and process.returncode == -9 and cpu_seconds >= limits.cpu_seconds:
+            reason = wire.OUT_OF_CPU
+        answer = wire.pack_answer(reason, process.returncode, before - started, cpu_seconds)
+        try:
+            report.send(answer)
+        except OSError:  # nobody waits for it any more
+            pass
+    finally:
+        report.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _launch(folder: str, limits: Limits, descriptors: list[int], session: bool) -> subprocess.Popen[bytes]:
+    first, second, stdout, stderr = descriptors
+    passed = second if session else first
+    arguments = {
+        "path": import_path(),
+        "program": passed,
+        "channel": passed if session else None,
+        "memory": limits.memory,
+        "disk": limits.disk,
+        "open_files": limits.open_files,
+        "cpu_seconds": limits.cpu_seconds,
+        "processes": limits.processes,
+    }
+    return subprocess.Popen(  # noqa: S603 - this interpreter
+        [sys.executable, *FLAGS, "-c", _START, str(Path(__file__).parent), json.dumps(arguments)],
+        env={**ENVIRONMENT, "HOME": folder, "TMPDIR": folder},
+        cwd=folder,
+        pass_fds=[passed],
+        stdin=first if session else second,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
+
+
+def _wait(report: socket.socket, process: subprocess.Popen[bytes], deadline: float | None) -> int:
+    """Wait for the end of a program, its time, or the word of the trainer; return why it is over."""
+    while not _has_ended(process):
+        left = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())
+        if left <= 0:
+            return wire.OUT_OF_TIME
+        if select.select([report], [], [], left)[0]:
+            return wire.STOPPED
+    return wire.BY_ITSELF
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has, without collecting its status."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    # Before its status is collected, so that the number cannot have gone to somebody else.
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:  # macOS says so of a group that has ended
+        pass

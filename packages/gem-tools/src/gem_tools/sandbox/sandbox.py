@@ -1,0 +1,260 @@
+"""Where code of agents runs: :class:`Sandbox`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from gem.arguments import choice, integer
+from gem.errors import ArgumentTypeError
+from gem_tools.sandbox.errors import SandboxError, SandboxWarning
+from gem_tools.sandbox.execution import Execution
+from gem_tools.sandbox.limits import Limits
+from gem_tools.sandbox.plain import WARNING, Plain
+from gem_tools.sandbox.running import Running, program_file, text_file, watch
+from gem_tools.sandbox.session import Session
+from gem_tools.sandbox.templates import Templates
+from gem_tools.sandbox.warm import Warm
+
+__all__ = ["Sandbox", "default_sandbox"]
+
+_DIED = "The sandbox was killed from outside, most likely because the machine ran out of memory."
+
+
+class Sandbox:
+    """Runs Python that nobody has read, away from this process; any number of threads may use it at once.
+
+    Nothing starts before the first use, and starting does not count against the time of a program. A process that
+    is forked from this one gets template processes of its own.
+
+    Args:
+        mode: ``"auto"``: in a jail, or, with one :class:`SandboxWarning`, in plain subprocesses where no jail can
+            be had. ``"required"``: in a jail or not at all. ``"plain"``: in plain subprocesses, without a warning.
+        limits: of each execution, unless it is given others.
+    """
+
+    def __init__(self, mode: str = "auto", limits: Limits | None = None) -> None:
+        self.mode = choice("mode", mode, ("auto", "required", "plain"))
+        self.limits = _checked_limits(limits, Limits())
+        self._templates = Templates()
+        self._plain = Plain() if mode == "plain" else None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def jailed(self) -> bool:
+        """Whether programs run in a jail; finds out on first use.
+
+        Raises:
+            SandboxError: with ``"required"``, if no jail can be had.
+        """
+        return isinstance(self._launcher(""), Warm)
+
+    def run(self, code: str, *, stdin: str | bytes = "", limits: Limits | None = None, prelude: str = "") -> Execution:
+        """Run a program as ``__main__`` and wait for its end.
+
+        Args:
+            code: the program.
+            stdin: what it can read.
+            limits: what it may use; the sandbox's own if not given.
+            prelude: executed before it, in the same namespace, without a share in its line numbers.
+
+        Raises:
+            SandboxError: if no sandbox can be had; never for anything that the program does.
+        """
+        executions = self._run([stdin], code, prelude, limits, 1, None)
+        assert executions[0] is not None
+        return executions[0]
+
+    def run_many(
+        self,
+        code: str,
+        stdins: Sequence[str | bytes],
+        *,
+        limits: Limits | None = None,
+        parallel: int | None = None,
+        until: Callable[[int, Execution], bool] | None = None,
+        prelude: str = "",
+    ) -> list[Execution | None]:
+        """Run a program once for each input, side by side, each in an isolation of its own.
+
+        Args:
+            code: the program.
+            stdins: what each execution can read.
+            limits: of each.
+            parallel: how many run at a time; as many as there are processors if not given.
+            until: called here, in this thread, with the number of an input and its execution, as they end; True
+                stops the rest.
+            prelude: see :meth:`run`.
+
+        Returns:
+            The executions in the order of the inputs; None for those that were stopped or never begun.
+        """
+        at_once = _processors() if parallel is None else integer("parallel", parallel, minimum=1)
+        return self._run(list(stdins), code, prelude, limits, at_once, until)
+
+    def session(self, limits: Limits | None = None) -> Session:
+        """Return an interpreter that keeps its state from call to call.
+
+        Args:
+            limits: of each call; ``cpu_seconds``, ``memory``, ``disk`` and ``processes`` of all of them together.
+        """
+        return Session(self._launcher, _checked_limits(limits, self.limits))
+
+    def warm_up(self, code: str = "") -> None:
+        """Start what a program like this one needs, so that the first does not have to wait for it."""
+        self._launcher(code).check()
+
+    def close(self) -> None:
+        """End all that runs in it. Calling it again does nothing; running something afterwards is an error."""
+        self._closed = True
+        self._templates.close()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sandbox:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Sandbox], tuple[object, ...]]:
+        if _shared.get(self.mode) is self:
+            return default_sandbox, (self.mode,)
+        return Sandbox, (self.mode, self.limits)
+
+    def __repr__(self) -> str:
+        return f"Sandbox({self.mode!r}, {self.limits})"
+
+    def _run(
+        self,
+        stdins: Sequence[str | bytes],
+        code: str,
+        prelude: str,
+        limits: Limits | None,
+        at_once: int,
+        until: Callable[[int, Execution], bool] | None,
+    ) -> list[Execution | None]:
+        limits = _checked_limits(limits, self.limits)
+        if not isinstance(code, str) or not isinstance(prelude, str):
+            raise ArgumentTypeError(f"code and prelude must be str, got {type(code).__name__}, {type(prelude).__name__}")
+        inputs = [_bytes(stdin) for stdin in stdins]
+        launcher = self._launcher(prelude + code)
+        launcher.check()
+        executions: list[Execution | None] = [None] * len(inputs)
+        program = program_file(code, prelude)
+        again: list[int] = []
+
+        def done(number: int, execution: Execution | None, numbers: Sequence[int], last: bool) -> bool:
+            index = numbers[number]
+            if execution is None and not last:
+                again.append(index)
+                return False
+            executions[index] = execution = execution or _died(limits)
+            return until is not None and until(index, execution)
+
+        def begin(numbers: Sequence[int]) -> Iterable[Callable[[], Running]]:
+            return (partial(_start, launcher, limits, program, inputs[index]) for index in numbers)
+
+        try:
+            everything = range(len(inputs))
+            watch(begin(everything), at_once, lambda number, execution: done(number, execution, everything, False))
+            if again:
+                # The template died, which is nothing that a program can do to it on purpose.
+                launcher.discard()
+                rest = list(again)
+                watch(begin(rest), 1, lambda number, execution: done(number, execution, rest, True))
+        finally:
+            os.close(program)
+        return executions
+
+    def _launcher(self, code: str) -> Warm | Plain:
+        """What starts a program."""
+        if self._closed:
+            raise SandboxError("this sandbox has been closed; make another")
+        if self._plain is not None:
+            return self._plain
+        try:
+            self._templates.check()
+        except SandboxError as error:
+            if self.mode == "required":
+                raise SandboxError(
+                    f"no jail can be had for the code of agents: {error}; allow user namespaces to this user, run as "
+                    "root outside of a container, or use mode='auto' to run it in plain subprocesses"
+                ) from error
+            self._fall_back(str(error))
+            assert self._plain is not None
+            return self._plain
+        return self._templates.of(code)
+
+    def _fall_back(self, reason: str) -> None:
+        with self._lock:
+            if self._plain is not None:
+                return
+            self._plain = Plain()
+        warnings.warn(WARNING.format(reason=reason), SandboxWarning, stacklevel=5)
+
+
+def _start(launcher: Warm | Plain, limits: Limits, program: int, stdin: bytes) -> Running:
+    given = text_file(stdin)
+    try:
+        return launcher.start(limits, (program, given))
+    finally:
+        os.close(given)
+
+
+def _died(limits: Limits) -> Execution:
+    return Execution("", _DIED, None, seconds=limits.seconds, limit="memory")
+
+
+def _bytes(stdin: object) -> bytes:
+    if isinstance(stdin, bytes):
+        return stdin
+    if not isinstance(stdin, str):
+        raise ArgumentTypeError(f"stdin must be str or bytes, got {type(stdin).__name__}")
+    return stdin.encode("utf-8", "surrogateescape") if _encodable(stdin) else stdin.encode("utf-8", "replace")
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _checked_limits(limits: object, otherwise: Limits) -> Limits:
+    if limits is None:
+        return otherwise
+    if not isinstance(limits, Limits):
+        raise ArgumentTypeError(f"limits must be Limits, got {type(limits).__name__}")
+    return limits
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+_shared: dict[str, Sandbox] = {}
+_shared_lock = threading.Lock()
+
+
+def default_sandbox(mode: str = "auto") -> Sandbox:
+    """Return the sandbox that everything in this process shares; it ends with the process.
+
+    Args:
+        mode: see :class:`Sandbox`; there is one for each, and both use the same template processes.
+    """
+    choice("mode", mode, ("auto", "required"))
+    with _shared_lock:
+        if not _shared:
+            _shared["auto"] = Sandbox("auto")
+            _shared["required"] = Sandbox("required")
+            _shared["required"]._templates = _shared["auto"]._templates
+        return _shared[mode]

@@ -1,0 +1,177 @@
+"""An interpreter that keeps its state from call to call: :class:`Session`."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gem.errors import ArgumentTypeError
+from gem_tools.sandbox.errors import SandboxError
+from gem_tools.sandbox.execution import Execution
+from gem_tools.sandbox.inside import wire
+from gem_tools.sandbox.limits import Limits
+from gem_tools.sandbox.running import Running, program_file, text_file
+
+if TYPE_CHECKING:
+    from gem_tools.sandbox.plain import Plain
+    from gem_tools.sandbox.warm import Warm
+
+__all__ = ["Session"]
+
+_ENDED = "The session has ended; its variables, imports and functions are gone."
+_FAREWELL = 0.1
+"""Seconds that a process has to end after it has closed the channel of its session."""
+
+
+class Session:
+    """Calls that share variables, imports, functions and the scratch folder; one at a time.
+
+    A call that runs into a limit, or whose process ends, ends the session's state, and says so
+    (:attr:`Execution.session_ended`); the next call begins afresh. ``sys.exit`` ends a call only.
+    """
+
+    def __init__(self, launcher: Callable[[str], Warm | Plain], limits: Limits) -> None:
+        self.limits = limits
+        self._launcher = launcher
+        self._running: Running | None = None
+        self._channel: socket.socket | None = None
+        self._owner = os.getpid()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def run(self, code: str, *, stdin: str = "", prelude: str = "") -> Execution:
+        """Run a piece of code after those before it.
+
+        Args:
+            code: as for :meth:`gem_tools.sandbox.Sandbox.run`.
+            stdin: what this call can read.
+            prelude: executed before it.
+
+        Raises:
+            SandboxError: if the session was closed, or no sandbox can be had.
+        """
+        if not isinstance(code, str):
+            raise ArgumentTypeError(f"code must be a str, got {type(code).__name__}")
+        with self._lock:
+            if self._closed:
+                raise SandboxError("this session has been closed; open another")
+            if self._owner != os.getpid():
+                self._end()
+                self._owner = os.getpid()
+            channel, running = self._started(prelude + code)
+            files = [program_file(code, prelude), text_file(stdin.encode("utf-8", "replace"))]
+            try:
+                socket.send_fds(channel, [b"c"], files)
+            except OSError:  # it has died since the last call
+                channel, running = self._fresh(prelude + code)
+                socket.send_fds(channel, [b"c"], files)
+            finally:
+                for file in files:
+                    os.close(file)
+            return self._wait(channel, running)
+
+    def close(self) -> None:
+        """End the interpreter. Calling it again does nothing."""
+        with self._lock:
+            self._closed = True
+            self._end()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self._end()
+
+    def _started(self, code: str) -> tuple[socket.socket, Running]:
+        if self._channel is None or self._running is None:
+            return self._fresh(code)
+        return self._channel, self._running
+
+    def _fresh(self, code: str) -> tuple[socket.socket, Running]:
+        self._end()
+        launcher = self._launcher(code)
+        launcher.check()
+        ours, theirs = socket.socketpair()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        try:
+            try:
+                running = launcher.start(self.limits, (nothing, theirs.fileno()), session=True)
+            except BrokenPipeError:
+                launcher.discard()
+                running = launcher.start(self.limits, (nothing, theirs.fileno()), session=True)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            os.close(nothing)
+            theirs.close()
+        self._channel, self._running = ours, running
+        return ours, running
+
+    def _wait(self, channel: socket.socket, running: Running) -> Execution:
+        started = time.monotonic()
+        deadline = started + self.limits.seconds
+        timed_out = stopped = False
+        running.begin_call()
+        poll = select.poll()
+        for descriptor in (channel.fileno(), *running.descriptors):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            left = (running.give_up_at if stopped else deadline) - time.monotonic()
+            events = [descriptor for descriptor, _ in poll.poll(max(0.0, left * 1000) + 1)]
+            if running.report.fileno() in events or (stopped and not events):
+                return self._died(running, started, timed_out)
+            if channel.fileno() in events:
+                try:
+                    exit_code = wire.unpack_call(channel.recv(64))
+                except (OSError, ValueError):
+                    # The process is about to end, or has meddled with the channel and will be ended.
+                    poll.unregister(channel)
+                    deadline = min(deadline, time.monotonic() + _FAREWELL)
+                else:
+                    running.read_all()
+                    return running.executed(wire.BY_ITSELF, exit_code, time.monotonic() - started, 0.0)
+            for descriptor in set(running.descriptors[1:]).intersection(events):
+                if not running.read(descriptor):
+                    poll.unregister(descriptor)
+            if time.monotonic() >= deadline and not stopped:
+                stopped = True
+                timed_out = deadline >= started + self.limits.seconds
+                running.stop()
+
+    def _died(self, running: Running, started: float, timed_out: bool) -> Execution:
+        done = running.finish()
+        self._running = None
+        self._end()
+        if done is None:
+            done = Execution("", "", None)
+        return replace(
+            done,
+            stderr=f"{done.stderr}{_separator(done.stderr)}{_ENDED}\n",
+            exit_code=None if timed_out else done.exit_code,
+            timed_out=timed_out or done.timed_out,
+            limit="seconds" if timed_out else done.limit,
+            seconds=time.monotonic() - started,
+            session_ended=True,
+        )
+
+    def _end(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+
+def _separator(text: str) -> str:
+    return "\n" if text and not text.endswith("\n") else ""

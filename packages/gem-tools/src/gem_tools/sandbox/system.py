@@ -1,0 +1,63 @@
+"""What of this system a program is given: the interpreter, its packages, an environment without secrets."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+__all__ = ["ENVIRONMENT", "FLAGS", "hidden_folders", "import_path", "shown_folders"]
+
+FLAGS = ("-I", "-S", "-B", "-X", "utf8")
+"""An interpreter that reads nothing from the environment, runs no ``.pth`` files and writes no bytecode."""
+
+_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
+
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/box/home", "LANG": "C.UTF-8", **_ONE_THREAD}
+"""All environment variables of a program."""
+
+
+@lru_cache(maxsize=1)
+def import_path() -> list[str]:
+    """Return the folders from which a program imports: the standard library and the trainer's installed packages."""
+    standard = {os.path.realpath(path) for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))}
+    paths = []
+    for path in map(os.path.realpath, sys.path):
+        if path in standard or path.endswith("lib-dynload") or path in _packages():
+            paths.append(path)
+    return list(dict.fromkeys([*sorted(standard - set(paths)), *paths]))
+
+
+@lru_cache(maxsize=1)
+def shown_folders() -> list[str]:
+    """Return what a program sees of the file system beside the system's own."""
+    prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    folders = [os.path.join(prefix, name) for prefix in prefixes for name in ("bin", "lib", "lib64")]
+    # As they are called, for programs that look for sys.prefix, and as they are.
+    found = [path for path in (*folders, *import_path()) if os.path.isdir(path)]
+    return sorted({*(path for path in found if os.path.realpath(path) == path), *map(os.path.realpath, found)})
+
+
+@lru_cache(maxsize=1)
+def hidden_folders() -> list[str]:
+    """Return the packages of environments, whose data may hold answers."""
+    import importlib.metadata
+
+    names = set()
+    for distribution in importlib.metadata.distributions():
+        try:
+            points = [point for point in distribution.entry_points if point.group == "gem.envs"]
+        except Exception:  # what cannot be read announces nothing
+            continue
+        names.update(point.value.partition(":")[0].partition(".")[0] for point in points)
+    folders = [os.path.join(path, name) for path in _packages() for name in sorted(names)]
+    return [path for path in folders if os.path.isdir(path)]
+
+
+@lru_cache(maxsize=1)
+def _packages() -> tuple[str, ...]:
+    """The folders that packages are installed in."""
+    installed = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    return tuple(dict.fromkeys(os.path.realpath(path) for path in installed if os.path.isdir(path)))
