@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 QUESTIONS = 2000
+ENVIRONMENTS = 64
 REASONING = {"a short answer": 0, "4,000 characters of reasoning": 4000, "100,000 characters of reasoning": 100_000}
 
 
@@ -34,33 +35,35 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def environment(side: str, path: str) -> Any:
-    """Return an environment of the interpreter that runs this."""
+def environments(side: str, path: str) -> list[Any]:
+    """Return environments of the interpreter that runs this."""
     from gem.envs.qa_env import QaEnv
 
     if side == "ours":
-        return QaEnv(dataset=path)
+        return [QaEnv(dataset=path) for _ in range(ENVIRONMENTS)]
     from datasets import Dataset, disable_progress_bars
 
     disable_progress_bars()
-    return QaEnv(dataset=Dataset.from_list(rows()))
+    return [QaEnv(dataset=Dataset.from_list(rows())) for _ in range(ENVIRONMENTS)]
 
 
 def work(side: str, path: str, length: int, budget: float) -> dict[str, float]:
     """Episodes and steps per CPU second."""
-    env = environment(side, path)
-    actions = ["why " * (length // 4) + f"<answer>the mayor {n % 40}</answer>" for n in range(97)]
-    env.reset(seed=0)
-    env.step(actions[0])
-    began, stepping, count = time.process_time(), 0.0, 0
-    while time.process_time() - began < budget:
-        for action in actions:
+    envs = environments(side, path)
+    actions = ["why " * (length // 4) + f"<answer>the mayor {n % 40}</answer>" for n in range(ENVIRONMENTS)]
+    resets = steps = 0.0
+    count = 0
+    while resets + steps < budget:
+        began = time.process_time()
+        for env in envs:
             env.reset()
-            before = time.process_time()
+        middle = time.process_time()
+        for env, action in zip(envs, actions, strict=True):
             env.step(action)
-            stepping += time.process_time() - before
-        count += len(actions)
-    return {"episodes": count / (time.process_time() - began), "steps": count / stepping}
+        resets += middle - began
+        steps += time.process_time() - middle
+        count += len(envs)
+    return {"episodes": count / (resets + steps), "steps": count / steps}
 
 
 def run(python: str, side: str, path: str, length: int, budget: float) -> dict[str, float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from gem_envs_code.compare import same_text, same_value
 from gem_envs_code.judge import Verdict, judge
+from gem_envs_code.leased import Lease
 from gem_envs_code.problems import Problem, all_problems, suite_of
 
 DRAWN = 200
@@ -22,6 +23,14 @@ SMALL = 1500
 def problem_named(identity: str) -> Problem:
     """Return a problem by its id."""
     return next(problem for problem in all_problems() if problem.id == identity)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sandbox_kept() -> Iterator[Lease]:
+    """One sandbox for all tests, which would otherwise start it anew for every environment that they make."""
+    lease = Lease()
+    yield lease
+    lease.close()
 
 
 @pytest.fixture
@@ -64,12 +73,14 @@ def _agree(problem: Problem, given: Any, expected: str, again: Callable[..., Any
 
 
 @pytest.fixture
-def verdict_on() -> Callable[[str, str], Verdict]:
+def verdict_on(sandbox_kept: Lease) -> Callable[[str, str], Verdict]:
     """Judge a program on the hidden tests of a problem as the environment does."""
     from gem_tools.sandbox import Limits
 
     limits = Limits(seconds=20.0, cpu_seconds=2.0, memory=512 << 20, output=4 << 20)
-    return lambda identity, code: judge(code, suite_of(problem_named(identity)), limits=limits)
+    return lambda identity, code: judge(
+        code, suite_of(problem_named(identity)), sandbox=sandbox_kept.sandbox, limits=limits
+    )
 
 
 @pytest.fixture

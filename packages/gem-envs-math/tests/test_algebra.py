@@ -121,7 +121,7 @@ def rational(q: str, answer: str) -> bool:
     equation, v = maths(q)
     left, right = sides(equation)
     x = ev(answer)
-    return ev(left, **{v: x}) == ev(right) and ev(left, **{v: x + 1}) != ev(right)
+    return ev(left, **{v: x}) == ev(right) and ev(left, **{v: x + F(1, 997)}) != ev(right)
 
 
 def system(q: str, answer: str) -> bool:
@@ -141,7 +141,10 @@ def determinant(rows: list[list[Fraction]]) -> Fraction:
     if len(rows) == 1:
         return rows[0][0]
     return sum(
-        ((-1) ** place * value * determinant([row[:place] + row[place + 1 :] for row in rows[1:]]) for place, value in enumerate(rows[0])),
+        (
+            (-1) ** place * value * determinant([row[:place] + row[place + 1 :] for row in rows[1:]])
+            for place, value in enumerate(rows[0])
+        ),
         F(0),
     )
 
@@ -156,14 +159,18 @@ def quadratic(q: str, answer: str) -> bool:
 def vieta(q: str, answer: str) -> bool:
     _, _, equation, ask = maths(q)
     r, s = quadratic_roots(difference(equation), "x")
-    return close(ev(ask.replace("r", "r").replace("s", "s"), r=r, s=s) if "frac" not in ask else 1 / r + 1 / s, ev(answer))
+    return close(
+        ev(ask.replace("r", "r").replace("s", "s"), r=r, s=s) if "frac" not in ask else 1 / r + 1 / s, ev(answer)
+    )
 
 
 def cubic(q: str, answer: str) -> bool:
     text = difference(maths(q)[0])
     roots = [n for n in range(-40, 41) if ev(text, x=F(n)) == 0]
     assert len(roots) == 3
-    return roots[{"smallest": 0, "largest": -1, "second largest": 1}[re.findall(r"What is the (.*) of them", q)[0]]] == ev(answer)
+    return roots[
+        {"smallest": 0, "largest": -1, "second largest": 1}[re.findall(r"What is the (.*) of them", q)[0]]
+    ] == ev(answer)
 
 
 def nonlinear_system(q: str, answer: str) -> bool:
@@ -181,7 +188,8 @@ def interval(text: str) -> Callable[[Fraction], bool]:
 
     def inside(x: Fraction) -> bool:
         return any(
-            (low is None or x > low or (begin == "[" and x == low)) and (high is None or x < high or (end == "]" and x == high))
+            (low is None or x > low or (begin == "[" and x == low))
+            and (high is None or x < high or (end == "]" and x == high))
             for begin, low, high, end in pieces
         )
 
@@ -200,7 +208,9 @@ def inequality(q: str, answer: str) -> bool:
         return sum(holds(relation, F(n)) for n in range(-60, 61)) == ev(answer)
     inside = interval(answer)
     ends = [ev(text) for text in re.findall(r"-?(?:\\frac\{\d+\}\{\d+\}|\d+)", answer)]
-    points = [end + step for end in ends for step in (F(0), F(1, 10**6), F(-1, 10**6))] + [F(n) for n in range(-2000, 2001, 37)]
+    points = [end + step for end in ends for step in (F(0), F(1, 10**6), F(-1, 10**6))] + [
+        F(n) for n in range(-2000, 2001, 37)
+    ]
     return all(inside(x) == holds(relation, x) for x in points)
 
 
@@ -304,7 +314,9 @@ def radical_sum(q: str, answer: str) -> bool:
 
 def radical_pair(q: str, answer: str) -> bool:
     (p, s), n = parts_of(answer), int(re.findall(r"q\\sqrt\{(\d+)\}", q)[0])
-    return close(ev(maths(q)[0]), float(p) + float(s) * math.sqrt(n)) and ("integers" not in q or p.denominator == s.denominator == 1)
+    return close(ev(maths(q)[0]), float(p) + float(s) * math.sqrt(n)) and (
+        "integers" not in q or p.denominator == s.denominator == 1
+    )
 
 
 def log_value(q: str, answer: str) -> bool:
@@ -460,7 +472,9 @@ def lattice_paths(q: str, answer: str) -> bool:
         grid: dict[tuple[int, int], int] = {}
         for i in range(wide + 1):
             for j in range(high + 1):
-                grid[i, j] = 0 if (i, j) == blocked else 1 if i == j == 0 else grid.get((i - 1, j), 0) + grid.get((i, j - 1), 0)
+                grid[i, j] = (
+                    0 if (i, j) == blocked else 1 if i == j == 0 else grid.get((i - 1, j), 0) + grid.get((i, j - 1), 0)
+                )
         return grid[wide, high]
 
     around = paths((x, y))
@@ -478,7 +492,8 @@ def balls(q: str, answer: str) -> bool:
             asked = colours.index(re.findall(r"(?:all|at least one) of them (?:are|is) (\w+)", q)[0])
             return F(asked in drawn if "at least one" in q else set(drawn) == {asked})
         return sum(
-            (F(n, sum(urn)) * chance((*urn[:i], n - 1, *urn[i + 1 :]), (*drawn, i)) for i, n in enumerate(urn) if n), F(0)
+            (F(n, sum(urn)) * chance((*urn[:i], n - 1, *urn[i + 1 :]), (*drawn, i)) for i, n in enumerate(urn) if n),
+            F(0),
         )
 
     return chance(tuple(counts), ()) == ev(answer)

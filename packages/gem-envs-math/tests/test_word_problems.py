@@ -210,7 +210,13 @@ def events_gap(text: str) -> Fraction:
 
 def singular(good: str) -> str:
     head, of, rest = good.partition(" of ")
-    known = {"loaves": "loaf", "sandwiches": "sandwich", "batteries": "battery", "bunches": "bunch", "paintbrushes": "paintbrush"}
+    known = {
+        "loaves": "loaf",
+        "sandwiches": "sandwich",
+        "batteries": "battery",
+        "bunches": "bunch",
+        "paintbrushes": "paintbrush",
+    }
     return (known.get(head) or (head[:-1] if head.endswith("s") and head != "glass" else head)) + of + rest
 
 
@@ -264,7 +270,9 @@ def how_many(text: str) -> Fraction:
 
 def two_baskets(text: str) -> Fraction:
     equations = []
-    for paid, a, one, b, two in re.findall(r"pays \$([\d.]+) for (\d+) ([\w -]+?) and (\d+) ([\w -]+?)(?: at the same stall)?\.", text):
+    for paid, a, one, b, two in re.findall(
+        r"pays \$([\d.]+) for (\d+) ([\w -]+?) and (\d+) ([\w -]+?)(?: at the same stall)?\.", text
+    ):
         names = [good if pieces == "1" else singular(good) for pieces, good in ((a, one), (b, two))]
         equations.append({names[0]: F(a), names[1]: F(b), "": -F(paid)})
     return linear_solution(equations)[find(r"one ([\w -]+) cost\?", text)[0]]
@@ -336,7 +344,9 @@ def tickets(text: str) -> Fraction:
 
 
 def coins(text: str) -> Fraction:
-    total, p, q, worth = fractions(r"(\d+) coins, each worth either (\d+) or (\d+) cents\..* worth \$([\d.]+\d|\d)\.? ", text)
+    total, p, q, worth = fractions(
+        r"(\d+) coins, each worth either (\d+) or (\d+) cents\..* worth \$([\d.]+\d|\d)\.? ", text
+    )
     low, high = two_kinds(int(total), p, q, worth * 100)
     return F(low if F(find(r"How many (\d+)-cent", text)[0]) == p else high)
 
@@ -409,11 +419,19 @@ def machines(text: str) -> Fraction:
     each = pieces / m / h
     ask = text.rsplit(". ", 1)[1]
     a, b = numbers(ask)
-    return each * a * b if ask.startswith("How many") and "such machines make" not in ask.split(" do ")[0] and " are needed" not in ask else a / (each * b) if "needed" in ask else b / (each * a)
+    return (
+        each * a * b
+        if ask.startswith("How many") and "such machines make" not in ask.split(" do ")[0] and " are needed" not in ask
+        else a / (each * b)
+        if "needed" in ask
+        else b / (each * a)
+    )
 
 
 def reading(text: str) -> Fraction:
-    pages, days, per, more = fractions(r"of (\d+) pages.* first (\d+) days \w+ reads (\d+) .* reads (\d+) pages more", text)
+    pages, days, per, more = fractions(
+        r"of (\d+) pages.* first (\d+) days \w+ reads (\d+) .* reads (\d+) pages more", text
+    )
     day, read = 0, F(0)
     while read < pages:
         read, day = read + (per if day < days else per + more), day + 1
@@ -445,7 +463,9 @@ def gears(text: str) -> Fraction:
 def elapsed(text: str) -> str:
     spent = sum(int(n) for n in re.findall(r"for (\d+) minutes", text))
     begin = re.search(r"begins at (\d\d:\d\d)", text)
-    return clock(minutes(begin[1]) + spent) if begin else clock(minutes(find(r"finishes at (\d\d:\d\d)", text)[0]) - spent)
+    return (
+        clock(minutes(begin[1]) + spent) if begin else clock(minutes(find(r"finishes at (\d\d:\d\d)", text)[0]) - spent)
+    )
 
 
 def departures(text: str) -> Fraction:
@@ -502,7 +522,9 @@ def age_ratio(text: str) -> Fraction:
     then = re.search(rf"In (\d+) years \w+ will be {TIMES}", text)
     past = re.search(rf"(\d+) years ago \w+ was {TIMES}", text)
     shift, m = (int(then[1]), factor(then[2])) if then else (-int(past[1]), factor(past[2])) if past else (0, 0)
-    old, young = only((factor(k) * y, y) for y in range(1, 100) if factor(k) * y + shift == m * (y + shift) and y + shift > 0)
+    old, young = only(
+        (factor(k) * y, y) for y in range(1, 100) if factor(k) * y + shift == m * (y + shift) and y + shift > 0
+    )
     return F(old if find(r"How old is (\w+) now", text)[0] == one else young)
 
 
@@ -532,7 +554,9 @@ def age_three(text: str) -> Fraction:
 
 
 def boxes(text: str) -> Fraction:
-    children, per, extra, size = fractions(r"(\d+) children each bring (\d+) .* brings (\d+)\. .* hold (\d+) each", text)
+    children, per, extra, size = fractions(
+        r"(\d+) children each bring (\d+) .* brings (\d+)\. .* hold (\d+) each", text
+    )
     left, full = int(children * per + extra), 0
     while left > size:
         left, full = left - int(size), full + 1
@@ -576,7 +600,13 @@ def groups(text: str) -> Fraction:
     total, a, b = (int(n) for n in find(r"of (\d+) people (\d+) .*? and (\d+) ", text))
     none = re.search(r"(\d+) of them do neither", text)
     common = re.search(r"(\d+) of them do both", text)
-    both = only(n for n in range(min(a, b) + 1) if a + b - n == total - int(none[1])) if none else int(common[1]) if common else 0
+    both = (
+        only(n for n in range(min(a, b) + 1) if a + b - n == total - int(none[1]))
+        if none
+        else int(common[1])
+        if common
+        else 0
+    )
     ask = text.rsplit(". ", 1)[1]
     if "both" in ask:
         return F(both)
@@ -602,7 +632,9 @@ def blend(text: str) -> Fraction:
 
 
 def recipe(text: str) -> Fraction:
-    serves, flour, sugar, guests = fractions(r"for (\d+) people needs (\d+) g .* and (\d+) g of sugar.* for (\d+) people", text)
+    serves, flour, sugar, guests = fractions(
+        r"for (\d+) people needs (\d+) g .* and (\d+) g of sugar.* for (\d+) people", text
+    )
     has = re.search(r"has (\d+) g of sugar", text)
     return sugar / serves * guests - int(has[1]) if has else flour / serves * guests / 1000
 
@@ -627,7 +659,9 @@ def fence(text: str) -> Fraction:
         length, gap = fractions(r"(\d+) m long, .* every (\d+) m", text)
         return F(len(range(0, int(length) + 1, int(gap))))
     wide, long, gap = (int(n) for n in find(r"(\d+) m wide and (\d+) m long.* every (\d+) m", text))
-    posts = {(x, y) for x in range(0, wide + 1, gap) for y in range(0, long + 1, gap) if x in (0, wide) or y in (0, long)}
+    posts = {
+        (x, y) for x in range(0, wide + 1, gap) for y in range(0, long + 1, gap) if x in (0, wide) or y in (0, long)
+    }
     price = re.search(r"post costs \$(\d+)", text)
     return F(len(posts) * (int(price[1]) if price else 1))
 
@@ -637,7 +671,12 @@ def garden(text: str) -> Fraction:
     path = re.search(r"path that is (\d+) m", text)
     if path:
         w = int(path[1])
-        return F(sum(not (w <= x < w + wide and w <= y < w + long) for x, y in product(range(wide + 2 * w), range(long + 2 * w))))
+        return F(
+            sum(
+                not (w <= x < w + wide and w <= y < w + long)
+                for x, y in product(range(wide + 2 * w), range(long + 2 * w))
+            )
+        )
     side = int(find(r"side of (\d+) cm", text)[0])
     spare = re.search(r"(\d+) more tiles", text)
     return F(len(range(0, wide * 100, side)) * len(range(0, long * 100, side)) + (int(spare[1]) if spare else 0))
@@ -692,7 +731,12 @@ def average_joined(text: str) -> Fraction:
 def consecutive(text: str) -> Fraction:
     word, kind, total = find(r"sum of (\w+) consecutive (\w+) numbers is (\d+)", text)
     size, step = count(word), 1 if kind == "whole" else 2
-    run_ = only(r for first in range(1, 1200) if sum(r := range(first, first + step * size, step)) == int(total) and (step == 1 or first % 2 == (kind == "odd")))
+    run_ = only(
+        r
+        for first in range(1, 1200)
+        if sum(r := range(first, first + step * size, step)) == int(total)
+        and (step == 1 or first % 2 == (kind == "odd"))
+    )
     return F(run_[0] if "smallest" in text else run_[-1])
 
 
@@ -702,7 +746,9 @@ def digits(text: str) -> Fraction:
     if "two-digit" in text:
         by, way = find(r"becomes (\d+) (smaller|larger)", text)
         shift = int(by) if way == "larger" else -int(by)
-        return only(F(n + offset) for n in range(10, 100) if n // 10 + n % 10 == total and int(str(n)[::-1]) == n + shift)
+        return only(
+            F(n + offset) for n in range(10, 100) if n // 10 + n % 10 == total and int(str(n)[::-1]) == n + shift
+        )
     k = factor(find(TIMES, text)[0])
     by, way = find(r"is (\d+) (less|more) than", text)
     shift = int(by) if way == "more" else -int(by)
@@ -715,7 +761,12 @@ def digits(text: str) -> Fraction:
 
 def number_riddle(text: str) -> Fraction:
     value = F(find(r"The result is (\d+)", text)[0])
-    undo = {"adds": lambda x, n: x - n, "subtracts": lambda x, n: x + n, "multiplies": lambda x, n: x / n, "divides": lambda x, n: x * n}
+    undo = {
+        "adds": lambda x, n: x - n,
+        "subtracts": lambda x, n: x + n,
+        "multiplies": lambda x, n: x / n,
+        "divides": lambda x, n: x * n,
+    }
     for verb, n in reversed(re.findall(r"(adds|subtracts|multiplies|divides)[a-z ]* (\d+)", text)):
         value = undo[verb](value, int(n))
     return value
@@ -737,7 +788,9 @@ def handshakes(text: str) -> Fraction:
 
 
 def outfits(text: str) -> Fraction:
-    shirts, trousers, hats, shoes = (int(n) for n in find(r"(\d+) shirts, (\d+) pairs of trousers, (\d+) hats and (\d+)", text))
+    shirts, trousers, hats, shoes = (
+        int(n) for n in find(r"(\d+) shirts, (\d+) pairs of trousers, (\d+) hats and (\d+)", text)
+    )
     bad = re.search(r"the (\d+) red .* the (\d+) green", text)
     red, green = (int(bad[1]), int(bad[2])) if bad else (0, 0)
     return F(sum(not (s < red and t < green) for s in range(shirts) for t in range(trousers)) * hats * shoes)
@@ -752,7 +805,9 @@ def queue(text: str) -> Fraction:
 
 
 def quiz(text: str) -> Fraction:
-    plus, minus, total, points = fractions(r"brings (\d+) points .* costs (\d+)\. .* all (\d+) questions .* with (\d+) points", text)
+    plus, minus, total, points = fractions(
+        r"brings (\d+) points .* costs (\d+)\. .* all (\d+) questions .* with (\d+) points", text
+    )
     right, wrong = two_kinds(int(total), plus, -minus, points)
     return F(right if "are right" in text else wrong)
 

@@ -19,9 +19,11 @@ from typing import Any
 import pytest
 
 import gem
+from gem.errors import UnknownArgumentError
 from gem.tools import ToolEnvWrapper, ToolResult
 from gem_tools.mcp import MCPServerError, MCPTool, host
 from gem_tools.mcp import session as session_module
+from gem_tools.wrappers import mcp_tool
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -364,6 +366,20 @@ def test_environments_share_a_server_and_the_last_one_to_close_ends_it(hostile: 
     envs[0].reset(seed=0)
     assert envs[0].step('<tool_call>{"name": "count"}</tool_call>')[0] == "1"
     envs[0].close()
+
+
+def test_the_wrapper_by_name_takes_the_arguments_of_tool_and_wrapper(hostile: Hostile) -> None:
+    """And closing the environment ends the server."""
+    env = mcp_tool(Echo(), config=hostile.config(), max_chars=300, max_tool_uses=1)
+    env.reset(seed=0)
+    observation, *_ = env.step('<tool_call>{"name": "flood", "arguments": {"size": 5000}}</tool_call>')
+    assert "characters left out" in observation
+    assert "Reached the maximum number of tool use" in observation
+    assert "diary" not in repr(env.spec)
+    env.close()
+    assert not hostile.is_running
+    with pytest.raises(UnknownArgumentError, match="did you mean 'config'"):
+        mcp_tool(Echo(), confg={})
 
 
 def test_what_is_garbage_uses_no_server(hostile: Hostile) -> None:

@@ -97,9 +97,9 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
         "gem-envs-reasoning",
         {"ReasoningGymEnv": "gem_envs_reasoning:ReasoningGymEnv"},
     ),
-    "gem.tools.python_code_tool": ("gem-tools", {"PythonCodeTool": "gem_tools:PythonTool"}),
-    "gem.tools.search_tool": ("gem-tools", {"SearchTool": "gem_tools:SearchTool"}),
-    "gem.tools.mcp_tool": ("gem-tools", {"MCPTool": "gem_tools:MCPTool"}),
+    "gem.tools.python_code_tool": ("gem-tools", {"PythonCodeTool": "gem_tools.migration_adapters:PythonCodeTool"}),
+    "gem.tools.search_tool": ("gem-tools", {"SearchTool": "gem_tools.migration_adapters:SearchTool"}),
+    "gem.tools.mcp_tool": ("gem-tools", {"MCPTool": "gem_tools.migration_adapters:MCPTool"}),
     "gem.utils.sandbox": ("gem-tools", {"run_python": "gem_tools.sandbox:run_python"}),
 }
 """Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""

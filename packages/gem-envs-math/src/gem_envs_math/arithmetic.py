@@ -95,9 +95,13 @@ def decimals(rng: random.Random) -> Problem:
     sign = rng.choice((1, -1))
     operator = "+" if sign > 0 else "-"
     if rng.random() < 0.5:
-        return _asked(rng, "decimals", f"{decimal(a)} {operator} {decimal(b)} + {decimal(c)}", decimal(a + sign * b + c))
+        return _asked(
+            rng, "decimals", f"{decimal(a)} {operator} {decimal(b)} + {decimal(c)}", decimal(a + sign * b + c)
+        )
     b = Fraction(rng.randint(2, 99), 10)
-    return _asked(rng, "decimals", f"{decimal(a)} \\times {decimal(b)} {operator} {decimal(c)}", decimal(a * b + sign * c))
+    return _asked(
+        rng, "decimals", f"{decimal(a)} \\times {decimal(b)} {operator} {decimal(c)}", decimal(a * b + sign * c)
+    )
 
 
 def percentages(rng: random.Random) -> Problem:
@@ -169,7 +173,11 @@ def _tree(rng: random.Random, operators: int, leaf: int) -> Value:
         return _bounded(text, a * b, _PRODUCT)
     if operator == "^":
         exponent = rng.choice((2, 2, 3))
-        return _bounded(f"{_guard(left, a, min(left_binds, _PRODUCT) if a < 0 else left_binds, _ATOM)}^{{{exponent}}}", a**exponent, _PRODUCT)
+        return _bounded(
+            f"{_guard(left, a, min(left_binds, _PRODUCT) if a < 0 else left_binds, _ATOM)}^{{{exponent}}}",
+            a**exponent,
+            _PRODUCT,
+        )
     if b == 0:
         raise Rejected
     if operator == "/":
@@ -231,12 +239,17 @@ def factorials(rng: random.Random) -> Problem:
     c = rng.randint(2, 900)
     value = math.perm(n, k)
     sign = rng.choice((1, -1))
-    return _asked(rng, "factorials", f"\\frac{{{n}!}}{{{n - k}!}} {'+' if sign > 0 else '-'} {c}", str(value + sign * c))
+    return _asked(
+        rng, "factorials", f"\\frac{{{n}!}}{{{n - k}!}} {'+' if sign > 0 else '-'} {c}", str(value + sign * c)
+    )
 
 
 def divisor_counts(rng: random.Random) -> Problem:
     """How many divisors a number has, or their sum."""
-    small, large = rng.sample((2, 3, 5, 7), 2), rng.sample((11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59), 2)
+    small, large = (
+        rng.sample((2, 3, 5, 7), 2),
+        rng.sample((11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97), 2),
+    )
     primes = [*small, *large[: rng.randint(1, 2)]]
     exponents = [rng.randint(1, 4 if prime < 6 else 2) for prime in small] + [1] * (len(primes) - 2)
     n = math.prod(prime**exponent for prime, exponent in zip(primes, exponents, strict=True))
@@ -264,7 +277,16 @@ def bases(rng: random.Random) -> Problem:
 KINDS = {
     "easy": (sums, products, brackets, quotients),
     "medium": (fractions, decimals, percentages, remainders, divisors, powers, nested),
-    "hard": (deeply_nested, deeply_nested, large_products, modular_powers, factorials, divisor_counts, bases, fractions),
+    "hard": (
+        deeply_nested,
+        deeply_nested,
+        large_products,
+        modular_powers,
+        factorials,
+        divisor_counts,
+        bases,
+        fractions,
+    ),
 }
 
 

@@ -14,7 +14,9 @@ from gem_envs_math.problem import MIXED, SIZE, Kinds, row_maker
 __all__ = ["GeneratedEnv", "is_worked_out"]
 
 _LARGEST_SIZE = 1 << 40
-_TO_DO = re.compile(r"[+*×·÷^!√−]|\\(?:times|cdot|div|sqrt|log|ln|binom|[dt]?binom|sum|prod|bmod|pmod|mod|gcd|max|min)\b")
+_TO_DO = re.compile(
+    r"[+*×·÷^!√−]|\\(?:times|cdot|div|sqrt|log|ln|binom|[dt]binom|sum|prod|bmod|pmod|mod|gcd|max|min)(?![A-Za-z])"
+)
 _FRACTION = re.compile(r"\\[dt]?frac|/")
 _INNER_MINUS = re.compile(r"[\w})\]%.]\s*-")
 
@@ -57,9 +59,7 @@ class GeneratedEnv(BoxedMathEnv):
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Any:
         grade = super().grade(action, row)
-        return type(grade)(
-            grade.reward, grade.correct, grade.well_formed, {"kind": row["kind"], "level": row["level"]}
-        )
+        return type(grade)(grade.reward, grade.correct, grade.well_formed, {"kind": row["kind"], "level": row["level"]})
 
     def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
         # A grader takes 2 + 3 for 5, and so would pay for the question itself.

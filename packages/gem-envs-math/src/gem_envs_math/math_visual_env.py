@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import boolean, string
-from gem.core import Observation
+from gem.core import Action, Info, Observation
 from gem_envs_math.math_env import ANSWER_FORMAT, MathEnv
 
 __all__ = ["MathVisualEnv"]
@@ -63,6 +63,12 @@ class MathVisualEnv(MathEnv):
             eval,
             answer_format,
         )
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        from gem_envs_math.pictures import in_parts
+
+        last, reward, terminated, truncated, info = super().step(action)
+        return in_parts(str(last)), reward, terminated, truncated, info
 
     def question(self, row: Mapping[str, Any]) -> Observation:
         from gem_envs_math.pictures import picture_part, png_of

@@ -13,9 +13,14 @@ from gem.errors import DatasetError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["picture_part", "png_of"]
+__all__ = ["in_parts", "picture_part", "png_of"]
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def in_parts(text: str) -> list[dict[str, Any]]:
+    """A text as content parts, for environments whose observations are of that kind."""
+    return [{"type": "text", "text": text}]
 
 
 def picture_part(png: bytes) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from gem_envs_reasoning import expressions
 
-__all__ = ["EVALUATING", "MODULES", "SCORES", "construct", "item"]
+__all__ = ["BUILTINS", "EVALUATING", "MODULES", "SCORES", "construct", "item"]
 
 EVALUATING = frozenset(
     (
@@ -76,10 +76,13 @@ class _Date(date):
 
 
 class _Generators:
-    """Stand-ins for ``random``, ``numpy`` and ``print``, for code that draws from global generators."""
+    """Stand-ins for ``random``, ``numpy``, ``unittest`` and ``print``, for code that draws from global generators."""
 
     def __init__(self) -> None:
         import importlib.util
+        import io
+        import unittest
+        from functools import partial
 
         import numpy
 
@@ -88,12 +91,20 @@ class _Generators:
         # A second copy of the module: its functions belong to a generator of their own.
         self.random: Any = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.random)
+        # A few programs run tests of their own, which report on the standard streams.
+        self.unittest: Any = ModuleType("unittest")
+        self.unittest.__dict__.update(
+            {**vars(unittest), "main": _say_nothing, "TextTestRunner": partial(unittest.TextTestRunner, stream=io.StringIO())}
+        )
         state = numpy.random.RandomState(0)
         self.numpy_random: Any = ModuleType("numpy.random")
         self.numpy_random.__dict__.update({**vars(numpy.random), "RandomState": numpy.random.RandomState})
         for name in dir(state):
             if not name.startswith("_"):
                 setattr(self.numpy_random, name, getattr(state, name))
+        self.numpy_random.default_rng = lambda seed=None: numpy.random.default_rng(
+            state.randint(2**31) if seed is None else seed
+        )
         self.numpy: Any = ModuleType("numpy")
         self.numpy.__dict__.update({**vars(numpy), "random": self.numpy_random})
 
@@ -109,6 +120,8 @@ class _Generators:
         ) -> Any:
             if name == "random" and not level:
                 return self.random
+            if name == "unittest" and not level:
+                return self.unittest
             if name == "numpy" and not level:
                 return self.numpy
             if name == "numpy.random" and not level:
@@ -122,13 +135,10 @@ def _say_nothing(*values: Any, **options: Any) -> None:
     pass
 
 
-def _own_generators(module: ModuleType) -> None:
+def _own_generators(module: ModuleType, base: dict[str, Any]) -> dict[str, Any]:
     generators = _Generators()
     module.__dict__["_gem_generators"] = generators
-    module.__dict__["__builtins__"] = generators.builtins(module.__dict__["__builtins__"])
-    for name, own in (("np", generators.numpy), ("random", generators.random)):
-        if name in module.__dict__:
-            module.__dict__[name] = own
+    return generators.builtins(base)
 
 
 def _replacing(**names: Any) -> Callable[[ModuleType], None]:
@@ -159,8 +169,6 @@ MODULES: dict[str, Callable[[ModuleType], None]] = {
     "algorithmic.word_ladder": _replacing(set=_SortedSet),
     "games.knight_swap": _replacing(frozenset=_SortedFrozenSet, set=_SortedSet),
     "algebra.polynomial_multiplication": _sorted_monomials,
-    "algorithmic.pool_matrix": _own_generators,
-    "code.codeio": _own_generators,
     "arithmetic.time_intervals": _replacing(date=_Date),
     "algorithmic.string_insertion": _replacing(eval=expressions.literal),
     "algorithmic.spiral_matrix": _replacing(eval=expressions.literal),
@@ -172,6 +180,12 @@ MODULES: dict[str, Callable[[ModuleType], None]] = {
     "games.countdown": _replacing(parse_expr=expressions.number),
 }
 """Module of the library → what is done to it once it has run."""
+
+BUILTINS: dict[str, Callable[[ModuleType, dict[str, Any]], dict[str, Any]]] = {
+    "algorithmic.pool_matrix": _own_generators,
+    "code.codeio": _own_generators,
+}
+"""Module of the library → the builtins that it, and what it executes, runs with."""
 
 _ONE_AT_A_TIME = threading.Lock()
 

@@ -15,7 +15,7 @@ from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.library import load
 
-__all__ = ["COMPOSITE", "DataSet", "Part", "catalogue", "check_config", "check_name", "highest_level", "parts_of"]
+__all__ = ["COMPOSITE", "Composite", "DataSet", "Part", "catalogue", "check_config", "check_name", "highest_level", "parts_of"]
 
 COMPOSITE = "composite"
 _LARGEST_SEED = 1 << 31
@@ -132,6 +132,10 @@ class DataSet:
         if epoch != self._epoch:
             self._dataset, self._epoch = self._make((self._seed + epoch * self.size) % _LARGEST_SEED), epoch
         return self._dataset
+
+    def settings(self) -> dict[str, Any]:
+        """What makes the first data set elsewhere; scores depend on nothing but the configuration."""
+        return {"config": self._config, "seed": self._seed, "size": self.size, "level": self._level}
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         epoch, place = divmod(index, self.size)

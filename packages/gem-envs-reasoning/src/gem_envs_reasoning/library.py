@@ -71,7 +71,7 @@ def _run(full: str, name: str) -> ModuleType:
     )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    module.__dict__["__builtins__"] = _BUILTINS
+    module.__dict__["__builtins__"] = _builtins_of(name, module)
     if name in _INDEXES:
         module.__dict__["__getattr__"] = _member_of(name)
     sys.modules[full] = module
@@ -85,6 +85,13 @@ def _run(full: str, name: str) -> ModuleType:
     if parent is not None:
         setattr(parent, name.rpartition(".")[2], module)
     return module
+
+
+def _builtins_of(name: str, module: ModuleType) -> dict[str, Any]:
+    from gem_envs_reasoning.corrections import BUILTINS
+
+    # Functions keep the builtins that their module has when they are defined, so this cannot wait.
+    return BUILTINS[name](module, _BUILTINS) if name in BUILTINS else _BUILTINS
 
 
 def _correct(name: str, module: ModuleType) -> None:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from gem.tools.base import Tool
-from gem_tools.mcp.tool import MCPTool as _MCPTool
-from gem_tools.python_tool import PythonTool
-from gem_tools.search.tool import SearchTool as _SearchTool
+from gem_tools import mcp, python_tool, search
 
 __all__ = ["MCPTool", "PythonCodeTool", "SearchTool"]
 
-
-class _ExecutesActions(Tool):
-    """A tool that can also be asked as the original's wrappers asked theirs."""
-
-    @property
-    def tool_type(self) -> str:
-        """What the original called a tool's name."""
-        return self.name
-
-    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
-        """Carry out the call in a text.
-
-        Returns:
-            Whether there was a call, whether it failed, what the agent is told, and the part of the text that
-            was acted on. A text without a call comes back whole, as ``(False, True, "", action)``.
-        """
-        answered = self.respond(action)
-        if answered is None:
-            return False, True, "", action
-        parsed_action, result = answered
-        return True, not result.ok, result.text, parsed_action
+_SANDBOXES = {"none": "auto", "bwrap": "required"}
 
 
-class PythonCodeTool(_ExecutesActions, PythonTool):
+class PythonCodeTool(python_tool.PythonTool):
     """The original's Python tool.
 
     Args:
@@ -44,20 +23,50 @@ class PythonCodeTool(_ExecutesActions, PythonTool):
         keep_error_last_line: see :class:`gem_tools.PythonTool`.
     """
 
-    def __init__(
-        self, timeout: float = 5, sandbox_type: str = "none", keep_error_last_line: bool = False, **kwargs: Any
-    ) -> None:
-        super().__init__(
-            timeout,
-            {"none": "auto", "bwrap": "required"}.get(sandbox_type, sandbox_type),
-            keep_error_last_line,
-            **kwargs,
-        )
+    tool_type = "python_code"
+
+    def __init__(self, timeout: float = 5, sandbox_type: str = "none", keep_error_last_line: bool = False) -> None:
+        super().__init__(timeout, _SANDBOXES.get(sandbox_type, sandbox_type), keep_error_last_line)
+        self._sandbox_type = sandbox_type
+
+    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
+        """See :func:`executed`."""
+        return executed([self], action)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PythonCodeTool:
+        return PythonCodeTool(self.timeout, self._sandbox_type, self.keep_error_last_line)
 
 
-class SearchTool(_ExecutesActions, _SearchTool):
+class SearchTool(search.SearchTool):
     """The original's search tool."""
 
+    tool_type = "search"
 
-class MCPTool(_ExecutesActions, _MCPTool):
+    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
+        """See :func:`executed`."""
+        return executed([self], action)
+
+
+class MCPTool(mcp.MCPTool):
     """The original's tool of MCP servers."""
+
+    tool_type = "mcp"
+
+    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
+        """See :func:`executed`."""
+        return executed(self, action)
+
+
+def executed(tools: Iterable[Tool], action: str) -> tuple[bool, bool, str, str]:
+    """Carry out the call in a text, as the original's wrappers asked their tools to.
+
+    Returns:
+        Whether there was a call, whether it failed, what the agent is told, and the part of the text that was acted
+        on. A text without a call comes back whole, as ``(False, True, "", action)``.
+    """
+    for tool in tools:
+        answered = tool.respond(action)
+        if answered is not None:
+            parsed_action, result = answered
+            return True, not result.ok, result.text, parsed_action
+    return False, True, "", action

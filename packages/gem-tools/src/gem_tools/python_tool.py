@@ -169,7 +169,7 @@ class PythonTool(Tool):
         if done.timed_out:
             error += f"\nExecution timed out after {self.timeout:g} seconds."
         printed = f"{done.stdout}\n{error}" if error else done.stdout
-        data = {"exit_code": done.exit_code, "timed_out": done.timed_out, "seconds": done.seconds, "limit": done.limit}
+        data = {"exit_code": done.exit_code, "timed_out": done.timed_out, "limit": done.limit}
         return ToolResult(f"{_PRINTED}{printed.lstrip()}\n", ok=done.ok, data=data)
 
     def _end_session(self) -> None:
@@ -181,8 +181,7 @@ class PythonTool(Tool):
 def _sandbox(sandbox: object) -> Sandbox:
     if isinstance(sandbox, Sandbox):
         return sandbox
-    mode = choice("sandbox", sandbox, ("auto", "required"))
-    return default_sandbox(mode)
+    return default_sandbox(str(choice("sandbox", sandbox, ("auto", "required"))))
 
 
 def _fenced(text: str) -> tuple[str, int] | None:

@@ -6,7 +6,7 @@ and those of its tool.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -61,7 +61,9 @@ def mcp_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
     """Let the agent call the tools of MCP servers; pass ``config=…`` as :class:`gem_tools.MCPTool` takes it."""
     from gem_tools.mcp.tool import MCPTool
 
-    return _with(env, MCPTool, kwargs)
+    of_the_tool, of_the_wrapper = _split(MCPTool, kwargs)
+    # It stands for a list of tools; made here, so that a wrong configuration is told at once.
+    return ToolEnvWrapper(env, [MCPTool(**of_the_tool)], **of_the_wrapper)
 
 
 def _python(env: Env[Any, Any], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
@@ -80,7 +82,17 @@ def _search(env: Env[Any, Any], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
 
 
 def _with(env: Env[Any, Any], tool: type[Tool], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
-    check_names(tool.__name__, kwargs, [*signature(tool).parameters, *sorted(_OF_THE_WRAPPER)])
-    of_the_tool = {name: value for name, value in kwargs.items() if name not in _OF_THE_WRAPPER}
-    of_the_wrapper = {name: value for name, value in kwargs.items() if name in _OF_THE_WRAPPER}
+    of_the_tool, of_the_wrapper = _split(tool, kwargs)
     return ToolEnvWrapper(env, [partial(tool, **of_the_tool)], **of_the_wrapper)
+
+
+def _split(tool: Callable[..., object], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a tool and those of the wrapper.
+
+    Raises:
+        UnknownArgumentError: for one that neither has.
+    """
+    known = signature(tool).parameters
+    check_names(getattr(tool, "__name__", "the tool"), kwargs, [*known, *sorted(_OF_THE_WRAPPER)])
+    of_the_wrapper = {name: value for name, value in kwargs.items() if name in _OF_THE_WRAPPER}
+    return {name: value for name, value in kwargs.items() if name not in of_the_wrapper}, of_the_wrapper

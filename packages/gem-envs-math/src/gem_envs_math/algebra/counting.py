@@ -24,7 +24,10 @@ def arithmetic_sequence(rng: random.Random) -> Problem:
     ask = rng.choice(
         (
             (f"What is the ${n}$th term of the arithmetic sequence ${shown}, \\ldots$?", last),
-            (f"What is the sum of the first ${n}$ terms of the arithmetic sequence ${shown}, \\ldots$?", (first + last) * n // 2),
+            (
+                f"What is the sum of the first ${n}$ terms of the arithmetic sequence ${shown}, \\ldots$?",
+                (first + last) * n // 2,
+            ),
             (f"How many terms does the arithmetic sequence ${shown}, \\ldots, {last}$ have?", n),
         )
     )
@@ -33,13 +36,22 @@ def arithmetic_sequence(rng: random.Random) -> Problem:
 
 def geometric_sequence(rng: random.Random) -> Problem:
     """A term or a finite sum of a geometric sequence."""
-    first, ratio, n = nonzero(rng, 40), Fraction(rng.choice((2, 3, 4, 5, -2, -3))) / rng.choice((1, 1, 2, 3)), rng.randint(4, 9)
+    first, ratio, n = (
+        nonzero(rng, 40),
+        Fraction(rng.choice((2, 3, 4, 5, -2, -3))) / rng.choice((1, 1, 2, 3)),
+        rng.randint(4, 9),
+    )
     if abs(ratio) == 1:
         raise Rejected
     terms = [first * ratio**i for i in range(n)]
     shown = ", ".join(map(number, terms[:3]))
     if rng.random() < 0.5:
-        return Problem("geometric_sequence", f"What is the ${n}$th term of the geometric sequence ${shown}, \\ldots$?", number(terms[-1]), hidden=False)
+        return Problem(
+            "geometric_sequence",
+            f"What is the ${n}$th term of the geometric sequence ${shown}, \\ldots$?",
+            number(terms[-1]),
+            hidden=False,
+        )
     question = f"What is the sum of the first ${n}$ terms of the geometric sequence ${shown}, \\ldots$?"
     return Problem("geometric_sequence", question, number(sum(terms, Fraction(0))), hidden=False)
 
@@ -50,9 +62,19 @@ def geometric_series(rng: random.Random) -> Problem:
     ratio, first = Fraction(nonzero(rng, low - 1), low), nonzero(rng, 60)
     total = first / (1 - ratio)
     if rng.random() < 0.5:
-        shown = " + ".join(number(first * ratio**i) if ratio > 0 and first > 0 else f"\\left({number(first * ratio**i)}\\right)" for i in range(3))
-        return Problem("geometric_series", f"Find the sum of the infinite geometric series ${shown} + \\cdots$.", number(total), hidden=False)
-    question = f"An infinite geometric series has first term ${first}$ and sum ${number(total)}$. What is its common ratio?"
+        shown = " + ".join(
+            number(first * ratio**i) if ratio > 0 and first > 0 else f"\\left({number(first * ratio**i)}\\right)"
+            for i in range(3)
+        )
+        return Problem(
+            "geometric_series",
+            f"Find the sum of the infinite geometric series ${shown} + \\cdots$.",
+            number(total),
+            hidden=False,
+        )
+    question = (
+        f"An infinite geometric series has first term ${first}$ and sum ${number(total)}$. What is its common ratio?"
+    )
     return Problem("geometric_series", question, number(ratio), hidden=False)
 
 
@@ -116,7 +138,9 @@ def multiples(rng: random.Random) -> Problem:
             (f"${a}$ but not by ${b}$", count(a) - count(both)),
         )
     )
-    return Problem("multiples", f"How many integers from ${low}$ to ${high}$ are divisible by {kind}?", str(answer), hidden=False)
+    return Problem(
+        "multiples", f"How many integers from ${low}$ to ${high}$ are divisible by {kind}?", str(answer), hidden=False
+    )
 
 
 _WORDS = (
@@ -134,13 +158,17 @@ def letters(rng: random.Random) -> Problem:
         counts = [rng.randint(1, 4) for _ in range(rng.randint(3, 5))]
         if sum(counts) > 9:
             raise Rejected
-        text = "".join(letter * count for letter, count in zip(rng.sample("ABCDEFGHKLMNOPRSTUW", len(counts)), counts, strict=True))
+        text = "".join(
+            letter * count for letter, count in zip(rng.sample("ABCDEFGHKLMNOPRSTUW", len(counts)), counts, strict=True)
+        )
     total = math.factorial(len(text))
     for letter in set(text):
         total //= math.factorial(text.count(letter))
     start = rng.choice(sorted(set(text)))
     if rng.random() < 0.5:
-        return Problem("letters", f"In how many different orders can the letters of {text} be written?", str(total), hidden=False)
+        return Problem(
+            "letters", f"In how many different orders can the letters of {text} be written?", str(total), hidden=False
+        )
     begins = total * text.count(start) // len(text)
     question = f"How many different orders of the letters of {text} begin with {start}?"
     return Problem("letters", question, str(begins), hidden=False)
@@ -154,8 +182,12 @@ def committee(rng: random.Random) -> Problem:
     exact = math.comb(a, least) * math.comb(b, size - least)
     question = f"From ${a}$ teachers and ${b}$ parents a committee of ${size}$ is chosen. In how many ways, if "
     if rng.random() < 0.5:
-        return Problem("committee", f"{question}at least ${least}$ of its members must be teachers?", str(total), hidden=False)
-    return Problem("committee", f"{question}exactly ${least}$ of its members must be teachers?", str(exact), hidden=False)
+        return Problem(
+            "committee", f"{question}at least ${least}$ of its members must be teachers?", str(total), hidden=False
+        )
+    return Problem(
+        "committee", f"{question}exactly ${least}$ of its members must be teachers?", str(exact), hidden=False
+    )
 
 
 def binomial_coefficient(rng: random.Random) -> Problem:
@@ -174,7 +206,9 @@ def lattice_paths(rng: random.Random) -> Problem:
     x, y = rng.randint(1, wide - 1), rng.randint(1, high - 1)
     through = math.comb(x + y, x) * math.comb(wide - x + high - y, wide - x)
     total = math.comb(wide + high, wide)
-    question = f"A path from $(0, 0)$ to $({wide}, {high})$ takes steps of one unit to the right or up. How many such paths "
+    question = (
+        f"A path from $(0, 0)$ to $({wide}, {high})$ takes steps of one unit to the right or up. How many such paths "
+    )
     if rng.random() < 0.5:
         return Problem("lattice_paths", f"{question}pass through $({x}, {y})$?", str(through), hidden=False)
     return Problem("lattice_paths", f"{question}do not pass through $({x}, {y})$?", str(total - through), hidden=False)

@@ -35,7 +35,9 @@ def linear_equation(rng: random.Random) -> Problem:
         left, right = linear([(a, v), (b, "")]), linear([(c, v), (d, "")])
     if a == c:
         raise Rejected
-    return Problem("linear_equation", f"Solve ${left} = {right}$ for ${v}$.", number(Fraction(d - b, a - c)), hidden=False)
+    return Problem(
+        "linear_equation", f"Solve ${left} = {right}$ for ${v}$.", number(Fraction(d - b, a - c)), hidden=False
+    )
 
 
 def rational(rng: random.Random) -> Problem:
@@ -50,7 +52,9 @@ def rational(rng: random.Random) -> Problem:
     if c * root + d == 0 or root.denominator > 60 or ratio.denominator == 1:
         raise Rejected
     top, bottom = linear([(a, v), (b, "")]), linear([(c, v), (d, "")])
-    return Problem("rational", f"Solve $\\frac{{{top}}}{{{bottom}}} = {number(ratio)}$ for ${v}$.", number(root), hidden=False)
+    return Problem(
+        "rational", f"Solve $\\frac{{{top}}}{{{bottom}}} = {number(ratio)}$ for ${v}$.", number(root), hidden=False
+    )
 
 
 def system_of_two(rng: random.Random) -> Problem:
@@ -82,14 +86,18 @@ def system_of_three(rng: random.Random) -> Problem:
 
 def _root_ask(rng: random.Random, equation: str, low: Fraction, high: Fraction, v: str) -> Problem:
     which, answer = rng.choice((("smaller", low), ("larger", high)))
-    return Problem("quadratic", f"What is the {which} of the two solutions of ${equation}$?", number(answer), hidden=False)
+    return Problem(
+        "quadratic", f"What is the {which} of the two solutions of ${equation}$?", number(answer), hidden=False
+    )
 
 
 def quadratic(rng: random.Random) -> Problem:
     """Two rational or two irrational solutions."""
     v = rng.choice(_LETTERS)
     if rng.random() < 0.6:
-        low, high = sorted((Fraction(nonzero(rng, 15), rng.choice((1, 1, 2, 3))), Fraction(nonzero(rng, 15), rng.choice((1, 1, 2)))))
+        low, high = sorted(
+            (Fraction(nonzero(rng, 15), rng.choice((1, 1, 2, 3))), Fraction(nonzero(rng, 15), rng.choice((1, 1, 2))))
+        )
         if low == high:
             raise Rejected
         scale = low.denominator * high.denominator * rng.choice((1, 1, 2, -1))
@@ -133,7 +141,12 @@ def cubic(rng: random.Random) -> Problem:
     p, q, r = roots
     left = polynomial([a, -a * (p + q + r), a * (p * q + p * r + q * r), -a * p * q * r])
     which, answer = rng.choice((("smallest", p), ("largest", r), ("second largest", q)))
-    return Problem("cubic", f"The equation ${left} = 0$ has three real solutions. What is the {which} of them?", str(answer), hidden=False)
+    return Problem(
+        "cubic",
+        f"The equation ${left} = 0$ has three real solutions. What is the {which} of them?",
+        str(answer),
+        hidden=False,
+    )
 
 
 def nonlinear_system(rng: random.Random) -> Problem:
@@ -144,11 +157,19 @@ def nonlinear_system(rng: random.Random) -> Problem:
     total, product = x + y, x * y
     given, value = rng.choice(((f"xy = {product}", product), (f"x^2 + y^2 = {x * x + y * y}", x * x + y * y)))
     ask, answer = rng.choice(
-        (("x^2 + y^2", x * x + y * y), ("xy", product), ("x^3 + y^3", x**3 + y**3), ("(x - y)^2", (x - y) ** 2), (r"x^2y + xy^2", product * total))
+        (
+            ("x^2 + y^2", x * x + y * y),
+            ("xy", product),
+            ("x^3 + y^3", x**3 + y**3),
+            ("(x - y)^2", (x - y) ** 2),
+            (r"x^2y + xy^2", product * total),
+        )
     )
     if answer == value:
         raise Rejected
-    return Problem("nonlinear_system", f"If $x + y = {total}$ and ${given}$, what is ${ask}$?", str(answer), hidden=False)
+    return Problem(
+        "nonlinear_system", f"If $x + y = {total}$ and ${given}$, what is ${ask}$?", str(answer), hidden=False
+    )
 
 
 def _interval(low: Fraction | None, high: Fraction | None, closed: bool) -> str:
@@ -184,7 +205,12 @@ def quadratic_inequality(rng: random.Random) -> Problem:
     if sign[0] == "<":
         if rng.random() < 0.4:
             inside = sum(1 for n in range(-16, 17) if low < n < high or ("=" in sign and n in (low, high)))
-            return Problem("quadratic_inequality", f"How many integers $x$ satisfy ${left} {_SIGNS[sign]} 0$?", str(inside), hidden=False)
+            return Problem(
+                "quadratic_inequality",
+                f"How many integers $x$ satisfy ${left} {_SIGNS[sign]} 0$?",
+                str(inside),
+                hidden=False,
+            )
         answer = _interval(low, high, "=" in sign)
     else:
         answer = f"{_interval(None, low, '=' in sign)} \\cup {_interval(high, None, '=' in sign)}"
@@ -196,8 +222,16 @@ def absolute_value(rng: random.Random) -> Problem:
     """An absolute value; a sum, a product or one of the solutions is asked for."""
     a, b, c = rng.randint(1, 9), nonzero(rng, 30), rng.randint(1, 40)
     roots = sorted((Fraction(c - b, a), Fraction(-c - b, a)))
-    ask, answer = rng.choice((("the smaller solution", roots[0]), ("the larger solution", roots[1]), ("the product of the solutions", roots[0] * roots[1])))
-    return Problem("absolute_value", f"What is {ask} of $|{linear([(a, 'x'), (b, '')])}| = {c}$?", number(answer), hidden=False)
+    ask, answer = rng.choice(
+        (
+            ("the smaller solution", roots[0]),
+            ("the larger solution", roots[1]),
+            ("the product of the solutions", roots[0] * roots[1]),
+        )
+    )
+    return Problem(
+        "absolute_value", f"What is {ask} of $|{linear([(a, 'x'), (b, '')])}| = {c}$?", number(answer), hidden=False
+    )
 
 
 def radical(rng: random.Random) -> Problem:
@@ -209,7 +243,9 @@ def radical(rng: random.Random) -> Problem:
     other = Fraction(shift * shift - b, 1) / x if x else None
     if value < 0 or b == 0 or shift == 0 or other is None or (other != x and other - shift >= 0):
         raise Rejected
-    question = f"Find the real solution of $\\sqrt{{{linear([(a, 'x'), (b, '')])}}} = {linear([(1, 'x'), (-shift, '')])}$."
+    question = (
+        f"Find the real solution of $\\sqrt{{{linear([(a, 'x'), (b, '')])}}} = {linear([(1, 'x'), (-shift, '')])}$."
+    )
     return Problem("radical", question, str(x), hidden=False)
 
 
@@ -232,7 +268,12 @@ def logarithmic(rng: random.Random) -> Problem:
     if rng.random() < 0.5:
         a, b, c = rng.randint(1, 12), nonzero(rng, 40), rng.randint(-1, 4)
         root = (Fraction(base) ** c - b) / a
-        return Problem("logarithmic", f"Solve $\\log_{{{base}}}({linear([(a, 'x'), (b, '')])}) = {c}$ for $x$.", number(root), hidden=False)
+        return Problem(
+            "logarithmic",
+            f"Solve $\\log_{{{base}}}({linear([(a, 'x'), (b, '')])}) = {c}$ for $x$.",
+            number(root),
+            hidden=False,
+        )
     high, low = rng.randint(1, 60), -rng.randint(1, 60)
     r = rng.randint(1, 5)
     # (x + s)(x + t) = base^r with x + s = p, x + t = q positive

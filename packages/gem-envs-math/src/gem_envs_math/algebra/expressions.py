@@ -92,18 +92,34 @@ def function_values(rng: random.Random) -> Problem:
         return a * x * x + b * x + c
 
     given = ", ".join(f"$f({p}) = {f(p)}$" for p in points[:-1]) + f" and $f({points[-1]}) = {f(points[-1])}$"
-    return Problem("function_values", f"A quadratic function $f$ has {given}. What is $f({asked})$?", str(f(asked)), hidden=False)
+    return Problem(
+        "function_values", f"A quadratic function $f$ has {given}. What is $f({asked})$?", str(f(asked)), hidden=False
+    )
 
 
 def composition(rng: random.Random) -> Problem:
     """Two functions, one after the other."""
-    a, b, c, d, e, x = nonzero(rng, 8), nonzero(rng, 15), nonzero(rng, 5), nonzero(rng, 9), nonzero(rng, 15), nonzero(rng, 9)
+    a, b, c, d, e, x = (
+        nonzero(rng, 8),
+        nonzero(rng, 15),
+        nonzero(rng, 5),
+        nonzero(rng, 9),
+        nonzero(rng, 15),
+        nonzero(rng, 9),
+    )
     f, g = linear([(a, "x"), (b, "")]), polynomial([c, d, e])
     inner = c * x * x + d * x + e
     if rng.random() < 0.5:
-        return Problem("composition", f"Let $f(x) = {f}$ and $g(x) = {g}$. What is $f(g({x}))$?", str(a * inner + b), hidden=False)
+        return Problem(
+            "composition", f"Let $f(x) = {f}$ and $g(x) = {g}$. What is $f(g({x}))$?", str(a * inner + b), hidden=False
+        )
     middle = a * x + b
-    return Problem("composition", f"Let $f(x) = {f}$ and $g(x) = {g}$. What is $g(f({x}))$?", str(c * middle * middle + d * middle + e), hidden=False)
+    return Problem(
+        "composition",
+        f"Let $f(x) = {f}$ and $g(x) = {g}$. What is $g(f({x}))$?",
+        str(c * middle * middle + d * middle + e),
+        hidden=False,
+    )
 
 
 def inverse(rng: random.Random) -> Problem:
@@ -115,7 +131,9 @@ def inverse(rng: random.Random) -> Problem:
     if c * x + d == 0:
         raise Rejected
     top, bottom = linear([(a, "x"), (b, "")]), linear([(c, "x"), (d, "")])
-    return Problem("inverse", f"Let $f(x) = \\frac{{{top}}}{{{bottom}}}$. What is $f^{{-1}}({y})$?", number(x), hidden=False)
+    return Problem(
+        "inverse", f"Let $f(x) = \\frac{{{top}}}{{{bottom}}}$. What is $f^{{-1}}({y})$?", number(x), hidden=False
+    )
 
 
 def vertex(rng: random.Random) -> Problem:
@@ -191,9 +209,19 @@ def complex_division(rng: random.Random) -> Problem:
     size = c * c + d * d
     text = f"\\frac{{{_complex(a, b)}}}{{{_complex(c, d)}}}"
     if rng.random() < 0.3:
-        return Problem("complex_division", f"What is $\\left|{text}\\right|^2$?", number(Fraction(a * a + b * b, size)), hidden=False)
+        return Problem(
+            "complex_division",
+            f"What is $\\left|{text}\\right|^2$?",
+            number(Fraction(a * a + b * b, size)),
+            hidden=False,
+        )
     question = f"Write ${text}$ as $p + qi$ with real numbers $p$ and $q$. Find $(p, q)$."
-    return Problem("complex_division", question, tuple_of(Fraction(a * c + b * d, size), Fraction(b * c - a * d, size)), plain=False)
+    return Problem(
+        "complex_division",
+        question,
+        tuple_of(Fraction(a * c + b * d, size), Fraction(b * c - a * d, size)),
+        plain=False,
+    )
 
 
 def complex_power(rng: random.Random) -> Problem:
@@ -203,7 +231,9 @@ def complex_power(rng: random.Random) -> Problem:
     for _ in range(n):
         real, imaginary = real * a - imaginary * b, real * b + imaginary * a
     part, answer = rng.choice((("real", real), ("imaginary", imaginary)))
-    return Problem("complex_power", f"What is the {part} part of $({_complex(a, b)})^{{{n}}}$?", str(answer), hidden=False)
+    return Problem(
+        "complex_power", f"What is the {part} part of $({_complex(a, b)})^{{{n}}}$?", str(answer), hidden=False
+    )
 
 
 def distance_surd(rng: random.Random) -> Problem:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import boolean
-from gem.core import Observation
+from gem.core import Action, Info, Observation
 from gem_envs_math.generated import GeneratedEnv
 from gem_envs_math.geometry import plane, solids
 from gem_envs_math.problem import MIXED, SIZE, Kinds
@@ -65,6 +65,14 @@ class GeometryEnv(GeneratedEnv):
     ) -> None:
         self.pictures = boolean("pictures", pictures)
         super().__init__(level, split, size, seed, shuffle, use_format_error_reward)
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        last, reward, terminated, truncated, info = super().step(action)
+        if self.pictures:
+            from gem_envs_math.pictures import in_parts
+
+            last = in_parts(str(last))
+        return last, reward, terminated, truncated, info
 
     def question(self, row: Mapping[str, Any]) -> Observation:
         if not self.pictures:

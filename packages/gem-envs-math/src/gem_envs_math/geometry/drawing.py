@@ -21,12 +21,12 @@ __all__ = ["Box", "Layout", "draw", "lay_out"]
 WIDTH, HEIGHT = 420, 340
 """Of the picture at most, in pixels."""
 
-_MARGIN = 40.0
+_MARGIN = 47.0
 _ROOM = 2
 """Everything is drawn so many times larger and then reduced, which makes the lines smooth."""
 
 _FONT = 15
-_SPAN = 13.0
+_SPAN = 24.0
 """Pixels between a side and its dimension line."""
 
 _INK, _FAINT, _SHADE, _PAPER = 20, 205, 222, 255
@@ -98,7 +98,11 @@ def _draw_shapes(pen: ImageDraw.ImageDraw, figure: Mapping[str, Any], layout: La
         corner, step = spots[vertex], 11.0 * _ROOM
         (ax, ay), (bx, by) = _direction(corner, spots[arm]), _direction(corner, spots[other])
         x, y = corner
-        square = [(x + step * ax, y + step * ay), (x + step * (ax + bx), y + step * (ay + by)), (x + step * bx, y + step * by)]
+        square = [
+            (x + step * ax, y + step * ay),
+            (x + step * (ax + bx), y + step * (ay + by)),
+            (x + step * bx, y + step * by),
+        ]
         pen.line(square, fill=_INK, width=_ROOM)
     for name in figure["named"]:
         pen.ellipse(_around(spots[name], 2.5 * _ROOM), fill=_INK)
@@ -167,10 +171,11 @@ def lay_out(figure: Mapping[str, Any]) -> Layout:
         extent += [(low_x, low_y), (high_x, high_y)]
     left, right = min(x for x, _ in extent), max(x for x, _ in extent)
     bottom, top = min(y for _, y in extent), max(y for _, y in extent)
-    unit = min(
-        (WIDTH - 2 * _MARGIN) / max(right - left, 1e-9), (HEIGHT - 2 * _MARGIN) / max(top - bottom, 1e-9)
+    unit = min((WIDTH - 2 * _MARGIN) / max(right - left, 1e-9), (HEIGHT - 2 * _MARGIN) / max(top - bottom, 1e-9))
+    size = (
+        math.ceil((right - left) * unit + 2 * _MARGIN - 1e-6),
+        math.ceil((top - bottom) * unit + 2 * _MARGIN - 1e-6),
     )
-    size = (math.ceil((right - left) * unit + 2 * _MARGIN), math.ceil((top - bottom) * unit + 2 * _MARGIN))
     spots = {name: (_MARGIN + (x - left) * unit, _MARGIN + (top - y) * unit) for name, (x, y) in points.items()}
     spots["_origin"] = (_MARGIN - left * unit, _MARGIN + top * unit)
     layout = Layout(size, spots, unit)
@@ -237,7 +242,10 @@ def _place_span(layout: Layout, a: Spot, b: Spot, middle: Spot, label: str) -> N
     def beside(spot: Spot, far: float) -> Spot:
         return spot[0] - dy * side * far, spot[1] + dx * side * far
 
-    lines = [(beside(a, _SPAN), beside(b, _SPAN)), *((beside(end, _SPAN - 4), beside(end, _SPAN + 4)) for end in (a, b))]
+    lines = [
+        (beside(a, _SPAN), beside(b, _SPAN)),
+        *((beside(end, _SPAN - 4), beside(end, _SPAN + 4)) for end in (a, b)),
+    ]
     layout.measures += lines
     layout.lines += lines
     wide, high = _text_size(label)

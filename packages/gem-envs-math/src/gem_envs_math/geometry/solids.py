@@ -42,16 +42,20 @@ def box(rng: random.Random) -> Problem:
         answer = 2 * (wide * deep + wide * high + deep * high)
         return Problem("box", f"{start}its surface area?", str(answer), figure=figure.data, facts=facts)
     squared = wide**2 + deep**2 + high**2
-    return Problem("box", f"{start}the distance from A to G?", surd(1, squared), plain=False, figure=figure.data, facts=facts)
+    return Problem(
+        "box", f"{start}the distance from A to G?", surd(1, squared), plain=False, figure=figure.data, facts=facts
+    )
 
 
 def prism(rng: random.Random) -> Problem:
     """Volume or surface of a prism over a right-angled triangle."""
-    m, n, k = rng.choice(((2, 1, 1), (2, 1, 2), (3, 2, 1), (4, 1, 1), (2, 1, 3), (4, 3, 1), (2, 1, 4)))
+    m, n, k = rng.randint(2, 6), rng.randint(1, 5), rng.randint(1, 9)
+    if m <= n:
+        raise Rejected
     p, q, r = k * (m * m - n * n), 2 * k * m * n, k * (m * m + n * n)
     if rng.random() < 0.5:
         p, q = q, p
-    long = rng.randint(4, 60)
+    long = rng.randint(4, 120)
     most = max(p, q, long)
     w, h, d = _shown(p, most), _shown(q, most), _shown(long, most) * 1.4
     x, y = d * _LEAN[0], d * _LEAN[1]
@@ -73,8 +77,17 @@ def pyramid(rng: random.Random) -> Problem:
     w = max(_shown(wide, most), 1.2 * d)
     x, y = d * _LEAN[0], d * _LEAN[1]
     middle = ((w + x) / 2, y / 2)
-    points: dict[str, Point] = {"A": (0, 0), "B": (w, 0), "C": (w + x, y), "D": (x, y), "M": middle, "S": (middle[0], middle[1] + h)}
-    figure = Figure(points).line("ABCS").line("ASB").line("ADC", dashed=True).line("DS", dashed=True).line("SM", dashed=True)
+    points: dict[str, Point] = {
+        "A": (0, 0),
+        "B": (w, 0),
+        "C": (w + x, y),
+        "D": (x, y),
+        "M": middle,
+        "S": (middle[0], middle[1] + h),
+    }
+    figure = (
+        Figure(points).line("ABCS").line("ASB").line("ADC", dashed=True).line("DS", dashed=True).line("SM", dashed=True)
+    )
     figure.length("AB", wide).length("BC", deep).length("SM", high).sketch()
     facts = f"A pyramid has the rectangular base ABCD and the apex S; AB = {wide}, BC = {deep}, and its height SM is perpendicular to the base, SM = {high}."
     question = "ABCD is a rectangle, and SM is perpendicular to it. What is the volume of the pyramid ABCDS?"
@@ -83,27 +96,45 @@ def pyramid(rng: random.Random) -> Problem:
 
 def cylinder(rng: random.Random) -> Problem:
     """Volume or surface of a cylinder, in terms of π."""
-    radius, high = rng.randint(2, 40), rng.randint(2, 60)
+    radius, high = rng.randint(2, 90), rng.randint(2, 120)
     most = max(radius, high)
     r, h = max(radius, 0.4 * most), max(high, 0.55 * most)
     points: dict[str, Point] = {"O": (0, 0), "A": (r, 0), "B": (r, h), "P": (0, h), "Q": (-r, 0), "R": (-r, h)}
-    figure = Figure(points, "OABP").ellipse("O", r, 0.3 * r).ellipse("P", r, 0.3 * r).line("AB").line("QR").line("OA", dashed=True)
+    figure = (
+        Figure(points, "OABP")
+        .ellipse("O", r, 0.3 * r)
+        .ellipse("P", r, 0.3 * r)
+        .line("AB")
+        .line("QR")
+        .line("OA", dashed=True)
+    )
     figure.length("OA", radius).length("AB", high).sketch()
     facts = f"A cylinder has a base with centre O and radius OA = {radius}, and the height AB = {high}."
     start = "O and P are the centres of the base and the top of a cylinder. In terms of $\\pi$, what is its "
     if rng.random() < 0.5:
-        return Problem("cylinder", f"{start}volume?", f"{radius * radius * high}\\pi", plain=False, figure=figure.data, facts=facts)
+        return Problem(
+            "cylinder", f"{start}volume?", f"{radius * radius * high}\\pi", plain=False, figure=figure.data, facts=facts
+        )
     answer = 2 * radius * (radius + high)
-    return Problem("cylinder", f"{start}total surface area?", f"{answer}\\pi", plain=False, figure=figure.data, facts=facts)
+    return Problem(
+        "cylinder", f"{start}total surface area?", f"{answer}\\pi", plain=False, figure=figure.data, facts=facts
+    )
 
 
 def cone(rng: random.Random) -> Problem:
     """Volume or lateral surface of a cone, in terms of π."""
-    radius, high = rng.randint(2, 40), rng.randint(2, 60)
+    radius, high = rng.randint(2, 90), rng.randint(2, 120)
     most = max(radius, high)
     r, h = max(radius, 0.4 * most), max(high, 0.6 * most)
     points: dict[str, Point] = {"O": (0, 0), "A": (r, 0), "S": (0, h), "Q": (-r, 0)}
-    figure = Figure(points, "OAS").ellipse("O", r, 0.3 * r).line("AS").line("QS").line("OA", dashed=True).line("OS", dashed=True)
+    figure = (
+        Figure(points, "OAS")
+        .ellipse("O", r, 0.3 * r)
+        .line("AS")
+        .line("QS")
+        .line("OA", dashed=True)
+        .line("OS", dashed=True)
+    )
     figure.right("AOS").length("OA", radius).sketch()
     facts = f"A cone has a base with centre O and radius OA = {radius}"
     start = "O is the centre of the base of a cone with apex S. In terms of $\\pi$, what is "
@@ -111,8 +142,22 @@ def cone(rng: random.Random) -> Problem:
     slant = int(squared**0.5)
     if slant * slant == squared and rng.random() < 0.7:
         figure.length("OS", high)
-        return Problem("cone", f"{start}its lateral surface area?", f"{radius * slant}\\pi", plain=False, figure=figure.data, facts=f"{facts}, and the height OS = {high}.")
+        return Problem(
+            "cone",
+            f"{start}its lateral surface area?",
+            f"{radius * slant}\\pi",
+            plain=False,
+            figure=figure.data,
+            facts=f"{facts}, and the height OS = {high}.",
+        )
     if rng.random() < 0.3 and slant * slant != squared:
         raise Rejected
     figure.length("OS", high)
-    return Problem("cone", f"{start}its volume?", _pi(Fraction(radius * radius * high, 3)), plain=False, figure=figure.data, facts=f"{facts}, and the height OS = {high}.")
+    return Problem(
+        "cone",
+        f"{start}its volume?",
+        _pi(Fraction(radius * radius * high, 3)),
+        plain=False,
+        figure=figure.data,
+        facts=f"{facts}, and the height OS = {high}.",
+    )

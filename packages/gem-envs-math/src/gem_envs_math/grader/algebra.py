@@ -11,7 +11,7 @@ has proved and nobody doubts. With such atoms, "not the same" may be wrong, and 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt
+from math import comb, factorial, isqrt
 from typing import Any
 
 from gem_envs_math.grader.limits import DIGITS, TERMS, TooMuchError
@@ -28,7 +28,7 @@ Sum = dict[Monomial, Fraction]
 _ONE: Monomial = ()
 _BITS = int(DIGITS * 3.33)
 _HALF = Fraction(1, 2)
-_WORK = 10_000
+_WORK = 4_000
 _SMALL_PRIMES = [p for p in range(2, 1000) if all(p % q for q in range(2, isqrt(p) + 1))]
 
 
@@ -367,15 +367,17 @@ def _root_of_unity(turn: Fraction) -> Quotient | None:
 
 def _function(name: str, arguments: list[Quotient]) -> Quotient:
     numbers = [argument.number for argument in arguments]
-    if name == "factorial" and numbers[0] is not None and numbers[0].denominator == 1 and 0 <= numbers[0] <= 300:
-        return _constant(_factorial(numbers[0].numerator))
+    if name == "factorial" and numbers[0] is not None and numbers[0].denominator == 1 and numbers[0] >= 0:
+        if numbers[0] > _BITS:
+            raise TooMuchError("too large a factorial")
+        return _constant(factorial(numbers[0].numerator))
     if name == "binom" and None not in numbers:
         above, below = numbers
         assert above is not None
         assert below is not None
-        if above.denominator == below.denominator == 1 and 0 <= above <= 1000 and 0 <= below <= 1000:
-            from math import comb
-
+        if above.denominator == below.denominator == 1 and above >= 0 and below >= 0:
+            if above > _BITS:
+                raise TooMuchError("too large a binomial coefficient")
             return _constant(comb(above.numerator, below.numerator))
     if name in ("floor", "ceil", "abs") and numbers[0] is not None:
         value = numbers[0]
@@ -412,12 +414,6 @@ def _logarithm(argument: Quotient) -> Quotient | None:
         term: Sum = {_ONE: power} if atom == "e" else {((f"ln{atom[1:]}", Fraction(1)),): power}
         total = _plus(total, term)
     return Quotient(total, {_ONE: Fraction(1)})
-
-
-def _factorial(number: int) -> int:
-    from math import factorial
-
-    return factorial(number)
 
 
 def _factors(number: int) -> list[tuple[int, int, bool]]:

@@ -71,7 +71,9 @@ def _formulas(one: Formula, two: Formula, judge: Judge | None) -> bool | None:
             return False
         first = ("*", first, ("n", one.unit[0]))
         second = ("*", second, ("n", two.unit[0]))
-    a, b = quotient(first), quotient(second)
+        a, b = quotient(first), quotient(second)
+    else:
+        a, b = one.quotient, two.quotient
     told = same(a, b)
     if told is None and judge is not None:
         return judge(first, second)

@@ -92,6 +92,9 @@ class Reader:
                 node = ("*", node, self._factor())
             elif kind == "|" and not self.expects_bars:
                 node = ("*", node, self._factor())
+            elif kind == "%":  # of all that stands before: "100/3%"
+                self._take()
+                node = ("/", node, ("n", Fraction(100)))
             else:
                 return node
 
@@ -112,10 +115,9 @@ class Reader:
                 node = ("*", node, DEGREE)
             elif kind == "!":
                 self._take()
+                if self.next.kind == "!":
+                    raise NotMathError("!!")
                 node = ("f", "factorial", node)
-            elif kind == "%":
-                self._take()
-                node = ("/", node, ("n", Fraction(100)))
             else:
                 return node
 
@@ -135,7 +137,7 @@ class Reader:
         if self.next.kind == "^":
             self._take()
             node = ("^", node, self._exponent())
-        while self.next.kind == "!":
+        if self.next.kind == "!":
             self._take()
             node = ("f", "factorial", node)
         self._depth -= 1

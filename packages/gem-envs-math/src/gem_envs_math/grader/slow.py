@@ -56,7 +56,7 @@ def _fit(one: Value, two: Value) -> bool:
 
 def _judge(one: Node, two: Node) -> bool | None:
     """Compare two formulas by their values at a few points."""
-    import mpmath
+    import mpmath  # type: ignore[import-untyped]
 
     names = sorted(_variables(one) | _variables(two))
     with mpmath.workdps(_DIGITS):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
-from gem_envs_math.grader.algebra import Node
+from gem_envs_math.grader.algebra import Node, Quotient, quotient
 from gem_envs_math.grader.formula import DEGREE, Reader, spread
 from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, TooMuchError, UnknownNotationError
 from gem_envs_math.grader.scan import Token, cleaned, scan
@@ -24,6 +25,11 @@ class Formula:
 
     node: Node
     unit: Unit | None = None
+
+    @cached_property
+    def quotient(self) -> Quotient:
+        """The normal form of the formula; raises as :func:`gem_envs_math.grader.algebra.quotient`."""
+        return quotient(self.node)
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,7 @@ Value = (
 
 _OPENING = frozenset({"(", "[", "{", "lset", "lfloor", "lceil", "begin"})
 _CLOSING = frozenset({")", "]", "}", "rset", "rfloor", "rceil", "end"})
+_RELATED = 6
 _RELATIONS = frozenset({"=", "<", ">", "le", "ge", "ne", "in", "approx"})
 _TURNED = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
 _MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "smallmatrix", "Bmatrix"})
@@ -258,6 +265,8 @@ def _value_or_words(tokens: list[Token], depth: int) -> Value:
 def _related(parts: list[list[Token]], marks: list[str], depth: int) -> Value:
     if any(not part for part in parts):
         raise NotMathError("nothing beside a relation")
+    if len(marks) > _RELATED:
+        raise TooMuchError("too many relations")
     if marks == ["in"]:
         return Assignment(_name(parts[0]) or "", _value(parts[1], depth + 1), None)
     if set(marks) <= {"=", "approx"}:

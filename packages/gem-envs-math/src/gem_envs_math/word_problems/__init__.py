@@ -17,7 +17,11 @@ from gem_envs_math.word_problems.events import events, events_backwards, events_
 
 __all__ = ["KINDS", "WordProblemsEnv"]
 
-_EASY_STORIES = (partial(comparison, relations=(1, 2)), partial(events, count=(2, 3)), partial(events_gap, count=(1, 1)))
+_EASY_STORIES = (
+    partial(comparison, relations=(1, 2)),
+    partial(events, count=(2, 3)),
+    partial(events_gap, count=(1, 1)),
+)
 _MEDIUM_STORIES = (
     partial(comparison, relations=(3, 4)),
     partial(comparison_backwards, relations=(1, 2)),

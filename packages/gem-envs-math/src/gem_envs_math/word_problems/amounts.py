@@ -27,10 +27,14 @@ def boxes(rng: random.Random) -> Problem:
         f"All of these {things} are packed into boxes that hold {size} each.",
     ]
     if rng.random() < 0.6:
-        return Problem("boxes", tell(rng, hero, told, "How many boxes are needed for all of them?"), str(-(-total // size)))
+        return Problem(
+            "boxes", tell(rng, hero, told, "How many boxes are needed for all of them?"), str(-(-total // size))
+        )
     if total % size == 0:
         raise Rejected
-    return Problem("boxes", tell(rng, hero, told, f"How many {things} are in the box that is not full?"), str(total % size))
+    return Problem(
+        "boxes", tell(rng, hero, told, f"How many {things} are in the box that is not full?"), str(total % size)
+    )
 
 
 def leftovers(rng: random.Random) -> Problem:
@@ -45,8 +49,14 @@ def leftovers(rng: random.Random) -> Problem:
     if value >= period:
         raise Rejected
     rests = [value % size for size in sizes]
-    parts = [f"in rows of {size} there {'is 1' if rest == 1 else f'are {rest}'} left over" for size, rest in zip(sizes, rests, strict=True)]
-    told = [f"{hero.name} has fewer than {period} {things}.", f"If {hero.he} lays them out " + ", ".join(parts[:-1]) + " and " + parts[-1] + "."]
+    parts = [
+        f"in rows of {size} there {'is 1' if rest == 1 else f'are {rest}'} left over"
+        for size, rest in zip(sizes, rests, strict=True)
+    ]
+    told = [
+        f"{hero.name} has fewer than {period} {things}.",
+        f"If {hero.he} lays them out " + ", ".join(parts[:-1]) + " and " + parts[-1] + ".",
+    ]
     if 0 in rests:
         raise Rejected
     return Problem("leftovers", tell(rng, None, told, f"How many {things} does {hero.he} have?"), str(value))
@@ -87,12 +97,16 @@ def fractions_of_rest(rng: random.Random) -> Problem:
         top = rng.randint(1, low - 1) if low > 2 else 1
         share = Fraction(top, low)
         rest *= 1 - share
-        told.append(f"{uses[place].capitalize()} {hero.he} walks {share.numerator}/{share.denominator} of {'it' if place == 0 else 'what is left'}.")
+        told.append(
+            f"{uses[place].capitalize()} {hero.he} walks {share.numerator}/{share.denominator} of {'it' if place == 0 else 'what is left'}."
+        )
     if rest.denominator != 1 or rest < 3:
         raise Rejected
     if rng.random() < 0.5:
         told.insert(0, f"{hero.name} wants to walk a trail of {start} km.")
-        return Problem("fractions_of_rest", tell(rng, None, told, "How many kilometres are left after that?"), number(rest))
+        return Problem(
+            "fractions_of_rest", tell(rng, None, told, "How many kilometres are left after that?"), number(rest)
+        )
     told.insert(0, f"{hero.name} wants to walk a long trail.")
     told.append(f"Then {rest} km are left.")
     return Problem("fractions_of_rest", tell(rng, None, told, "How many kilometres long is the trail?"), str(start))
@@ -100,14 +114,24 @@ def fractions_of_rest(rng: random.Random) -> Problem:
 
 def percent_chain(rng: random.Random) -> Problem:
     """A population that grows and shrinks by percentages."""
-    what = rng.choice(("town has {n} inhabitants", "forest has {n} trees", "herd has {n} animals", "club has {n} members", "website has {n} readers"))
+    what = rng.choice(
+        (
+            "town has {n} inhabitants",
+            "forest has {n} trees",
+            "herd has {n} animals",
+            "club has {n} members",
+            "website has {n} readers",
+        )
+    )
     value = start = Fraction(rng.randint(2, 400) * 50)
     told = [f"A {what.format(n=start)}."]
     for _ in range(rng.randint(2, 4)):
         percent = rng.choice((5, 10, 15, 20, 25, 30, 40, 50))
         up = rng.random() < 0.6
         value = value * (100 + percent if up else 100 - percent) / 100
-        told.append(f"In the {'next' if len(told) > 1 else 'first'} year the number {'grows' if up else 'shrinks'} by {percent}%.")
+        told.append(
+            f"In the {'next' if len(told) > 1 else 'first'} year the number {'grows' if up else 'shrinks'} by {percent}%."
+        )
     if value.denominator != 1:
         raise Rejected
     return Problem("percent_chain", tell(rng, None, told, "What is the number after that?"), number(value))
@@ -116,7 +140,14 @@ def percent_chain(rng: random.Random) -> Problem:
 def groups(rng: random.Random) -> Problem:
     """Two overlapping groups (Venn)."""
     a, b, both, neither = (rng.randint(3, 80) for _ in range(4))
-    what = rng.choice((("speak French", "speak Spanish"), ("play chess", "play tennis"), ("own a dog", "own a cat"), ("take the bus", "take the tram")))
+    what = rng.choice(
+        (
+            ("speak French", "speak Spanish"),
+            ("play chess", "play tennis"),
+            ("own a dog", "own a cat"),
+            ("take the bus", "take the tram"),
+        )
+    )
     total = a + b + both + neither
     told = [f"In a survey of {total} people {a + both} {what[0]} and {b + both} {what[1]}."]
     if rng.random() < 0.5:
@@ -138,7 +169,9 @@ def mixture(rng: random.Random) -> Problem:
         raise Rejected
     if rng.random() < 0.5:
         told = [f"{a} ml of a solution with {p}% {what} and {b} ml of a solution with {q}% {what} are poured together."]
-        return Problem("mixture", tell(rng, None, told, f"How many percent of {what} does the result contain?"), decimal(strength))
+        return Problem(
+            "mixture", tell(rng, None, told, f"How many percent of {what} does the result contain?"), decimal(strength)
+        )
     told = [
         f"To {a} ml of a solution with {p}% {what} a solution with {q}% {what} is added.",
         f"The result contains {decimal(strength)}% {what}.",
@@ -166,7 +199,9 @@ def blend(rng: random.Random) -> Problem:
     price = Fraction(p * a + q * b, a + b)
     if price.denominator != 1 or p == q:
         raise Rejected
-    told = [f"A shop blends {a} kg of {what} at {dollars(p)} a kilogram with {b} kg of {what} at {dollars(q)} a kilogram."]
+    told = [
+        f"A shop blends {a} kg of {what} at {dollars(p)} a kilogram with {b} kg of {what} at {dollars(q)} a kilogram."
+    ]
     return Problem("blend", tell(rng, None, told, "What is a kilogram of the blend worth, in dollars?"), amount(price))
 
 
@@ -179,13 +214,18 @@ def recipe(rng: random.Random) -> Problem:
     sweet = Fraction(sugar * guests, serves)
     if needed.denominator != 1 or sweet.denominator != 1:
         raise Rejected
-    told = [f"A recipe for {serves} people needs {flour} g of flour and {sugar} g of sugar.", f"{hero.name} cooks for {guests} people."]
+    told = [
+        f"A recipe for {serves} people needs {flour} g of flour and {sugar} g of sugar.",
+        f"{hero.name} cooks for {guests} people.",
+    ]
     if rng.random() < 0.5:
         has = rng.randint(1, int(sweet))
         told.append(f"{hero.starts} has {has} g of sugar at home.")
         if has >= sweet:
             raise Rejected
-        return Problem("recipe", tell(rng, hero, told, f"How many grams of sugar must {hero.he} buy?"), number(sweet - has))
+        return Problem(
+            "recipe", tell(rng, hero, told, f"How many grams of sugar must {hero.he} buy?"), number(sweet - has)
+        )
     ask = f"How many kilograms of flour does {hero.he} need?"
     return Problem("recipe", tell(rng, hero, told, ask), decimal(needed / 1000))
 
@@ -203,7 +243,15 @@ def units(rng: random.Random) -> Problem:
     rest = whole * factor - piece * count
     if rest <= 0:
         raise Rejected
-    stock = {"metres": "rope", "centimetres": "ribbon", "grams": "flour", "millilitres": "juice", "minutes": "recording time", "hours": "machine time", "kilograms": "sand"}[small]
+    stock = {
+        "metres": "rope",
+        "centimetres": "ribbon",
+        "grams": "flour",
+        "millilitres": "juice",
+        "minutes": "recording time",
+        "hours": "machine time",
+        "kilograms": "sand",
+    }[small]
     told = [f"A workshop has {whole} {large} of {stock}.", f"{count} orders take {piece} {small} each."]
     return Problem("units", tell(rng, None, told, f"How many {small} are left?"), str(rest))
 
@@ -216,9 +264,13 @@ def map_scale(rng: random.Random) -> Problem:
     told = [f"A map has the scale 1:{scale}."]
     if rng.random() < 0.5:
         told.append(f"Two villages are {millimetres} mm apart on it.")
-        return Problem("map_scale", tell(rng, None, told, "How many kilometres are they apart in reality?"), decimal(km))
+        return Problem(
+            "map_scale", tell(rng, None, told, "How many kilometres are they apart in reality?"), decimal(km)
+        )
     told.append(f"Two villages are {decimal(km)} km apart in reality.")
-    return Problem("map_scale", tell(rng, None, told, "How many millimetres are they apart on the map?"), str(millimetres))
+    return Problem(
+        "map_scale", tell(rng, None, told, "How many millimetres are they apart on the map?"), str(millimetres)
+    )
 
 
 def fence(rng: random.Random) -> Problem:
@@ -226,7 +278,9 @@ def fence(rng: random.Random) -> Problem:
     gap, count = rng.randint(2, 12), rng.randint(8, 90)
     if rng.random() < 0.5:
         hero = people(rng, 1)[0]
-        told = [f"Along the straight road to {hero.name}'s farm, which is {gap * count} m long, a tree stands every {gap} m, with one at each end."]
+        told = [
+            f"Along the straight road to {hero.name}'s farm, which is {gap * count} m long, a tree stands every {gap} m, with one at each end."
+        ]
         return Problem("fence", tell(rng, None, told, "How many trees are there?"), str(count + 1))
     wide, long = rng.sample(range(4, 60), 2)
     posts, price = 2 * (wide + long), rng.randint(3, 30)
@@ -245,17 +299,26 @@ def garden(rng: random.Random) -> Problem:
     wide, long, path = rng.randint(4, 40), rng.randint(4, 40), rng.randint(1, 4)
     if rng.random() < 0.5:
         area = (wide + 2 * path) * (long + 2 * path) - wide * long
-        told = [f"A rectangular garden is {wide} m wide and {long} m long.", f"Around it runs a path that is {path} m wide everywhere."]
+        told = [
+            f"A rectangular garden is {wide} m wide and {long} m long.",
+            f"Around it runs a path that is {path} m wide everywhere.",
+        ]
         return Problem("garden", tell(rng, None, told, "How many square metres does the path cover?"), str(area))
     tile = rng.choice((20, 25, 40, 50))
     count = Fraction(wide * 100, tile) * Fraction(long * 100, tile)
     spare = rng.choice((0, rng.randint(5, 60)))
     if (wide * 100) % tile or (long * 100) % tile:
         raise Rejected
-    told = [f"The floor of a hall is {wide} m wide and {long} m long, and square tiles with a side of {tile} cm cover it."]
+    told = [
+        f"The floor of a hall is {wide} m wide and {long} m long, and square tiles with a side of {tile} cm cover it."
+    ]
     if spare:
         told.append(f"{spare} more tiles are bought as spares.")
-    return Problem("garden", tell(rng, None, told, "How many tiles are bought in all?" if spare else "How many tiles cover it?"), number(count + spare))
+    return Problem(
+        "garden",
+        tell(rng, None, told, "How many tiles are bought in all?" if spare else "How many tiles cover it?"),
+        number(count + spare),
+    )
 
 
 def rows(rng: random.Random) -> Problem:
@@ -263,7 +326,10 @@ def rows(rng: random.Random) -> Problem:
     first, step, count = rng.randint(6, 60), rng.randint(1, 9), rng.randint(4, 40)
     last = first + step * (count - 1)
     total = (first + last) * count // 2
-    told = [f"The first row of a theatre has {first} seats, and each further row has {word(step)} more than the one before.", f"There are {count} rows."]
+    told = [
+        f"The first row of a theatre has {first} seats, and each further row has {word(step)} more than the one before.",
+        f"There are {count} rows.",
+    ]
     if rng.random() < 0.5:
         return Problem("rows", tell(rng, None, told, "How many seats are there in all?"), str(total))
     taken = rng.randint(5, total - 5)

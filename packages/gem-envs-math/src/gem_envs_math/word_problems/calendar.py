@@ -19,7 +19,19 @@ def elapsed(rng: random.Random) -> Problem:
     hero = people(rng, 1)[0]
     begin = rng.randint(6 * 60, 13 * 60)
     parts = [rng.randint(10, 130) for _ in range(rng.randint(2, 4))]
-    activities = rng.sample(("cooks", "works in the garden", "reads", "practises the piano", "repairs a bicycle", "paints", "swims", "writes letters"), len(parts))
+    activities = rng.sample(
+        (
+            "cooks",
+            "works in the garden",
+            "reads",
+            "practises the piano",
+            "repairs a bicycle",
+            "paints",
+            "swims",
+            "writes letters",
+        ),
+        len(parts),
+    )
     end = begin + sum(parts)
     done = ", then ".join(f"{activity} for {part} minutes" for activity, part in zip(activities, parts, strict=True))
     if rng.random() < 0.6:
@@ -39,7 +51,9 @@ def departures(rng: random.Random) -> Problem:
         last = first + every * rng.randint(8, 30) + rng.randint(0, every - 1)
         if last >= 24 * 60:
             raise Rejected
-        told = [f"The first bus of line {number} leaves at {clock(first)}, and after that one leaves every {every} minutes."]
+        told = [
+            f"The first bus of line {number} leaves at {clock(first)}, and after that one leaves every {every} minutes."
+        ]
         ask = f"How many buses of this line leave up to and including {clock(last)}?"
         return Problem("departures", tell(rng, None, told, ask), str((last - first) // every + 1))
     hero = people(rng, 1)[0]
@@ -51,7 +65,9 @@ def departures(rng: random.Random) -> Problem:
         f"The first bus of line {number} leaves at {clock(first)}, and after that one leaves every {every} minutes.",
         f"{hero.name} comes to the stop at {clock(arrives)}.",
     ]
-    return Problem("departures", tell(rng, None, told, f"How many minutes does {hero.he} wait for the next bus?"), str(wait))
+    return Problem(
+        "departures", tell(rng, None, told, f"How many minutes does {hero.he} wait for the next bus?"), str(wait)
+    )
 
 
 def shifts(rng: random.Random) -> Problem:
@@ -90,12 +106,23 @@ def time_zones(rng: random.Random) -> Problem:
 def weekday(rng: random.Random) -> Problem:
     """Which day it is after, or was before, so many days."""
     hero = people(rng, 1)[0]
-    today, days, event = rng.randrange(7), rng.randint(9, 999), rng.choice(("holiday", "exam", "journey", "concert", "wedding"))
+    today, days, event = (
+        rng.randrange(7),
+        rng.randint(9, 999),
+        rng.choice(("holiday", "exam", "journey", "concert", "wedding")),
+    )
     if rng.random() < 0.5:
         told = [f"Today is {DAYS[today]}, and {hero.name}'s {event} begins in {days} days."]
-        return Problem("weekday", tell(rng, hero, told, "On which day of the week does it begin?"), DAYS[(today + days) % 7], plain=False)
+        return Problem(
+            "weekday",
+            tell(rng, hero, told, "On which day of the week does it begin?"),
+            DAYS[(today + days) % 7],
+            plain=False,
+        )
     told = [f"Today is {DAYS[today]}, and {hero.name}'s {event} was {days} days ago."]
-    return Problem("weekday", tell(rng, hero, told, "On which day of the week was it?"), DAYS[(today - days) % 7], plain=False)
+    return Problem(
+        "weekday", tell(rng, hero, told, "On which day of the week was it?"), DAYS[(today - days) % 7], plain=False
+    )
 
 
 def _written(day: date) -> str:
@@ -120,7 +147,12 @@ def weekday_of_date(rng: random.Random) -> Problem:
     begin = date(rng.randint(1900, 2080), 1, 1) + timedelta(rng.randint(0, 364))
     end = begin + timedelta(rng.randint(20, 800))
     told = [f"{_written(begin)} is a {DAYS[begin.weekday()]}."]
-    return Problem("weekday_of_date", tell(rng, None, told, f"Which day of the week is {_written(end)}?"), DAYS[end.weekday()], plain=False)
+    return Problem(
+        "weekday_of_date",
+        tell(rng, None, told, f"Which day of the week is {_written(end)}?"),
+        DAYS[end.weekday()],
+        plain=False,
+    )
 
 
 def age_ratio(rng: random.Random) -> Problem:
@@ -152,12 +184,16 @@ def age_sum(rng: random.Random) -> Problem:
     later = rng.random() < 0.5
     total = a + b + 2 * then if later else a + b - 2 * then
     told.append(
-        f"In {then} years their ages will add up to {total}." if later else f"{then} years ago their ages added up to {total}."
+        f"In {then} years their ages will add up to {total}."
+        if later
+        else f"{then} years ago their ages added up to {total}."
     )
     who, age = rng.choice(((one, a), (two, b)))
     if rng.random() < 0.5:
         return Problem("age_sum", tell(rng, None, told, f"How old is {who.name} now?"), str(age))
-    return Problem("age_sum", tell(rng, None, told, f"How old will {who.name} be in {then + 3} years?"), str(age + then + 3))
+    return Problem(
+        "age_sum", tell(rng, None, told, f"How old will {who.name} be in {then + 3} years?"), str(age + then + 3)
+    )
 
 
 def age_three(rng: random.Random) -> Problem:

@@ -185,7 +185,10 @@ def comparison(rng: random.Random, relations: tuple[int, int], shuffled: bool = 
         answer, ask = world.values[last], theme.ask.format(s=names[last])
     elif kind == "all":
         chosen = sorted(rng.sample(range(last + 1), rng.randint(2, last + 1)))
-        answer, ask = sum((world.values[i] for i in chosen), Fraction(0)), theme.ask_all.format(s=_listed([names[i] for i in chosen]))
+        answer, ask = (
+            sum((world.values[i] for i in chosen), Fraction(0)),
+            theme.ask_all.format(s=_listed([names[i] for i in chosen])),
+        )
     else:
         low, high = sorted(rng.sample(range(last + 1), 2), key=lambda i: world.values[i])
         answer, ask = world.values[high] - world.values[low], theme.ask_more.format(s=names[high], t=names[low])

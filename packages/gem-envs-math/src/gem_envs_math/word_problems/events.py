@@ -47,7 +47,11 @@ def _collection(things: str) -> _Theme:
                 f"{{F}} gives {{P}} {{a}} more {things}.",
                 f"For {{his}} birthday {{he}} gets {{a}} more {things}.",
             ),
-            "take": (f"{{He}} gives {{a}} {things} to {{F}}.", f"{{He}} loses {{a}} {things}.", f"{{He}} sells {{a}} {things}."),
+            "take": (
+                f"{{He}} gives {{a}} {things} to {{F}}.",
+                f"{{He}} loses {{a}} {things}.",
+                f"{{He}} sells {{a}} {things}.",
+            ),
             "packs": (f"{{He}} buys {{b}} packs of {{a}} {things} each.",),
             "each": (f"{{He}} gives {{b}} cousins {{a}} {things} each.",),
             "half": (f"{{He}} gives half of {{his}} {things} to {{F}}.", f"{{He}} sells half of {{his}} {things}."),
@@ -152,9 +156,13 @@ _TAKEN = {"half": 2, "third": 3, "quarter": 4, "fifth": 5}
 def _theme(rng: random.Random) -> _Theme:
     kind = rng.randrange(6)
     if kind < 2:
-        return _collection(rng.choice(("stickers", "marbles", "stamps", "coins", "postcards", "seashells", "beads", "comics")))
+        return _collection(
+            rng.choice(("stickers", "marbles", "stamps", "coins", "postcards", "seashells", "beads", "comics"))
+        )
     if kind == 2:
-        return _bakery(*rng.choice((("rolls", "trays"), ("muffins", "trays"), ("loaves", "racks"), ("pretzels", "trays"))))
+        return _bakery(
+            *rng.choice((("rolls", "trays"), ("muffins", "trays"), ("loaves", "racks"), ("pretzels", "trays")))
+        )
     return (_TANK, _TRAM, _ACCOUNT)[kind - 3]
 
 
@@ -167,9 +175,7 @@ class _Story:
 
     def say(self, template: str, a: object = "", b: object = "") -> str:
         hero: Person = self.hero
-        text = template.format(
-            P=hero.name, He=hero.starts, he=hero.he, his=hero.his, F=self.friend.name, a=a, b=b
-        )
+        text = template.format(P=hero.name, He=hero.starts, he=hero.he, his=hero.his, F=self.friend.name, a=a, b=b)
         return text[0].upper() + text[1:]
 
     def change(self, rng: random.Random) -> None:

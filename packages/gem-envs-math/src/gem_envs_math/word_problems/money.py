@@ -87,7 +87,9 @@ def discounts(rng: random.Random) -> Problem:
         price = price * (100 + tax) / 100
     if price.denominator != 1 or price < 500:
         raise Rejected
-    return Problem("discounts", tell(rng, hero, told, f"How many dollars does {hero.name} pay for the {good}?"), amount(price))
+    return Problem(
+        "discounts", tell(rng, hero, told, f"How many dollars does {hero.name} pay for the {good}?"), amount(price)
+    )
 
 
 def price_backwards(rng: random.Random) -> Problem:
@@ -176,7 +178,9 @@ def taxi(rng: random.Random) -> Problem:
 
 def break_even(rng: random.Random) -> Problem:
     """Two tariffs: from how many units on the one with the higher base is cheaper."""
-    what, unit = rng.choice((("gym", "visit"), ("library", "loan"), ("ski lift", "ride"), ("car club", "hour"), ("pool", "swim")))
+    what, unit = rng.choice(
+        (("gym", "visit"), ("library", "loan"), ("ski lift", "ride"), ("car club", "hour"), ("pool", "swim"))
+    )
     base, per = rng.randint(5, 30), rng.randint(4, 25)
     base_two, per_two = base + rng.randint(10, 300), rng.randint(1, per - 1)
     count = (base_two - base) // (per - per_two) + 1
@@ -219,7 +223,9 @@ def interest(rng: random.Random) -> Problem:
     value = principal * Fraction(100 + rate, 100) ** years
     if (value * 100).denominator != 1:
         raise Rejected
-    told = [f"{hero.name} invests ${principal} at {rate}% interest a year, and the interest is added to the capital every year."]
+    told = [
+        f"{hero.name} invests ${principal} at {rate}% interest a year, and the interest is added to the capital every year."
+    ]
     ask = f"How many dollars is the investment worth after {years} years?"
     return Problem("interest", tell(rng, hero, told, ask), amount(value * 100))
 

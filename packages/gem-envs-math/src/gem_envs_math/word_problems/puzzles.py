@@ -27,7 +27,11 @@ def heads_and_legs(rng: random.Random) -> Problem:
         )
     )
     a, b = rng.randint(4, 300), rng.randint(4, 300)
-    told = [f"On a {place} there are {a + b} {one} and {two} altogether." if place == "farm" else f"In a {place} there are {a + b} {one} and {two} altogether."]
+    told = [
+        f"On a {place} there are {a + b} {one} and {two} altogether."
+        if place == "farm"
+        else f"In a {place} there are {a + b} {one} and {two} altogether."
+    ]
     told.append(f"They have {a * p + b * q} {part} in total.")
     which, answer = rng.choice(((one, a), (two, b)))
     return Problem("heads_and_legs", tell(rng, None, told, f"How many {which} are there?"), str(answer))
@@ -88,7 +92,9 @@ def digits(rng: random.Random) -> Problem:
             f"The digits of a two-digit number add up to {tens + ones}.",
             f"With the digits reversed it becomes {abs(value - back)} {'smaller' if larger else 'larger'}.",
         ]
-        return Problem("digits", tell(rng, None, told, f"What do you get if you add {offset} to the number?"), str(value + offset))
+        return Problem(
+            "digits", tell(rng, None, told, f"What do you get if you add {offset} to the number?"), str(value + offset)
+        )
     a, b, c = rng.randint(1, 9), rng.randint(0, 9), rng.randint(0, 9)
     k = rng.randint(2, 4)
     if c * k != a:
@@ -104,7 +110,11 @@ def digits(rng: random.Random) -> Problem:
         f"Its hundreds digit is {times(k)} its ones digit.",
         f"Its tens digit is {abs(difference)} {'less' if difference > 0 else 'more'} than its hundreds digit.",
     ]
-    return Problem("digits", tell(rng, None, told, f"What do you get if you add {offset} to the number?"), str(100 * a + 10 * b + c + offset))
+    return Problem(
+        "digits",
+        tell(rng, None, told, f"What do you get if you add {offset} to the number?"),
+        str(100 * a + 10 * b + c + offset),
+    )
 
 
 def number_riddle(rng: random.Random) -> Problem:
@@ -136,24 +146,48 @@ def handshakes(rng: random.Random) -> Problem:
     kind = rng.randrange(4)
     if kind == 0:
         rounds, length, pause = rng.randint(1, 4), rng.randint(20, 90), rng.randint(3, 90)
-        told = [f"In a chess club of {teams} members everybody plays {word(rounds)} {'game' if rounds == 1 else 'games'} against everybody else.", f"A game lasts {length} minutes on average, and {pause} spectators watch."]
-        return Problem("handshakes", tell(rng, None, told, "How many games are played in all?"), str(rounds * teams * (teams - 1) // 2))
+        told = [
+            f"In a chess club of {teams} members everybody plays {word(rounds)} {'game' if rounds == 1 else 'games'} against everybody else.",
+            f"A game lasts {length} minutes on average, and {pause} spectators watch.",
+        ]
+        return Problem(
+            "handshakes",
+            tell(rng, None, told, "How many games are played in all?"),
+            str(rounds * teams * (teams - 1) // 2),
+        )
     if kind == 1:
         late, guests = rng.randint(2, 12), teams
-        told = [f"{guests} guests shake hands, everybody once with everybody else.", f"Then {late} more guests arrive and shake hands with all who are there and with each other."]
+        told = [
+            f"{guests} guests shake hands, everybody once with everybody else.",
+            f"Then {late} more guests arrive and shake hands with all who are there and with each other.",
+        ]
         everybody = guests + late
-        return Problem("handshakes", tell(rng, None, told, "How many handshakes are there altogether?"), str(everybody * (everybody - 1) // 2))
+        return Problem(
+            "handshakes",
+            tell(rng, None, told, "How many handshakes are there altogether?"),
+            str(everybody * (everybody - 1) // 2),
+        )
     if kind == 2:
         games = teams * (teams - 1) // 2
         break_minutes = rng.randint(5, 95)
-        told = [f"In a league every team plays every other team once, which makes {games} matches.", f"A match lasts {break_minutes} minutes."]
+        told = [
+            f"In a league every team plays every other team once, which makes {games} matches.",
+            f"A match lasts {break_minutes} minutes.",
+        ]
         return Problem("handshakes", tell(rng, None, told, "How many teams are there?"), str(teams))
     couples = rng.randint(4, 60)
     guests = 2 * couples
     singles = rng.randint(2, 40)
     everybody = guests + singles
-    told = [f"{couples} couples and {singles} single guests come to {people(rng, 1)[0].name}'s party.", "Everybody shakes hands once with everybody else except with their own partner."]
-    return Problem("handshakes", tell(rng, None, told, "How many handshakes are there?"), str(everybody * (everybody - 1) // 2 - couples))
+    told = [
+        f"{couples} couples and {singles} single guests come to {people(rng, 1)[0].name}'s party.",
+        "Everybody shakes hands once with everybody else except with their own partner.",
+    ]
+    return Problem(
+        "handshakes",
+        tell(rng, None, told, "How many handshakes are there?"),
+        str(everybody * (everybody - 1) // 2 - couples),
+    )
 
 
 def outfits(rng: random.Random) -> Problem:
@@ -168,7 +202,11 @@ def outfits(rng: random.Random) -> Problem:
         else f"{hero.starts} always wears one of each.",
     ]
     combinations = shirts * trousers - (bad_shirts * bad_trousers if bad_shirts > 1 and bad_trousers > 1 else 0)
-    return Problem("outfits", tell(rng, hero, told, f"How many different outfits can {hero.he} wear?"), str(combinations * hats * shoes))
+    return Problem(
+        "outfits",
+        tell(rng, hero, told, f"How many different outfits can {hero.he} wear?"),
+        str(combinations * hats * shoes),
+    )
 
 
 def queue(rng: random.Random) -> Problem:
@@ -181,7 +219,9 @@ def queue(rng: random.Random) -> Problem:
     ]
     if rng.random() < 0.5:
         told.append(f"Between the two there are {between} people.")
-        return Problem("queue", tell(rng, None, told, "How many people are in the queue?"), str(front + between + back + 2))
+        return Problem(
+            "queue", tell(rng, None, told, "How many people are in the queue?"), str(front + between + back + 2)
+        )
     told.append(f"The queue has {front + between + back + 2} people.")
     return Problem("queue", tell(rng, None, told, "How many people stand between the two?"), str(between))
 
@@ -213,4 +253,8 @@ def transfers(rng: random.Random) -> Problem:
         f"If {moved} books are moved from the upper to the lower shelf, the lower shelf holds {ratio} as the upper one.",
     ]
     which, answer = rng.choice((("upper", a), ("lower", b)))
-    return Problem("transfers", tell(rng, None, told, f"How many books does the {which} shelf hold now, before anything is moved?"), str(answer))
+    return Problem(
+        "transfers",
+        tell(rng, None, told, f"How many books does the {which} shelf hold now, before anything is moved?"),
+        str(answer),
+    )

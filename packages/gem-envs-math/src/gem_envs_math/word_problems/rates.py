@@ -25,7 +25,12 @@ def legs(rng: random.Random) -> Problem:
         speed, quarters = rng.randint(2, 24) * 4, rng.randint(2, 20)
         hours, minutes = divmod(quarters * 15, 60)
         spent = " and ".join(
-            part for part in (f"{hours} hours" if hours > 1 else "1 hour" if hours else "", f"{minutes} minutes" if minutes else "") if part
+            part
+            for part in (
+                f"{hours} hours" if hours > 1 else "1 hour" if hours else "",
+                f"{minutes} minutes" if minutes else "",
+            )
+            if part
         )
         told.append(f"The {ORDINALS[place]} part takes {spent} at {speed} km per hour.")
         total += Fraction(speed * quarters, 4)
@@ -41,11 +46,15 @@ def average_speed(rng: random.Random) -> Problem:
     a, b = rng.sample(range(4, 120, 2), 2)
     distance = rng.randint(2, 60) * 10
     if rng.random() < 0.5:
-        told = [f"A {what} covers a distance of {distance} km at {a} km per hour and returns the same way at {b} km per hour."]
+        told = [
+            f"A {what} covers a distance of {distance} km at {a} km per hour and returns the same way at {b} km per hour."
+        ]
         speed = Fraction(2 * a * b, a + b)
     else:
         h1, h2 = rng.randint(1, 9), rng.randint(1, 9)
-        told = [f"A {what} moves at {a} km per hour for {h1} {_hours(h1)} and then at {b} km per hour for {h2} {_hours(h2)}."]
+        told = [
+            f"A {what} moves at {a} km per hour for {h1} {_hours(h1)} and then at {b} km per hour for {h2} {_hours(h2)}."
+        ]
         speed = Fraction(a * h1 + b * h2, h1 + h2)
     if (speed * 100).denominator != 1:
         raise Rejected
@@ -71,7 +80,9 @@ def meeting(rng: random.Random) -> Problem:
         f"At {clock(begin)} {one.name} sets out towards {two.name}'s house at {a} km per hour.",
     ]
     if head_start:
-        told.append(f"At {clock(begin + head_start)} {two.name} sets out towards {one.name}'s house at {b} km per hour.")
+        told.append(
+            f"At {clock(begin + head_start)} {two.name} sets out towards {one.name}'s house at {b} km per hour."
+        )
     else:
         told.append(f"At the same time {two.name} sets out towards {one.name}'s house at {b} km per hour.")
     if rng.random() < 0.5:
@@ -107,14 +118,18 @@ def current(rng: random.Random) -> Problem:
     if t_down.denominator > 2 or t_up.denominator > 2 or distance > 3000 or t_up == t_down:
         raise Rejected
     hero = people(rng, 1)[0]
-    told = [f"With the current {hero.name}'s boat covers {distance} km in {decimal(t_down)} hours, and against it the same way back takes {decimal(t_up)} hours."]
+    told = [
+        f"With the current {hero.name}'s boat covers {distance} km in {decimal(t_down)} hours, and against it the same way back takes {decimal(t_up)} hours."
+    ]
     what, answer = rng.choice((("the boat in still water", still), ("the current", flow)))
     return Problem("current", tell(rng, None, told, f"What is the speed of {what}, in km per hour?"), str(answer))
 
 
 def together(rng: random.Random) -> Problem:
     """Workers who finish a job together, or one whose own time is asked for."""
-    job = rng.choice(("paint a fence", "mow a meadow", "clear a cellar", "tile a floor", "harvest a vineyard", "print a brochure"))
+    job = rng.choice(
+        ("paint a fence", "mow a meadow", "clear a cellar", "tile a floor", "harvest a vineyard", "print a brochure")
+    )
     workers = people(rng, rng.randint(2, 3))
     hours = [rng.randint(2, 48) for _ in workers]
     joint = 1 / sum(Fraction(1, hour) for hour in hours)
@@ -149,7 +164,11 @@ def two_shifts(rng: random.Random) -> Problem:
 
 def tank(rng: random.Random) -> Problem:
     """Pipes that fill and a drain that empties."""
-    fill, drain, minutes = [rng.randint(6, 60) for _ in range(rng.randint(1, 3))], rng.randint(3, 50), rng.randint(8, 240)
+    fill, drain, minutes = (
+        [rng.randint(6, 60) for _ in range(rng.randint(1, 3))],
+        rng.randint(3, 50),
+        rng.randint(8, 240),
+    )
     net = sum(fill) - drain
     held = rng.randint(0, 20) * 10
     if net < 2:
@@ -164,7 +183,13 @@ def tank(rng: random.Random) -> Problem:
 def machines(rng: random.Random) -> Problem:
     """So many machines make so many pieces in so many hours; how many do others make?"""
     what = rng.choice(("bolts", "bottles", "bricks", "candles", "screws", "pens", "tiles", "boxes"))
-    m1, h1, rate, m2, h2 = rng.randint(2, 15), rng.randint(2, 12), rng.randint(3, 90), rng.randint(2, 25), rng.randint(2, 24)
+    m1, h1, rate, m2, h2 = (
+        rng.randint(2, 15),
+        rng.randint(2, 12),
+        rng.randint(3, 90),
+        rng.randint(2, 25),
+        rng.randint(2, 24),
+    )
     first, second = m1 * h1 * rate, m2 * h2 * rate
     if (m1, h1) == (m2, h2):
         raise Rejected
@@ -200,12 +225,19 @@ def fuel(rng: random.Random) -> Problem:
     used = per * distance / 100
     if used > full - 3:
         raise Rejected
-    told = [f"{hero.name}'s car needs {decimal(per)} litres of petrol for 100 km.", f"{hero.starts} drives {distance} km."]
+    told = [
+        f"{hero.name}'s car needs {decimal(per)} litres of petrol for 100 km.",
+        f"{hero.starts} drives {distance} km.",
+    ]
     if rng.random() < 0.5:
         told.append(f"When {hero.he} set out, there were {full} litres in the tank.")
-        return Problem("fuel", tell(rng, hero, told, "How many litres are left in the tank at the end?"), decimal(full - used))
+        return Problem(
+            "fuel", tell(rng, hero, told, "How many litres are left in the tank at the end?"), decimal(full - used)
+        )
     told.append(f"A litre of petrol costs {price} cents.")
-    return Problem("fuel", tell(rng, hero, told, "How many cents does the petrol for this drive cost?"), decimal(used * price))
+    return Problem(
+        "fuel", tell(rng, hero, told, "How many cents does the petrol for this drive cost?"), decimal(used * price)
+    )
 
 
 def candles(rng: random.Random) -> Problem:

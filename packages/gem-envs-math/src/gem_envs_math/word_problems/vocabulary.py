@@ -9,7 +9,20 @@ from fractions import Fraction
 
 from gem_envs_math.latex import decimal
 
-__all__ = ["DAYS", "MONTHS", "ORDINALS", "THINGS", "Person", "amount", "clock", "dollars", "people", "tell", "times", "word"]
+__all__ = [
+    "DAYS",
+    "MONTHS",
+    "ORDINALS",
+    "THINGS",
+    "Person",
+    "amount",
+    "clock",
+    "dollars",
+    "people",
+    "tell",
+    "times",
+    "word",
+]
 
 
 @dataclass(frozen=True)
@@ -87,7 +100,11 @@ def dollars(cents: int) -> str:
 def amount(cents: Fraction | int) -> str:
     """An amount of money as an answer, in dollars: ``12`` or ``12.50``."""
     value = Fraction(cents) / 100
-    return decimal(value) if (value * 100).denominator > 1 or value.denominator == 1 else f"{int(value)}.{int(value * 100) % 100:02d}"
+    return (
+        decimal(value)
+        if (value * 100).denominator > 1 or value.denominator == 1
+        else f"{int(value)}.{int(value * 100) % 100:02d}"
+    )
 
 
 def clock(minutes: int) -> str:

@@ -102,9 +102,10 @@ def _build(shown: Iterable[str], hidden: Iterable[str]) -> None:
             syscalls.read_only(f"/new{path}")
     _devices()
     os.makedirs(f"/new{BOX}")
-    os.makedirs("/new/var")
-    os.symlink(f"{BOX}/tmp", "/new/tmp")
-    os.symlink(f"{BOX}/tmp", "/new/var/tmp")
+    os.makedirs("/new/var", exist_ok=True)
+    for name in ("/new/tmp", "/new/var/tmp"):
+        if not os.path.lexists(name):  # the interpreter itself may lie there
+            os.symlink(f"{BOX}/tmp", name)
     os.symlink(f"{BOX}/shm", "/new/dev/shm")
     os.chdir("/new")
     syscalls.pivot_root(".", ".")

@@ -1,0 +1,182 @@
+"""Environments over published data sets, on local files in the published schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gem
+from gem.errors import ArgumentError, ArgumentTypeError, DatasetError, UnknownArgumentError
+from gem_envs_code import CodeEnv
+
+PUBLISHED = {
+    "code:CodeContest": ("axon-rl/CodeContest", "train"),
+    "code:Taco8k": ("axon-rl/TACO-8k", "train"),
+    "code:PrimeIntellect15k": ("axon-rl/PrimeIntellect-15k", "train"),
+    "eval:CodeContest": ("axon-rl/CodeContest", "test"),
+}
+"""Id → data set and split, as the original has them."""
+
+SUM = {"inputs": ["1 2\n", "5 7\n"], "outputs": ["3\n", "12\n"]}
+HALF = {"inputs": ["1\n", "4\n"], "outputs": ["0.5\n", "2.0\n"]}
+ADD = {"fn_name": "add", "inputs": [[1, 2], [5, 7]], "outputs": [[3], [12]]}
+ECHO = [{"input": "a\n", "output": "a\n"}, {"input": "b\n", "output": "b\n"}]
+
+ROWS = [
+    {"problem": "Print the sum of two numbers.", "tests": json.dumps(SUM)},
+    {"problem": "Print half of a number.", "tests": json.dumps(HALF)},
+    {"problem": "Return the sum of two numbers.", "tests": json.dumps(ADD)},
+    {"problem": "Echo.", "tests": json.dumps(ECHO)},
+]
+
+ANSWERS = [
+    "print(sum(map(int, input().split())))",
+    "print(int(input()) / 2)",
+    "def add(a, b):\n    return a + b",
+    "print(input())",
+]
+
+
+@pytest.fixture(params=[".jsonl", ".parquet", "folder"])
+def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The rows as a file, or as a folder of files for each split."""
+    if request.param == ".parquet":
+        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        path = tmp_path / "set.parquet"
+        rows = [
+            {**row, "tests": row["tests"] if isinstance(row["tests"], str) else json.dumps(row["tests"])}
+            for row in ROWS
+        ]
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    names = ["train-00000-of-00001.jsonl", "test-00000-of-00001.jsonl"] if request.param == "folder" else ["set.jsonl"]
+    for name in names:
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return tmp_path if request.param == "folder" else tmp_path / names[0]
+
+
+@pytest.mark.parametrize("env_id", PUBLISHED)
+def test_every_published_id_runs_on_a_local_copy(env_id: str, dataset: Path) -> None:
+    """Right answers get 1.0, those to other problems 0.0."""
+    env = gem.make(env_id, dataset=dataset)
+    assert len(env.rows) == 4
+    for index, code in enumerate(ANSWERS):
+        observation, _ = env.reset(options={"index": index})
+        assert ROWS[index]["problem"] in observation
+        assert ("`add`" in observation) == (index == 2)
+        _, reward, terminated, truncated, info = env.step(f"```python\n{code}\n```")
+        assert (reward, terminated, truncated, info["correct"]) == (1.0, True, False, True)
+        assert (info["tests_passed"], info["tests_total"], info["failure"]) == (2, 2, None)
+        env.reset(options={"index": index})
+        assert env.step(f"```python\n{ANSWERS[index - 1]}\n```")[1] == 0.0
+
+
+@pytest.mark.parametrize("env_id", PUBLISHED)
+def test_an_id_whose_data_is_not_here_says_what_to_do(
+    env_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data set's name, and the ways to have it without a network."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("GEM_DATA_DIR", raising=False)
+    name, split = PUBLISHED[env_id]
+    choices = "gem data pull.*dataset=PATH.*GEM_DATA_DIR"
+    with pytest.raises(DatasetError, match=f"'{name}' is not on this machine.*{choices}"):
+        gem.make(env_id)
+    mirror = tmp_path / "mirror" / name
+    mirror.mkdir(parents=True)
+    (mirror / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    monkeypatch.setenv("GEM_DATA_DIR", str(tmp_path / "mirror"))
+    assert len(gem.make(env_id).rows) == 4
+
+
+def test_the_arguments_of_the_original_are_taken() -> None:
+    """All of them, by name, as trainers pass them."""
+    env = CodeEnv(
+        dataset_name="axon-rl/TACO-8k",
+        split="train",
+        dataset=ROWS,
+        question_key="problem",
+        test_key="tests",
+        seed=3,
+        max_workers=5,
+        max_tests=1,
+        verbose=False,
+        sandbox_type="none",
+    )
+    env.reset()
+    code = ANSWERS[env.index or 0]
+    _, reward, _, _, info = env.step(f"```python\n{code}\n```")
+    assert (reward, info["tests_total"]) == (1.0, 1)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    """Unknown names, missing data, columns that there are not."""
+    with pytest.raises(UnknownArgumentError, match="did you mean 'test_key'"):
+        CodeEnv(dataset=ROWS, tests_key="tests")  # type: ignore[call-arg]
+    with pytest.raises(ArgumentError, match="a data set is needed"):
+        CodeEnv()
+    with pytest.raises(DatasetError, match="no column 'test'; it has the columns 'problem', 'tests'"):
+        CodeEnv(dataset=ROWS, test_key="test")
+    with pytest.raises(ArgumentError, match="sandbox_type must be one of 'none', 'bwrap'"):
+        CodeEnv(dataset=ROWS, sandbox_type="docker")
+    with pytest.raises(ArgumentTypeError, match="a data set is a path"):
+        CodeEnv(dataset=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"problem": "?", "tests": "{"}, "the column 'tests' of row 0 is not JSON"),
+        ({"problem": "?", "tests": "[]"}, "of row 0 holds no test"),
+        ({"problem": "", "tests": ROWS[0]["tests"]}, "row 0 has no text in the column 'problem'"),
+        ({"problem": None, "tests": ROWS[0]["tests"]}, "row 0 has no text in the column 'problem'"),
+    ],
+)
+def test_a_malformed_row_is_an_error_when_it_is_asked(row: dict[str, Any], message: str) -> None:
+    """The message names the row and what is wrong with it."""
+    env = CodeEnv(dataset=[row])
+    with pytest.raises(DatasetError, match=message):
+        env.reset(options={"index": 0})
+
+
+@pytest.mark.parametrize(
+    "action", [None, 7, b"x", [], {}, {"content": None}, "\ud800", "```", "```python\n\ud800\n```", "x" * 10**6]
+)
+def test_no_action_crashes(action: Any) -> None:
+    """Whatever it is, it earns nothing."""
+    env = CodeEnv(dataset=ROWS)
+    env.reset(seed=0)
+    _, reward, terminated, _, _ = env.step(action)
+    assert reward in (-0.1, 0.0)
+    assert terminated
+
+
+def test_a_message_is_an_action_too() -> None:
+    """The program in the content of an assistant message counts."""
+    env = CodeEnv(dataset=ROWS)
+    env.reset(options={"index": 3})
+    assert env.step({"role": "assistant", "content": f"```py\n{ANSWERS[3]}\n```"})[1] == 1.0
+
+
+def test_every_test_is_run() -> None:
+    """The original stopped at twelve."""
+    tests = {"inputs": [f"{n}\n" for n in range(30)], "outputs": [f"{n}\n" for n in range(29)] + ["other\n"]}
+    env = CodeEnv(dataset=[{"problem": "Echo.", "tests": tests}])
+    env.reset()
+    _, reward, _, _, info = env.step("```python\nprint(input())\n```")
+    assert (reward, info["tests_passed"], info["tests_total"]) == (0.0, 29, 30)
+
+
+def test_a_random_action_is_well_formed_for_every_kind_of_problem() -> None:
+    """A program or a function, in a fenced block."""
+    env = CodeEnv(dataset=ROWS)
+    for index in range(4):
+        env.reset(options={"index": index})
+        action = env.sample_random_action()
+        assert env.step(action)[4]["action_status"] == "legal"
+    env.reset(options={"index": 2})
+    assert "def add(" in str(env.sample_random_action())

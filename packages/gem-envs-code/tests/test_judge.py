@@ -1,0 +1,217 @@
+"""Judging programs: what they see, what they can do about it, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gem_envs_code.judge import MEMORY, RUNTIME_ERROR, TIME_LIMIT, WRONG_ANSWER, Verdict, judge
+from gem_envs_code.leased import Lease
+from gem_envs_code.suite import Case, Suite
+
+SUM = Suite(tuple(Case(f"{a} {b}\n", f"{a + b}\n") for a, b in ((1, 2), (30, 12), (5, 5), (0, 0), (7, 1), (2, 2))))
+ADD = Suite(tuple(Case(json.dumps([a, b]), json.dumps(a + b)) for a, b in ((1, 2), (30, 12), (5, 5))), "add")
+ROOT = Suite((Case("4", "2 -2"), Case("9", "3 -3")), checker="def check(i, o, e): return int(o) ** 2 == int(i)")
+
+
+@pytest.fixture
+def verdict(sandbox_kept: Lease) -> object:
+    """Judge with small limits."""
+    from gem_tools.sandbox import Limits
+
+    limits = Limits(seconds=10.0, cpu_seconds=1.0, memory=256 << 20, output=10_000)
+    return lambda code, suite=SUM, **kwargs: judge(code, suite, sandbox=sandbox_kept.sandbox, limits=limits, **kwargs)
+
+
+def test_a_right_program_passes_everything(verdict: object) -> None:
+    """All tests, whatever runs side by side."""
+    for workers in (1, 2, 6, None):
+        assert verdict("print(sum(map(int, input().split())))", workers=workers) == Verdict(6, 6)  # type: ignore[operator]
+    assert verdict("def add(a, b): return a + b", ADD).accepted  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("print(3)", Verdict(1, 6, WRONG_ANSWER)),
+        ("a, b = map(int, input().split()); print(a + b if a < 30 else 0)", Verdict(1, 6, WRONG_ANSWER)),
+        ("a, b = map(int, input().split()); print(a + b); assert a != 7", Verdict(4, 6, RUNTIME_ERROR)),
+        ("a, b = map(int, input().split()); print(a + b)\nwhile a == 2: pass", Verdict(5, 6, TIME_LIMIT)),
+        ("import time; time.sleep(60)", Verdict(0, 6, TIME_LIMIT)),
+        ("x = bytearray(1 << 30)", Verdict(0, 6, MEMORY)),
+        ("x = []\nwhile True: x.append('x' * 1_000_000)", Verdict(0, 6, MEMORY)),
+        ("print('x' * 1_000_000)", Verdict(0, 6, WRONG_ANSWER)),
+        ("def", Verdict(0, 6, RUNTIME_ERROR)),
+        ("\x00", Verdict(0, 6, RUNTIME_ERROR)),
+        ("\ud800", Verdict(0, 6, RUNTIME_ERROR)),
+        ("(" * 100_000, Verdict(0, 6, RUNTIME_ERROR)),
+        ("def f(): f()\nf()", Verdict(0, 6, RUNTIME_ERROR)),
+        ("import os; os._exit(0)", Verdict(0, 6, WRONG_ANSWER)),
+        ("import sys; sys.exit('no')", Verdict(0, 6, RUNTIME_ERROR)),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", Verdict(0, 6, WRONG_ANSWER)),
+    ],
+)
+def test_the_first_failing_test_decides(code: str, expected: Verdict, verdict: object) -> None:
+    """Its number and its kind are the same however many tests run side by side."""
+    assert verdict(code, workers=1) == expected  # type: ignore[operator]
+    assert verdict(code, workers=4) == expected  # type: ignore[operator]
+
+
+def test_later_tests_are_not_begun_after_a_failure(sandbox_kept: Lease) -> None:
+    """A program that is wrong at once costs a few tests, not all."""
+    suite = Suite(tuple(Case(f"{number}\n", "x") for number in range(200)))
+    begun = []
+    run_many = sandbox_kept.sandbox.run_many
+
+    class Counting:
+        def run_many(self, code: str, stdins: list[str], **kwargs: object) -> object:
+            results = run_many(code, stdins, **kwargs)  # type: ignore[arg-type]
+            begun.extend(result for result in results if result is not None)
+            return results
+
+    assert judge("print(1)", suite, sandbox=Counting(), workers=2) == Verdict(0, 200, WRONG_ANSWER)  # type: ignore[arg-type]
+    assert 1 <= len(begun) < 20
+
+
+CHEATS = {
+    "looks for expected outputs in its frames": """
+import sys, gc
+frame, found = sys._getframe(), []
+while frame:
+    found += [str(v) for v in {**frame.f_globals, **frame.f_locals}.values()]
+    frame = frame.f_back
+found += [repr(o) for o in gc.get_objects() if isinstance(o, (str, list, dict, tuple, bytes))]
+assert WANTED not in " ".join(found)
+""",
+    "looks for them in files": """
+import os
+for top in (".", "/box", "/tmp", "/dev/shm", "/run", "/var/tmp", "/home"):
+    for folder, _, files in os.walk(top):
+        for name in files:
+            try:
+                data = open(os.path.join(folder, name), "rb").read(1 << 16)
+            except OSError:
+                continue
+            assert WANTED.encode() not in data, os.path.join(folder, name)
+""",
+    "looks for them in descriptors": """
+import os
+for number in range(3, 64):
+    try:
+        data = os.pread(number, 1 << 20, 0)
+    except OSError:
+        continue
+    assert WANTED.encode() not in data
+""",
+    "looks for them in the environment and the command line": """
+import os, sys
+found = str(os.environ) + str(sys.argv)
+if os.path.exists("/proc/self/cmdline"):
+    found += open("/proc/self/cmdline").read() + open("/proc/self/environ").read()
+assert WANTED not in found
+""",
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_what_is_expected_is_nowhere_to_be_found(cheat: str, verdict: object) -> None:
+    """A program that looks for it finds nothing: it comes to its end, and prints no right answer."""
+    # The program itself must not hold what it looks for, or it would find that.
+    code = CHEATS[cheat].replace("WANTED", '"7131117532"[::-1]')
+    suite = Suite((Case("1\n", "2357111317\n"),))
+    assert verdict(code, suite) == Verdict(0, 1, WRONG_ANSWER)  # type: ignore[operator]
+    function = Suite((Case("[1]", '"2357111317"'),), "f")
+    indented = code.replace("\n", "\n    ")
+    assert verdict(f"def f(x):\n    {indented}\n    return 0", function) == Verdict(0, 1, WRONG_ANSWER)  # type: ignore[operator]
+
+
+FORGERIES = [
+    "import json; json.dumps = lambda *a, **k: '3'\ndef add(a, b): return 0",
+    "def add(a, b):\n    print(3)\n    return 0",
+    "import os\ndef add(a, b):\n    os.write(1, b'accepted')\n    return 0",
+    "import os\ndef add(a, b):\n    os.write(1, b'3')\n    os._exit(0)",
+    "import sys\ndef add(a, b):\n    sys.exit(0)",
+    "class Same:\n    def __eq__(self, _): return True\n    def __repr__(self): return '3'\nadd = lambda a, b: Same()",
+    "import builtins; builtins.print = lambda *a: None\ndef add(a, b): return True",
+    "import sys\ndef add(a, b):\n    sys._getframe(1).f_globals['_result'] = 3\n    return None",
+    "def add(a, b):\n    raise SystemExit(0)",
+    "def check(*_): return True\ndef add(a, b): return 0",
+]
+
+
+@pytest.mark.parametrize("code", FORGERIES)
+def test_a_verdict_cannot_be_forged(code: str, verdict: object) -> None:
+    """Nothing that a program does to its own process makes a wrong result right."""
+    assert not verdict(code, ADD).accepted  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('accepted')",
+        "print(True)",
+        "check = lambda *a: True; print('accepted')",
+        "print('\\naccepted\\n0')",
+        "import os; os._exit(0)",
+        "print(5)",
+    ],
+)
+def test_a_checker_cannot_be_talked_into_it(code: str, verdict: object) -> None:
+    """It runs in an execution of its own, and gets the output as a value."""
+    assert not verdict(code, ROOT).accepted  # type: ignore[operator]
+
+
+def test_a_checker_takes_every_right_answer(verdict: object) -> None:
+    """Either root will do."""
+    for sign in ("", "-"):
+        assert verdict(f"print({sign}int(int(input()) ** 0.5))", ROOT) == Verdict(2, 2)  # type: ignore[operator]
+    assert verdict("n = int(input()); print(2 if n == 4 else 4)", ROOT) == Verdict(1, 2, WRONG_ANSWER)  # type: ignore[operator]
+    assert verdict("n = int(input()); print(2); assert n == 4", ROOT) == Verdict(1, 2, RUNTIME_ERROR)  # type: ignore[operator]
+
+
+def test_a_checker_of_functions_gets_values(verdict: object) -> None:
+    """Arguments, result and expectation as JSON has them; a result that is none of it is wrong."""
+    source = "def check(i, o, e):\n    return isinstance(i, list) and o == i[0] + 1 and e == [None]"
+    suite = Suite((Case("[1]", "[null]"), Case("[5]", "[null]")), "f", source)
+    assert verdict("def f(n): return n + 1", suite).accepted  # type: ignore[operator]
+    assert not verdict("def f(n): return n", suite).accepted  # type: ignore[operator]
+    assert not verdict("def f(n): return str(n + 1)", suite).accepted  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Solution:\n    def add(self, a, b):\n        return a + b",
+        "def add(a: List[int], b: Optional[int]) -> Dict[str, int]:\n    return a + b",
+        "def add(a, b):\n    print('debug', a, b)\n    return a + b",
+        "def add(a, b):\n    return a + b\nif __name__ == '__main__':\n    print(add(*map(int, input().split())))",
+        "from __future__ import annotations\ndef add(a: 'int', b: int) -> int:\n    return a + b",
+        "add = lambda a, b: a + b",
+        "def add(a, b):\n    return (a + b)",
+        '"""A text with {braces} and \'quotes\'."""\ndef add(a, b):\n    return a + b  # {0}',
+    ],
+)
+def test_functions_are_written_in_many_ways(code: str, verdict: object) -> None:
+    """As methods of Solution, with names of typing, with prints and with a main part."""
+    assert verdict(code, ADD).accepted  # type: ignore[operator]
+
+
+def test_results_that_json_lacks_are_compared_as_what_comes_closest(verdict: object) -> None:
+    """Tuples are lists; numbers of any length come through."""
+    pairs = Suite((Case("[1, 2]", "[2, 1]"),), "swap")
+    assert verdict("def swap(a, b): return b, a", pairs).accepted  # type: ignore[operator]
+    assert not verdict("def swap(a, b): return {b, a}", pairs).accepted  # type: ignore[operator]
+    huge = Suite((Case("[9000]", str(10**4200)),), "power")
+    assert verdict("def power(n): return 10 ** 4200", huge).accepted  # type: ignore[operator]
+    assert not verdict("def power(n): return 10 ** n", huge).accepted  # type: ignore[operator]
+
+
+def test_the_sandbox_ends_with_its_last_user() -> None:
+    """Leases share one; whoever comes after the last begins another."""
+    one, other = Lease(), Lease()
+    assert one.sandbox is other.sandbox
+    one.close()
+    one.close()
+    assert other.sandbox.run("print(1)").stdout == "1\n"
+    other.close()

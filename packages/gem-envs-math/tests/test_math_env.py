@@ -1,0 +1,236 @@
+"""MathEnv and MathVisualEnv on local files in the published schema, and without them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import gem
+import gem_envs_math
+from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
+from gem.manifest import read_specs
+from gem.testing import EnvConformance
+from gem_envs_math import MathEnv, MathVisualEnv
+
+ROWS = [
+    {"problem": "What is half of three?", "answer": "\\frac{3}{2}"},
+    {"problem": "Solve $x^2 = 4$.", "answer": "x = \\pm 2"},
+    {"problem": "How many days has a week?", "answer": "7"},
+    {"problem": "Give 0.5 as a fraction in \\boxed{}.", "answer": "\\frac12"},
+    {"problem": "Which letter comes first?", "answer": "\\text{A}"},
+]
+MANIFEST = Path(gem_envs_math.__file__).with_name("environments.toml")
+PUBLISHED = [
+    spec for spec in read_specs(MANIFEST, "gem-envs-math", gem_envs_math.__version__) if "dataset" in spec.requires
+]
+
+
+def png(colour: int = 7) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("L", (3, 2), colour).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def picture() -> Image.Image:
+    return Image.open(io.BytesIO(png()))
+
+
+@pytest.fixture
+def jsonl(tmp_path: Path) -> Path:
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+class LocalMath(MathEnv):
+    """A data set of one's own, constructed without arguments as the kit needs it."""
+
+    def __init__(self) -> None:
+        super().__init__(dataset=ROWS)
+
+
+class LocalPictures(MathVisualEnv):
+    """The same with a picture each."""
+
+    def __init__(self) -> None:
+        super().__init__(dataset=[{**row, "images": [{"bytes": png(), "path": None}]} for row in ROWS])
+
+
+class TestMathEnvConformance(EnvConformance):
+    """MathEnv keeps every clause of the contract on data of one's own."""
+
+    environments = LocalMath
+
+
+class TestMathVisualEnvConformance(EnvConformance):
+    """MathVisualEnv does so too."""
+
+    environments = LocalPictures
+
+
+def test_the_published_ids_are_all_there() -> None:
+    """The ids of the original's data sets, and no other one needs a data set."""
+    names = {spec.id for spec in PUBLISHED}
+    math_ids = ("ASDiv2K", "GSM8K", "Math12K", "Math8K-3to5", "Orz57K", "DeepScaleR40K", "Geometry3K")
+    eval_ids = ("MATH500", "AMC", "OlympiadBench", "Minerva", "AIME24")
+    assert names == {*(f"math:{name}" for name in math_ids), *(f"eval:{name}" for name in eval_ids)}
+
+
+@pytest.mark.parametrize("spec", PUBLISHED, ids=[spec.id for spec in PUBLISHED])
+def test_published_ids_on_local_files(spec: Any, jsonl: Path) -> None:
+    """Every published id runs on a local file in the published schema, and its reference answers score 1."""
+    if spec.id == "math:Geometry3K":
+        source: Any = [{**row, "images": [picture()]} for row in ROWS]
+    else:
+        source = str(jsonl)
+    with gem.make(spec, dataset=source) as env:
+        policy = gem.make_policy("reference", env)
+        for seed in range(len(ROWS)):
+            observation, info = env.reset(seed=seed)
+            policy.reset(observation, info)
+            _, reward, terminated, _, info = env.step(policy.act(observation, info))
+            assert (reward, terminated, info["correct"]) == (1.0, True, True), env.unwrapped.row
+
+
+@pytest.mark.parametrize("spec", PUBLISHED, ids=[spec.id for spec in PUBLISHED])
+def test_without_a_network_the_error_names_the_set_and_what_to_do(spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the data set, the command that fetches it and the argument that replaces it."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DatasetError) as caught:
+        gem.make(spec).reset()
+    message = str(caught.value)
+    assert spec.kwargs["dataset_name"] in message
+    assert "gem data pull" in message and "dataset=" in message
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv", "rows"])
+def test_other_sources(kind: str, tmp_path: Path) -> None:
+    """Parquet, Arrow and CSV files and rows in memory ask the same questions."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    table = pa.Table.from_pylist(ROWS)
+    path = tmp_path / f"train.{kind}"
+    if kind == "parquet":
+        pa.parquet.write_table(table, path)
+    elif kind == "csv":
+        pa.csv.write_csv(table, path)
+    elif kind == "arrow":
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    env = MathEnv(dataset=ROWS if kind == "rows" else str(path), eval=True)
+    asked = [env.reset(seed=0 if index == 0 else None)[0] for index in range(len(ROWS))]
+    assert [row["problem"] in question for row, question in zip(ROWS, asked, strict=True)] == [True] * len(ROWS)
+
+
+def test_rewards() -> None:
+    """Right 1, wrong 0, no box 0 or -0.1, an empty box never right; the last box counts."""
+    cases = [
+        ("so it is \\boxed{1.5}", 1.0, True, "legal"),
+        ("\\boxed{\\frac{6}{4}} or \\boxed{\\frac32}", 1.0, True, "legal"),
+        ("\\boxed{1.5} or rather \\boxed{2}", 0.0, False, "legal"),
+        ("1.5", 0.0, False, "malformed"),
+        ("\\boxed{}", 0.0, False, "legal"),
+        ("", 0.0, False, "malformed"),
+        (None, 0.0, False, "malformed"),
+    ]
+    for penalty in (False, True):
+        env = MathEnv(dataset=ROWS, use_format_error_reward=penalty)
+        for action, reward, correct, status in cases:
+            env.reset(options={"index": 0})
+            _, paid, terminated, truncated, info = env.step(action)
+            assert paid == (-0.1 if penalty and status == "malformed" else reward), action
+            assert (info["correct"], info["action_status"]) == (correct, status)
+            assert (terminated, truncated) == (True, False)
+
+
+def test_the_question_says_how_to_answer_once() -> None:
+    """The format stands below the question, but not where the question has it; ``answer_format=""`` leaves it out."""
+    env = MathEnv(dataset=ROWS)
+    for index, row in enumerate(ROWS):
+        question, _ = env.reset(options={"index": index})
+        assert str(question).count("\\boxed") == 1
+        assert str(question).startswith(row["problem"])
+    assert MathEnv(dataset=ROWS, answer_format="").reset(options={"index": 2})[0] == ROWS[2]["problem"]
+
+
+def test_gold_answers_of_any_type() -> None:
+    """Numbers and lists of alternatives are gold answers as well as text."""
+    rows = [{"problem": "a", "answer": 4}, {"problem": "b", "answer": 2.5}, {"problem": "c", "answer": ["7", "8"]}]
+    env = MathEnv(dataset=rows)
+    for index, answer in ((0, "4"), (1, "2.5"), (2, "7"), (2, "8")):
+        env.reset(options={"index": index})
+        assert env.step(f"\\boxed{{{answer}}}")[1] == 1.0
+    env.reset(options={"index": 2})
+    assert env.step(env.reference_answer(env.row))[1] == 1.0
+
+
+def test_bad_arguments_are_named() -> None:
+    """No data set, a wrong column and a wrong type are GEM errors that say what to do."""
+    with pytest.raises(ArgumentError, match="dataset_name"):
+        MathEnv()
+    with pytest.raises(DatasetError, match="no column 'question'.*'problem'"):
+        MathEnv(dataset=ROWS, question_key="question").reset()
+    with pytest.raises(DatasetError, match="no column 'gold'"):
+        env = MathEnv(dataset=ROWS, answer_key="gold")
+        env.reset()
+        env.step("\\boxed{1}")
+    with pytest.raises(ArgumentTypeError):
+        MathEnv(dataset=ROWS, use_mp="yes")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError):
+        MathEnv(dataset=ROWS, answer_format=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [picture, png, lambda: {"bytes": png(), "path": None}, lambda: bytearray(png()), lambda: picture().convert("CMYK")],
+    ids=["PIL", "bytes", "dict", "bytearray", "CMYK"],
+)
+@pytest.mark.parametrize("several", [True, False])
+def test_pictures_of_every_kind_become_pngs(stored: Any, several: bool) -> None:
+    """PIL images, bytes and dicts, alone or in a list, become PNGs in data URLs."""
+    rows = [
+        {"problem": "<image>How wide is it?", "answer": "3", "images": [stored(), stored()] if several else stored()}
+    ]
+    observation, _ = MathVisualEnv(dataset=rows).reset()
+    pictures = [part for part in observation if part["type"] == "image_url"]
+    assert len(pictures) == (2 if several else 1)
+    for part in pictures:
+        head, _, data = part["image_url"]["url"].partition(",")
+        assert head == "data:image/png;base64"
+        assert Image.open(io.BytesIO(base64.b64decode(data))).size == (3, 2)
+    assert "".join(part["text"] for part in observation if part["type"] == "text").startswith("How wide")
+
+
+def test_pictures_stand_where_the_text_marks_them() -> None:
+    """``<image>`` is replaced by its picture; pictures without a mark come first."""
+    row = {"problem": "Compare <image> with <image> please.", "answer": "1", "images": [png(1), png(2), png(3)]}
+    observation, _ = MathVisualEnv(dataset=[row]).reset()
+    assert [part["type"] for part in observation] == ["image_url", "text", "image_url", "text", "image_url", "text"][
+        :0
+    ] or [part["type"] for part in observation] == ["image_url", "text", "image_url", "text", "image_url", "text"]
+
+
+def test_pictures_of_a_parquet_file(tmp_path: Path) -> None:
+    """The published schema in Parquet: a list of structs with bytes and path."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    rows = [{"images": [{"bytes": png(), "path": "a.png"}], "problem": "<image>x", "answer": "3"}]
+    pa.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "train.parquet")
+    observation, _ = MathVisualEnv(dataset=str(tmp_path / "train.parquet")).reset()
+    assert [part["type"] for part in observation] == ["image_url", "text"]
+
+
+@pytest.mark.parametrize("bad", [5, {}, b"no picture", "/nowhere/at/all.png", {"bytes": None, "path": None}, object()])
+def test_what_is_no_picture_is_a_dataset_error(bad: Any) -> None:
+    """Broken pictures raise DatasetError, nothing else."""
+    with pytest.raises(DatasetError, match="picture"):
+        MathVisualEnv(dataset=[{"problem": "x", "answer": "1", "images": [bad]}]).reset()

@@ -1,0 +1,67 @@
+"""Items as JSON and back, without losing what JSON does not have: tuples, sets, dates, keys that are no str."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+__all__ = ["decode", "encode"]
+
+_TAG = "\u0000type"
+
+
+def encode(value: Any) -> Any:
+    """Return JSON values from which :func:`decode` makes an equal value.
+
+    Raises:
+        TypeError: for a type that it does not know.
+    """
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    if type(value) is list:
+        return [encode(inner) for inner in value]
+    if type(value) is dict:
+        if all(type(key) is str and key != _TAG for key in value):
+            return {key: encode(inner) for key, inner in value.items()}
+        return {_TAG: "dict", "of": [[encode(key), encode(inner)] for key, inner in value.items()]}
+    if isinstance(value, tuple):
+        return {_TAG: "tuple", "of": [encode(inner) for inner in value]}
+    if isinstance(value, frozenset):
+        return {_TAG: "frozenset", "of": [encode(inner) for inner in value]}
+    if isinstance(value, set):
+        return {_TAG: "set", "of": [encode(inner) for inner in value]}
+    if isinstance(value, datetime.datetime):
+        return {_TAG: "datetime", "of": value.isoformat()}
+    if isinstance(value, datetime.date):
+        return {_TAG: "date", "of": value.isoformat()}
+    if isinstance(value, datetime.time):
+        return {_TAG: "time", "of": value.isoformat()}
+    if isinstance(value, datetime.timedelta):
+        return {_TAG: "timedelta", "of": [value.days, value.seconds, value.microseconds]}
+    if isinstance(value, complex):
+        return {_TAG: "complex", "of": [value.real, value.imag]}
+    if isinstance(value, (str, int, float, list, dict)):  # subclasses: enums of str, named dicts
+        base = next(kind for kind in (str, int, float, list, dict) if isinstance(value, kind))
+        return encode(base.__str__(value) if base is str else base(value))
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+        return encode(value.tolist())
+    raise TypeError(f"cannot encode an object of type {type(value).__name__}")
+
+
+def decode(value: Any) -> Any:
+    """The inverse of :func:`encode`."""
+    if type(value) is list:
+        return [decode(inner) for inner in value]
+    if type(value) is not dict:
+        return value
+    kind = value.get(_TAG)
+    if kind is None:
+        return {key: decode(inner) for key, inner in value.items()}
+    of = decode(value["of"])
+    if kind == "dict":
+        return {key: inner for key, inner in of}  # noqa: C416  # pairs are lists here
+    if kind in ("tuple", "set", "frozenset"):
+        return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](of)
+    if kind in ("datetime", "date", "time"):
+        return getattr(datetime, kind).fromisoformat(of)
+    return datetime.timedelta(*of) if kind == "timedelta" else complex(*of)

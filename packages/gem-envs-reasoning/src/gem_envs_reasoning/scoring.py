@@ -1,0 +1,111 @@
+"""Scoring an answer as the library does, without letting the answer run, hang or crash anything.
+
+Scorers that only compare text, or read a bounded number of digits or cells, run here: :data:`IN_PROCESS`, each with the
+reason. All others, and every answer longer than ``LONGEST_IN_PROCESS``, are scored in a worker that can be killed
+(:mod:`gem.bounded`). What the scorer raises, and a score outside 0 … 1, is 0.0 with ``info["scorer_error"]``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import Any
+
+from gem.bounded import BoundedPool
+from gem.errors import BoundedCallError, BoundedTimeoutError
+from gem_envs_reasoning import corrections
+from gem_envs_reasoning.encoding import decode, encode
+from gem_envs_reasoning.items import DataSet, catalogue
+
+__all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "score"]
+
+SECONDS = 4.0
+"""Wall seconds that a worker may take for one answer."""
+LONGEST_IN_PROCESS = 2_000
+LONGEST = 1 << 20
+"""Characters; a longer answer is not scored."""
+
+_EXACT = "inherits the library's comparison: equal, or contained in the answer"
+_TEXT = "compares text, once through"
+_ONE_NUMBER = "reads one number of at most 2,000 characters"
+_CELLS = "reads single digits or the words of a grid, once through"
+
+IN_PROCESS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "acre aiw arc_1d base_conversion basic_arithmetic bf binary_alternation caesar_cipher count_bits "
+            "count_primes course_schedule gcd isomorphic_strings largest_island lcm leg_counting letter_counting "
+            "list_functions mahjong_puzzle maze modulo_grid number_filtering number_sequence ransom_note "
+            "rotate_matrix rotten_oranges simple_equations simple_geometry string_manipulation string_splitting "
+            "string_synthesis syllogism word_sequence_reversal"
+        ).split(),
+        _EXACT,
+    ),
+    **dict.fromkeys(
+        (
+            "ab circuit_logic color_cube_rotation dice emoji_mystery family_relationships figlet_font "
+            "game_of_life_halting knights_knaves letter_jumble manipulate_matrix needle_haystack "
+            "palindrome_generation path_star self_reference sentence_reordering spell_backward tsumego word_ladder "
+            "word_sorting zebra_puzzles shortest_path"
+        ).split(),
+        _TEXT,
+    ),
+    **dict.fromkeys("chain_sum products number_format gsm_symbolic rectangle_count coin_flip".split(), _ONE_NUMBER),
+    **dict.fromkeys("sudoku mini_sudoku futoshiki survo kakurasu arc_agi rearc".split(), _CELLS),
+}
+"""Data set → why its scorer may run in the caller's process."""
+
+POOL = BoundedPool(
+    "gem_envs_reasoning.scoring:score_in_worker", seconds=SECONDS, warm_up="gem_envs_reasoning.scoring:warm_up"
+)
+"""Shared by all environments of a process; nothing starts before the first answer that needs it."""
+
+
+def score(data_set: DataSet, epoch: int, answer: str, entry: dict[str, Any]) -> tuple[float, str | None]:
+    """Return the library's score and, where it is 0.0 for that reason, what went wrong in the scorer."""
+    if len(answer) > LONGEST:
+        return 0.0, f"the answer has more than {LONGEST} characters"
+    if data_set.name in IN_PROCESS and len(answer) <= LONGEST_IN_PROCESS:
+        return _score(data_set.name, data_set.library_data_set(epoch), answer, entry)
+    try:
+        reward, error = POOL(data_set.name, json.dumps(encode(data_set.settings())), encode(entry), _clean(answer))
+    except BoundedTimeoutError:
+        return 0.0, f"no score within {SECONDS:g} s"
+    except BoundedCallError as problem:
+        return 0.0, str(problem)[:300]
+    return float(reward), error
+
+
+def score_in_worker(name: str, settings: str, entry: Any, answer: str) -> tuple[float, str | None]:
+    """As :func:`score`, in a worker."""
+    return _score(name, _library_data_set(name, settings), answer, decode(entry))
+
+
+def warm_up() -> None:
+    """Import what the scorers in workers need, so that the first answers are not late."""
+    from gem_envs_reasoning.library import load
+
+    for name in sorted(catalogue().keys() - IN_PROCESS.keys()):
+        load(catalogue()[name]["module"])
+
+
+@lru_cache(maxsize=64)
+def _library_data_set(name: str, settings: str) -> Any:
+    return DataSet(name, **decode(json.loads(settings))).library_data_set(0)
+
+
+def _clean(answer: str) -> str:
+    # Lone surrogates are no JSON text everywhere; no right answer has one.
+    return answer.encode("utf-8", "replace").decode("utf-8")
+
+
+def _score(name: str, dataset: Any, answer: str, entry: dict[str, Any]) -> tuple[float, str | None]:
+    try:
+        own = corrections.SCORES.get(name)
+        reward = float(own(dataset, answer, entry) if own is not None else dataset.score_answer(answer, entry))
+    except Exception as error:
+        return 0.0, f"{type(error).__name__}: {error}"[:300]
+    if not math.isfinite(reward) or not 0.0 <= reward <= 1.0 + 1e-9:
+        return 0.0, f"the scorer returned {reward!r}"
+    return min(reward, 1.0), None
