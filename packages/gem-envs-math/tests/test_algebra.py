@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def log(base: Any, value: Any) -> float:
 
 
 def ev(latex: str, **values: Any) -> Any:
-    return eval(compiled(latex), {"__builtins__": {}}, {"F": F, "S": root, "L": log, "p": math.pi, **values})  # noqa: S307
+    return eval(compiled(latex), {"__builtins__": {}}, {"F": F, "S": root, "L": log, "p": math.pi, **values})
 
 
 def maths(text: str) -> list[str]:
@@ -81,7 +82,7 @@ def coefficients(latex: str, degree: int, v: str = "x") -> list[Fraction]:
     table = [F(ev(latex, **{v: x})) for x in xs]
     newton = [table[0]]
     for step in range(1, degree + 1):
-        table = [(b - a) / step for a, b in zip(table, table[1:], strict=False)]
+        table = [(b - a) / step for a, b in pairwise(table)]
         newton.append(table[0])
     result = [F(0)] * (degree + 1)
     basis = [F(1)]
@@ -250,7 +251,7 @@ def expand(q: str, answer: str) -> bool:
 def factor(q: str, answer: str) -> bool:
     a, b, c, d = parts_of(answer)
     same = all(ev(maths(q)[0], x=F(x)) == (a * x + b) * (c * x + d) for x in range(4))
-    return same and 0 < a and 0 < c and (a < c or (a == c and b < d)) and all(n.denominator == 1 for n in (a, b, c, d))
+    return same and a > 0 and c > 0 and (a < c or (a == c and b < d)) and all(n.denominator == 1 for n in (a, b, c, d))
 
 
 def division(q: str, answer: str) -> bool:
@@ -333,7 +334,7 @@ def complex_pair(q: str, answer: str) -> bool:
 
 def complex_value(latex: str) -> complex:
     code = python_of(latex).replace("F('", "C('")
-    return complex(eval(code, {"__builtins__": {}}, {"C": lambda text: complex(float(text)), "i": 1j}))  # noqa: S307
+    return complex(eval(code, {"__builtins__": {}}, {"C": lambda text: complex(float(text)), "i": 1j}))
 
 
 def complex_power(q: str, answer: str) -> bool:

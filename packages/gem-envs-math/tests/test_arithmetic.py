@@ -25,7 +25,7 @@ def evaluate(latex: str) -> Fraction:
     text = re.sub(r"(\d+)!", r"factorial(\1)", text)
     text = re.sub(r"(?<![\w.*])(\d+(?:\.\d+)?)(?![\w.(])", r"F('\1')", text)
     text = re.sub(r"\*\*F\('(\d+)'\)", r"**\1", text)
-    value = eval(text, {"__builtins__": {}}, {"F": Fraction, "factorial": lambda n: Fraction(math.factorial(int(n)))})  # noqa: S307
+    value = eval(text, {"__builtins__": {}}, {"F": Fraction, "factorial": lambda n: Fraction(math.factorial(int(n)))})
     return Fraction(value)
 
 

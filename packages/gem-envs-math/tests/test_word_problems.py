@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -21,7 +21,21 @@ DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 MONTHS = {
     name: place
     for place, name in enumerate(
-        "January February March April May June July August September October November December".split(), 1
+        [
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ],
+        1,
     )
 }
 ASIDE = re.compile(
@@ -86,7 +100,10 @@ def linear_solution(equations: list[dict[str, Fraction]]) -> dict[str, Fraction]
     return {name: rows[place][-1] for place, name in enumerate(unknowns)}
 
 
-VERB = r"(?:has|have|owns|own|scored|score|read|sold|sell|collected|collect|weighs|weigh|costs|cost|lasts|last|holds|hold|measures|measure)"
+VERB = (
+    r"(?:has|have|owns|own|scored|score|read|sold|sell|collected|collect|weighs|weigh|costs|cost|lasts|last|holds|hold"
+    r"|measures|measure)"
+)
 
 
 def holders(text: str) -> list[str]:
@@ -260,7 +277,7 @@ def price_backwards(text: str) -> Fraction:
 
 def how_many(text: str) -> Fraction:
     budget = F(find(r"has \$(\d+)", text)[0])
-    first, p, q = find(r"A ([\w -]+?) costs \$([\d.]+) and a [\w -]+ costs \$(\d+(?:\.\d+)?)", text)
+    _, p, q = find(r"A ([\w -]+?) costs \$([\d.]+) and a [\w -]+ costs \$(\d+(?:\.\d+)?)", text)
     budget -= int(find(r"buys (\d+)", text)[0]) * F(p)
     pieces = 0
     while budget >= F(q):
@@ -455,7 +472,7 @@ def candles(text: str) -> Fraction:
 def gears(text: str) -> Fraction:
     teeth = [F(n) for n in re.findall(r"has (\d+) teeth", text)]
     turns = F(find(r"turns (\d+) times", text)[0])
-    for driver, driven in zip(teeth, teeth[1:], strict=False):
+    for driver, driven in pairwise(teeth):
         turns = turns * driver / driven
     return turns
 
@@ -471,7 +488,7 @@ def elapsed(text: str) -> str:
 def departures(text: str) -> Fraction:
     first, every = find(r"leaves at (\d\d:\d\d), .* every (\d+) minutes", text)
     last = find(r"(?:including|stop at) (\d\d:\d\d)", text)[0]
-    times = [t for t in range(minutes(first), 2 * 1440, int(every))]
+    times = list(range(minutes(first), 2 * 1440, int(every)))
     if "including" in text:
         return F(sum(t <= minutes(last) for t in times))
     return F(min(t for t in times if t >= minutes(last)) - minutes(last))
@@ -518,7 +535,7 @@ def weekday_of_date(text: str) -> str:
 
 
 def age_ratio(text: str) -> Fraction:
-    one, k, two = find(rf"^(\w+) is {TIMES} as old as (\w+)\.", text)
+    one, k, _ = find(rf"^(\w+) is {TIMES} as old as (\w+)\.", text)
     then = re.search(rf"In (\d+) years \w+ will be {TIMES}", text)
     past = re.search(rf"(\d+) years ago \w+ was {TIMES}", text)
     shift, m = (int(then[1]), factor(then[2])) if then else (-int(past[1]), factor(past[2])) if past else (0, 0)
@@ -529,7 +546,7 @@ def age_ratio(text: str) -> Fraction:
 
 
 def age_sum(text: str) -> Fraction:
-    one, gap, two = find(r"^(\w+) is (\d+) years older than (\w+)\.", text)
+    one, gap, _ = find(r"^(\w+) is (\d+) years older than (\w+)\.", text)
     then = re.search(r"In (\d+) years their ages will add up to (\d+)", text)
     past = re.search(r"(\d+) years ago their ages added up to (\d+)", text)
     shift, total = (int(then[1]), int(then[2])) if then else (-int(past[1]), int(past[2])) if past else (0, 0)

@@ -70,7 +70,12 @@ def test_a_harbor_task_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("GEM_TEST_KEY", "42")
     task = load_task(harbor(tmp_path / "mine"))
     assert (task.name, task.format, task.instruction) == ("mine", "harbor", "Do it.")
-    assert (task.limits.memory, task.limits.disk, task.limits.cpus, task.limits.network) == (2 << 30, 10 << 30, 2.0, True)
+    assert (task.limits.memory, task.limits.disk, task.limits.cpus, task.limits.network) == (
+        2 << 30,
+        10 << 30,
+        2.0,
+        True,
+    )
     assert (task.seconds, task.tests.seconds, task.tests.environment) == (900.0, 120.0, {"KEY": "42"})
     assert task.metadata["difficulty"] == "hard"
     assert task.solution == tmp_path / "mine" / "solution" / "solve.sh"

@@ -35,7 +35,14 @@ def test_state_stays(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [("true", 0), ("false", 1), ("(exit 77)", 77), ("no-such-command", 127), ("kill -9 $BASHPID & wait $!", 137), ("'", 2)],
+    [
+        ("true", 0),
+        ("false", 1),
+        ("(exit 77)", 77),
+        ("no-such-command", 127),
+        ("kill -9 $BASHPID & wait $!", 137),
+        ("'", 2),
+    ],
 )
 def test_exit_codes_are_exact(shell: Shell, command: str, code: int) -> None:
     """The code is that of the command, and the shell goes on."""
@@ -58,7 +65,12 @@ def test_input_is_empty(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["sleep 60", "trap '' TERM INT HUP QUIT; while :; do :; done", "(trap '' TERM; sleep 60) | cat", "bash -c 'sleep 60 & wait'"],
+    [
+        "sleep 60",
+        "trap '' TERM INT HUP QUIT; while :; do :; done",
+        "(trap '' TERM; sleep 60) | cat",
+        "bash -c 'sleep 60 & wait'",
+    ],
 )
 def test_a_command_that_takes_too_long_is_killed(shell: Shell, command: str) -> None:
     """Whatever it traps or starts in the foreground is gone, the shell has kept its state, and it is told."""

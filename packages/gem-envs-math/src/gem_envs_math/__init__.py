@@ -1,4 +1,4 @@
-"""Mathematics for language-model agents: word problems, algebra, drawn geometry, the published data sets, and a grader."""
+"""Mathematics for language-model agents: word problems, algebra, drawn geometry, published data sets, and a grader."""
 
 from __future__ import annotations
 

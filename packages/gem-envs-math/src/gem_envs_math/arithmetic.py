@@ -11,7 +11,7 @@ import random
 from fractions import Fraction
 
 from gem_envs_math.generated import GeneratedEnv
-from gem_envs_math.latex import decimal, number, signed
+from gem_envs_math.latex import decimal, number
 from gem_envs_math.problem import Problem, Rejected
 
 __all__ = ["ArithmeticEnv"]
@@ -270,7 +270,10 @@ def bases(rng: random.Random) -> Problem:
     while rest:
         digits, rest = str(rest % base) + digits, rest // base
     c = rng.randint(2, 99)
-    question = f"The number ${digits}_{{{base}}}$ is written in base ${base}$. Add ${c}$ to it and give the result in base $10$."
+    question = (
+        f"The number ${digits}_{{{base}}}$ is written in base ${base}$. Add "
+        f"${c}$ to it and give the result in base $10$."
+    )
     return Problem("bases", question, str(value + c))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gem.arguments import boolean, integer
-from gem.data import GeneratedRows
+from gem.data import GeneratedRows, Grade
 from gem_envs_math.math_env import ANSWER_FORMAT, BoxedMathEnv
 from gem_envs_math.problem import MIXED, SIZE, Kinds, row_maker
 
@@ -22,7 +22,7 @@ _INNER_MINUS = re.compile(r"[\w})\]%.]\s*-")
 
 
 class GeneratedEnv(BoxedMathEnv):
-    """One generated problem an episode; row i is the same everywhere, and nothing is stored.
+    r"""One generated problem an episode; row i is the same everywhere, and nothing is stored.
 
     The rows have ``id``, ``problem``, ``answer``, ``kind`` (which generator made it) and ``level``; ``info["kind"]``
     and ``info["level"]`` come with the grade.
@@ -33,7 +33,7 @@ class GeneratedEnv(BoxedMathEnv):
         size: how many rows the set has.
         seed: of the order, until ``reset`` brings another; None: drawn.
         shuffle: ask in a random order; otherwise from row 0 on.
-        use_format_error_reward: reward -0.1, not 0.0, where there is no ``\\boxed{…}``.
+        use_format_error_reward: reward -0.1, not 0.0, where there is no ``\boxed{…}``.
     """
 
     name: ClassVar[str]
@@ -57,9 +57,9 @@ class GeneratedEnv(BoxedMathEnv):
         rows = GeneratedRows(row_maker(self.name, self.kinds, level, split), size)
         super().__init__(rows, shuffle=shuffle, seed=seed)
 
-    def grade(self, action: Any, row: Mapping[str, Any]) -> Any:
+    def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
         grade = super().grade(action, row)
-        return type(grade)(grade.reward, grade.correct, grade.well_formed, {"kind": row["kind"], "level": row["level"]})
+        return Grade(grade.reward, grade.correct, grade.well_formed, {"kind": row["kind"], "level": row["level"]})
 
     def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
         # A grader takes 2 + 3 for 5, and so would pay for the question itself.

@@ -77,10 +77,12 @@ class MathVisualEnv(MathEnv):
         pictures = stored if isinstance(stored, (list, tuple)) else [] if stored is None else [stored]
         shown = [picture_part(png_of(picture)) for picture in pictures]
         pieces = _MARK.split(self.with_format(self.text_of(row)))
-        parts: list[dict[str, Any]] = []
+        # Pictures that the text does not mark come first.
+        unmarked = max(0, len(shown) - (len(pieces) - 1))
+        parts, marked = shown[:unmarked], iter(shown[unmarked:])
         for place, piece in enumerate(pieces):
+            if place and (part := next(marked, None)) is not None:
+                parts.append(part)
             if piece.strip():
                 parts.append({"type": "text", "text": piece.strip()})
-            if place < len(pieces) - 1 and shown:
-                parts.append(shown.pop(0))
-        return [*shown, *parts]
+        return parts

@@ -68,7 +68,8 @@ def _words(text: str) -> list[str]:
     bare = text.lower().translate(_NO_PUNCTUATION)
     if bare.isascii() and bare.isprintable():
         # Nothing but letters, digits and blanks is left, so that an article is a word.
-        return [word for word in bare.split() if word not in _ARTICLES]
+        words = bare.split()
+        return words if _ARTICLES.isdisjoint(words) else [word for word in words if word not in _ARTICLES]
     return _ARTICLE.sub(" ", bare).split()
 
 
@@ -84,11 +85,11 @@ def _same_text(answer: str, gold: str) -> bool:
 
 def _f1(said: list[str], meant: list[str]) -> float:
     if len(meant) <= _FEW_WORDS:
-        shared, left = 0, meant.copy()
+        left = meant.copy()
         for word in said:
             if word in left:
                 left.remove(word)
-                shared += 1
+        shared = len(meant) - len(left)
     else:
         shared = sum((Counter(said) & Counter(meant)).values())
-    return 2.0 * shared / (len(said) + len(meant)) if shared else 0.0
+    return 2.0 * shared / (len(said) + len(meant))

@@ -62,7 +62,7 @@ class ShortAnswerEnv(QuestionEnv):
         if len(answer) > _LONGEST and len(answer) > 2 * max(map(len, golds), default=0):
             return Grade(0.0, correct=False, info={"f1": 0.0})
         correct, shared = scores(answer, golds)
-        return Grade(shared if self.metric == F1 else float(correct), correct, info={"f1": shared})
+        return Grade(shared if self.metric == F1 else float(correct), correct, True, {"f1": shared})
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
         answer = next(iter(self.golds(row)), "")

@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import boolean, check_names, integer, seed_value
+from gem.bounded.pool import Lease
 from gem.core import Action, Info, Observation
 from gem.data import Grade, QuestionEnv
 from gem.data.order import Order
@@ -108,6 +109,7 @@ class ReasoningGymEnv(QuestionEnv):
             raise ArgumentError("give level or levels, not both")
         self._level = self._asked_level = None if level is None else self._checked_level(level)
         self._made: DataSet | Composite | None = None
+        self._lease: Lease | None = None
         super().__init__(_Items(self), shuffle=False)
         if config or self._parts:
             self._data_set()  # what the library refuses is refused now
@@ -148,6 +150,8 @@ class ReasoningGymEnv(QuestionEnv):
         if not answer:
             return Grade(0.0, correct=False, well_formed=answer is not None, info=about)
         data_set, index = self._of_question(self._asked_level)
+        if self._lease is None and scoring.needs_worker(data_set.name, answer):
+            self._lease = scoring.POOL.lease()
         reward, error = scoring.score(data_set, index // self.size, answer, dict(row))
         if error is not None:
             about["scorer_error"] = error
@@ -188,6 +192,11 @@ class ReasoningGymEnv(QuestionEnv):
         self._asked_level = asked
         if level != self._level:
             self._level, self._made = level, None
+
+    def close(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.close()
 
     def _open(self, rows: Any) -> None:
         self._rows, self._order = rows, _LibraryOrder(rows, self.size)

@@ -18,7 +18,7 @@ from gem_envs_reasoning import corrections
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue
 
-__all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "score"]
+__all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "needs_worker", "score"]
 
 SECONDS = 4.0
 """Wall seconds that a worker may take for one answer."""
@@ -66,7 +66,7 @@ def score(data_set: DataSet, epoch: int, answer: str, entry: dict[str, Any]) -> 
     """Return the library's score and, where it is 0.0 for that reason, what went wrong in the scorer."""
     if len(answer) > LONGEST:
         return 0.0, f"the answer has more than {LONGEST} characters"
-    if data_set.name in IN_PROCESS and len(answer) <= LONGEST_IN_PROCESS:
+    if not needs_worker(data_set.name, answer):
         return _score(data_set.name, data_set.library_data_set(epoch), answer, entry)
     try:
         reward, error = POOL(data_set.name, json.dumps(encode(data_set.settings())), encode(entry), _clean(answer))
@@ -75,6 +75,11 @@ def score(data_set: DataSet, epoch: int, answer: str, entry: dict[str, Any]) -> 
     except BoundedCallError as problem:
         return 0.0, str(problem)[:300]
     return float(reward), error
+
+
+def needs_worker(name: str, answer: str) -> bool:
+    """Whether an answer is scored in a worker."""
+    return name not in IN_PROCESS or len(answer) > LONGEST_IN_PROCESS
 
 
 def score_in_worker(name: str, settings: str, entry: Any, answer: str) -> tuple[float, str | None]:

@@ -107,7 +107,10 @@ def two_congruences(rng: random.Random) -> Problem:
     if math.gcd(m, n) > 1:
         raise Rejected
     x = rng.randint(max(m, n), m * n - 1)
-    question = f"What is the smallest positive integer $n$ with $n \\equiv {x % m} \\pmod{{{m}}}$ and $n \\equiv {x % n} \\pmod{{{n}}}$?"
+    question = (
+        f"What is the smallest positive integer $n$ with $n \\equiv {x % m} "
+        f"\\pmod{{{m}}}$ and $n \\equiv {x % n} \\pmod{{{n}}}$?"
+    )
     return Problem("two_congruences", question, str(x), hidden=False)
 
 
@@ -244,7 +247,10 @@ def dice(rng: random.Random) -> Problem:
     tests = {"exactly": int.__eq__, "at least": int.__ge__, "at most": int.__le__}
     good = sum(1 for a in range(1, m + 1) for b in range(1, n + 1) if tests[kind](a + b, bound))
     even = rng.random() < 0.5
-    question = f"A fair die with the faces $1$ to ${m}$ and a fair die with the faces $1$ to ${n}$ are rolled. What is the probability that "
+    question = (
+        f"A fair die with the faces $1$ to ${m}$ and a fair die with the faces $1$ "
+        f"to ${n}$ are rolled. What is the probability that "
+    )
     if even:
         good = sum(1 for a in range(1, m + 1) for b in range(1, n + 1) if tests[kind](a * b, bound))
     ask = f"the {'product' if even else 'sum'} is {kind} ${bound}$?"

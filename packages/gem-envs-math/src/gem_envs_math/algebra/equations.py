@@ -190,7 +190,10 @@ def linear_inequality(rng: random.Random) -> Problem:
     bound = Fraction(d - b, a - c)
     below = (sign[0] == "<") == (a > c)
     answer = _interval(None if below else bound, bound if below else None, "=" in sign)
-    question = f"Solve ${linear([(a, 'x'), (b, '')])} {_SIGNS[sign]} {linear([(c, 'x'), (d, '')])}$. Give the solution set as an interval."
+    question = (
+        f"Solve ${linear([(a, 'x'), (b, '')])} {_SIGNS[sign]} "
+        f"{linear([(c, 'x'), (d, '')])}$. Give the solution set as an interval."
+    )
     return Problem("linear_inequality", question, answer, plain=False)
 
 
@@ -284,5 +287,8 @@ def logarithmic(rng: random.Random) -> Problem:
     s, t = p - x, q - x
     if not s or not t or s == t:
         raise Rejected
-    question = f"Find the real solution of $\\log_{{{base}}}({linear([(1, 'x'), (s, '')])}) + \\log_{{{base}}}({linear([(1, 'x'), (t, '')])}) = {r}$."
+    question = (
+        f"Find the real solution of $\\log_{{{base}}}({linear([(1, 'x'), (s, '')])}) + "
+        f"\\log_{{{base}}}({linear([(1, 'x'), (t, '')])}) = {r}$."
+    )
     return Problem("logarithmic", question, str(x), hidden=False)

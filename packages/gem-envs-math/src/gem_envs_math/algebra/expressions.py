@@ -154,7 +154,10 @@ def radical_sum(rng: random.Random) -> Problem:
     if factor == 0:
         raise Rejected
     text = linear([(a, f"\\sqrt{{{n * n * inside}}}") for a, n in parts])
-    question = f"Write ${text}$ as $a\\sqrt{{b}}$ with integers $a$ and $b$, where $b$ is positive and as small as possible. Find $(a, b)$."
+    question = (
+        f"Write ${text}$ as $a\\sqrt{{b}}$ with integers $a$ and $b$, where $b$ is "
+        "positive and as small as possible. Find $(a, b)$."
+    )
     return Problem("radical_sum", question, tuple_of(factor, inside), plain=False)
 
 
@@ -174,7 +177,10 @@ def rationalise(rng: random.Random) -> Problem:
     a, b, c = rng.randint(1, 12), nonzero(rng, 12), nonzero(rng, 6)
     low = b * b - c * c * n
     root = f"\\sqrt{{{n}}}"
-    question = f"Write $\\frac{{{a}}}{{{linear([(b, ''), (c, root)])}}}$ as $p + q{root}$ with rational numbers $p$ and $q$. Find $(p, q)$."
+    question = (
+        f"Write $\\frac{{{a}}}{{{linear([(b, ''), (c, root)])}}}$ as $p + q{root}$ "
+        "with rational numbers $p$ and $q$. Find $(p, q)$."
+    )
     return Problem("rationalise", question, tuple_of(Fraction(a * b, low), Fraction(-a * c, low)), plain=False)
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -75,8 +76,6 @@ def _draw_shapes(pen: ImageDraw.ImageDraw, figure: Mapping[str, Any], layout: La
     wide = 2 * _ROOM
     for path in figure.get("shaded", ()):
         pen.polygon([spots[name] for name in path], fill=_SHADE)
-    for centre, radius in figure.get("discs", ()):
-        pen.ellipse(_around(spots[centre], radius * layout.unit * _ROOM), fill=_SHADE)
     if "grid" in figure:
         _draw_grid(pen, figure["grid"], layout)
     for centre, radius in figure.get("circles", ()):
@@ -160,7 +159,7 @@ def lay_out(figure: Mapping[str, Any]) -> Layout:
     """Scale the figure into the picture and find a place for every label."""
     points = {name: (float(x), float(y)) for name, (x, y) in figure["points"].items()}
     extent = list(points.values())
-    for centre, radius in (*figure.get("circles", ()), *figure.get("discs", ())):
+    for centre, radius in figure.get("circles", ()):
         (x, y) = points[centre]
         extent += [(x - radius, y - radius), (x + radius, y + radius)]
     for centre, wide, high in figure.get("ellipses", ()):
@@ -192,7 +191,7 @@ def lay_out(figure: Mapping[str, Any]) -> Layout:
 def _polygonal(centre: Spot, wide: float, high: float) -> list[tuple[Spot, Spot]]:
     turns = [math.radians(15 * step) for step in range(25)]
     rim = [(centre[0] + wide * math.cos(turn), centre[1] + high * math.sin(turn)) for turn in turns]
-    return list(zip(rim, rim[1:], strict=False))
+    return list(pairwise(rim))
 
 
 def _place_labels(figure: Mapping[str, Any], layout: Layout) -> None:

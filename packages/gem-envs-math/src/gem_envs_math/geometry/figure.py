@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["Figure", "Point", "at", "polar", "rotated"]
@@ -14,11 +15,11 @@ Point = tuple[float, float]
 class Figure:
     """A figure under construction; :attr:`data` is what a row holds.
 
-    ``points``: name → [x, y], y upwards, in the units of the lengths. ``named``: points whose names are shown.
-    ``segments``: [from, to], ``dashed`` likewise. ``lengths`` and ``spans``: [from, to, label]. ``angles``: [arm, vertex, arm, label],
-    ``right``: [arm, vertex, arm]. ``circles``: [centre, radius]. ``ellipses``: [centre, half width, half height], the
-    upper half dashed. ``shaded``: a list of points, or [centre, radius] pairs under ``discs``. ``grid``: [x0, y0, x1, y1].
-    ``scale``: false where the drawing is a sketch.
+    ``points``: name → [x, y], y upwards, in the units of the lengths; ``named``: points whose names are shown.
+    ``segments`` and ``dashed``: [from, to]. ``lengths`` and ``spans``: [from, to, label].
+    ``angles``: [arm, vertex, arm, label]; ``right``: [arm, vertex, arm]. ``circles``: [centre, radius].
+    ``ellipses``: [centre, half width, half height], the upper half dashed. ``shaded``: a list of points.
+    ``grid``: [x0, y0, x1, y1]. ``scale``: false where the drawing is a sketch.
     """
 
     def __init__(self, points: dict[str, Point], named: Iterable[str] | None = None) -> None:
@@ -33,7 +34,7 @@ class Figure:
 
     def line(self, path: str, dashed: bool = False) -> Figure:
         """Segments along a path of one-letter points: ``"ABCA"`` is a triangle."""
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             self._add("dashed" if dashed else "segments", [a, b])
         return self
 

@@ -23,12 +23,12 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 _TURNS = (0, 0, 90, 180, 270, 15, -20, 35, 160, 200)
 
 
-def _letters(rng: random.Random) -> str:
+def _letters(rng: random.Random) -> list[str]:
     """Seven names of points, often in the order of the alphabet."""
     if rng.random() < 0.5:
         first = rng.randint(0, len(_ALPHABET) - 7)
-        return _ALPHABET[first : first + 7]
-    return "".join(rng.sample(_ALPHABET, 7))
+        return list(_ALPHABET[first : first + 7])
+    return rng.sample(_ALPHABET, 7)
 
 
 def _turned(rng: random.Random, points: dict[str, Point]) -> dict[str, Point]:
@@ -46,7 +46,7 @@ def triangle_angles(rng: random.Random) -> Problem:
     """The third angle of a triangle."""
     a, b, c = _letters(rng)[:3]
     alpha, beta = rng.randint(24, 110), rng.randint(24, 110)
-    if not 24 <= 180 - alpha - beta:
+    if not 180 - alpha - beta >= 24:
         raise Rejected
     pa, pb, pc = _triangle(alpha, beta)
     figure = Figure(_turned(rng, {a: pa, b: pb, c: pc})).line(a + b + c + a)
@@ -167,7 +167,10 @@ def triangle_area(rng: random.Random) -> Problem:
     points: dict[str, Point] = {a: (0, 0), b: (base, 0), c: (base * split / 100, high), d: (base * split / 100, 0)}
     figure = Figure(_turned(rng, points)).line(a + b + c + a).line(c + d, dashed=True).right(c + d + b)
     figure.span(a + b, base).length(c + d, high)
-    facts = f"In triangle {a}{b}{c}, {a}{b} = {base}. {d} is the foot of the perpendicular from {c} to {a}{b}, and {c}{d} = {high}."
+    facts = (
+        f"In triangle {a}{b}{c}, {a}{b} = {base}. {d} is the foot of the "
+        f"perpendicular from {c} to {a}{b}, and {c}{d} = {high}."
+    )
     return Problem(
         "triangle_area",
         f"What is the area of triangle {a}{b}{c}?",
@@ -265,7 +268,8 @@ def l_shape(rng: random.Random) -> Problem:
     figure = Figure(rotated(points, rng.choice((0, 90, 180, 270)), rng.random() < 0.5)).line(a + b + c + d + e + f + a)
     figure.length(a + b, wide).length(b + c, y).length(e + f, x).length(f + a, high)
     facts = (
-        f"All angles of the hexagon {a}{b}{c}{d}{e}{f} are right angles, the one at {d} turns inwards; {a}{b} = {wide}, "
+        f"All angles of the hexagon {a}{b}{c}{d}{e}{f} are right angles, the one at {d} turns inwards; "
+        f"{a}{b} = {wide}, "
         f"{b}{c} = {y}, {e}{f} = {x} and {f}{a} = {high}."
     )
     for path in (f + a + b, a + b + c, b + c + d, d + e + f, e + f + a, c + d + e):
@@ -290,7 +294,8 @@ def parallel_lines(rng: random.Random) -> Problem:
     figure = Figure(_turned(rng, points)).line(b + a + c + d + e)
     figure.angle(b + a + c, f"{alpha}°").angle(e + d + c, f"{gamma}°")
     facts = (
-        f"The rays {a}{b} and {d}{e} are parallel and run in the same direction; {c} lies between the two lines, so that "
+        f"The rays {a}{b} and {d}{e} are parallel and run in the same direction; "
+        f"{c} lies between the two lines, so that "
         f"angle {b}{a}{c} is {alpha}° and angle {e}{d}{c} is {gamma}°."
     )
     question = f"The lines {a}{b} and {d}{e} are parallel. How many degrees is angle {a}{c}{d}?"
@@ -300,7 +305,7 @@ def parallel_lines(rng: random.Random) -> Problem:
 def polygon_angles(rng: random.Random) -> Problem:
     """The last angle of a convex quadrilateral, pentagon or hexagon."""
     count = rng.randint(4, 6)
-    names = _letters(rng)[:count]
+    names = "".join(_letters(rng)[:count])
     # Corners of an ellipse-like ring, rounded so that all the angles shown are whole.
     total = 180 * (count - 2)
     angles = [rng.randint(62, 150) for _ in range(count - 1)]
@@ -380,7 +385,10 @@ def bisector(rng: random.Random) -> Problem:
         raise Rejected
     figure = Figure(_turned(rng, points)).line(a + b + c + a).line(a + d)
     figure.length(a + b, ab).length(a + c, ac).length(b + d, bd)
-    facts = f"In triangle {a}{b}{c}, {d} is the point of {b}{c} on the bisector of angle {b}{a}{c}. {a}{b} = {ab}, {a}{c} = {ac} and {b}{d} = {bd}."
+    facts = (
+        f"In triangle {a}{b}{c}, {d} is the point of {b}{c} on the bisector of angle "
+        f"{b}{a}{c}. {a}{b} = {ab}, {a}{c} = {ac} and {b}{d} = {bd}."
+    )
     question = f"{a}{d} bisects angle {b}{a}{c}. How long is {d}{c}?"
     return Problem("bisector", question, number(bc - bd), figure=figure.data, facts=facts)
 
@@ -488,7 +496,7 @@ def angle_at_centre(rng: random.Random) -> Problem:
 
 def cyclic_quadrilateral(rng: random.Random) -> Problem:
     """Opposite angles of a quadrilateral in a circle."""
-    names = _letters(rng)[:4]
+    names = "".join(_letters(rng)[:4])
     arcs = [rng.randint(25, 70) * 2 for _ in range(3)]
     arcs.append(360 - sum(arcs))
     if not 50 <= arcs[3] <= 150:
@@ -499,10 +507,13 @@ def cyclic_quadrilateral(rng: random.Random) -> Problem:
         turn += arc
     turned = _turned(rng, {**dict(zip(names, places, strict=True)), "*": (0.0, 0.0)})
     figure = Figure(turned, names).circle("*", 10).line(names + names[0])
-    a, b, c, d = names
+    a, b, c, d = tuple(names)
     at_a, at_b = (arcs[1] + arcs[2]) // 2, (arcs[2] + arcs[3]) // 2
     figure.angle(d + a + b, f"{at_a}°").angle(a + b + c, f"{at_b}°")
-    facts = f"The corners of quadrilateral {names} lie on a circle. Angle {d}{a}{b} is {at_a}° and angle {a}{b}{c} is {at_b}°."
+    facts = (
+        f"The corners of quadrilateral {names} lie on a circle. Angle "
+        f"{d}{a}{b} is {at_a}° and angle {a}{b}{c} is {at_b}°."
+    )
     ask, answer = rng.choice(((b + c + d, 180 - at_a), (c + d + a, 180 - at_b)))
     question = f"How many degrees is angle {ask}?"
     return Problem("cyclic_quadrilateral", question, str(answer), figure=figure.data, facts=facts)
@@ -609,7 +620,7 @@ def _on_grid(names: str, points: list[tuple[int, int]], path: str) -> tuple[Figu
 def coordinate_area(rng: random.Random) -> Problem:
     """The area of a triangle or a quadrilateral on a grid."""
     count = rng.choice((3, 3, 4))
-    names = _letters(rng)[:count]
+    names = "".join(_letters(rng)[:count])
     points = _lattice(rng, count)
     mx, my = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
     points.sort(key=lambda point: math.atan2(point[1] - my, point[0] - mx))
@@ -629,7 +640,7 @@ def coordinate_area(rng: random.Random) -> Problem:
 
 def coordinate_distance(rng: random.Random) -> Problem:
     """The length of a segment on a grid, or the perimeter of a triangle with a right angle."""
-    names = _letters(rng)[:2]
+    names = "".join(_letters(rng)[:2])
     points = _lattice(rng, 2, 10)
     (a, b), (c, d) = points
     squared = (a - c) ** 2 + (b - d) ** 2
@@ -645,7 +656,7 @@ def coordinate_distance(rng: random.Random) -> Problem:
 
 def grid_slope(rng: random.Random) -> Problem:
     """The slope of a line, or where it meets an axis."""
-    names = _letters(rng)[:2]
+    names = "".join(_letters(rng)[:2])
     points = _lattice(rng, 2, 10)
     (a, b), (c, d) = points
     if a == c or b == d or math.dist(*points) < 4:

@@ -33,7 +33,10 @@ def box(rng: random.Random) -> Problem:
     }  # fmt: skip
     figure = Figure(points).line("ABFEA").line("BCGF").line("EHG").line("ADC", dashed=True).line("DH", dashed=True)
     figure.length("AB", wide).length("BC", deep).length("AE", high).sketch()
-    facts = f"The rectangular box ABCDEFGH has base ABCD and top EFGH, with E above A; AB = {wide}, BC = {deep} and AE = {high}."
+    facts = (
+        "The rectangular box ABCDEFGH has base ABCD and top EFGH, with E "
+        f"above A; AB = {wide}, BC = {deep} and AE = {high}."
+    )
     start = "ABCDEFGH is a rectangular box. What is "
     kind = rng.choice(("volume", "surface", "diagonal"))
     if kind == "volume":
@@ -62,7 +65,10 @@ def prism(rng: random.Random) -> Problem:
     points: dict[str, Point] = {"A": (0, 0), "B": (w, 0), "C": (0, h), "D": (x, y), "E": (w + x, y), "F": (x, h + y)}
     figure = Figure(points).line("ABCA").line("BEFC").line("ADE", dashed=True).line("DF", dashed=True)
     figure.right("BAC").length("AB", p).length("AC", q).length("BE", long).sketch()
-    facts = f"A right prism has the parallel triangles ABC and DEF; angle BAC is a right angle, AB = {p}, AC = {q} and BE = {long}."
+    facts = (
+        "A right prism has the parallel triangles ABC and DEF; angle BAC is a "
+        f"right angle, AB = {p}, AC = {q} and BE = {long}."
+    )
     start = "ABCDEF is a right prism with a right angle at A in its base ABC. What is its "
     if rng.random() < 0.5:
         return Problem("prism", f"{start}volume?", number(Fraction(p * q * long, 2)), figure=figure.data, facts=facts)
@@ -89,7 +95,10 @@ def pyramid(rng: random.Random) -> Problem:
         Figure(points).line("ABCS").line("ASB").line("ADC", dashed=True).line("DS", dashed=True).line("SM", dashed=True)
     )
     figure.length("AB", wide).length("BC", deep).length("SM", high).sketch()
-    facts = f"A pyramid has the rectangular base ABCD and the apex S; AB = {wide}, BC = {deep}, and its height SM is perpendicular to the base, SM = {high}."
+    facts = (
+        f"A pyramid has the rectangular base ABCD and the apex S; AB = {wide}, BC = {deep}, and "
+        f"its height SM is perpendicular to the base, SM = {high}."
+    )
     question = "ABCD is a rectangle, and SM is perpendicular to it. What is the volume of the pyramid ABCDS?"
     return Problem("pyramid", question, number(Fraction(wide * deep * high, 3)), figure=figure.data, facts=facts)
 

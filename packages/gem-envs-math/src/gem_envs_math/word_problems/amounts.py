@@ -98,7 +98,8 @@ def fractions_of_rest(rng: random.Random) -> Problem:
         share = Fraction(top, low)
         rest *= 1 - share
         told.append(
-            f"{uses[place].capitalize()} {hero.he} walks {share.numerator}/{share.denominator} of {'it' if place == 0 else 'what is left'}."
+            f"{uses[place].capitalize()} {hero.he} walks "
+            f"{share.numerator}/{share.denominator} of {'it' if place == 0 else 'what is left'}."
         )
     if rest.denominator != 1 or rest < 3:
         raise Rejected
@@ -130,7 +131,8 @@ def percent_chain(rng: random.Random) -> Problem:
         up = rng.random() < 0.6
         value = value * (100 + percent if up else 100 - percent) / 100
         told.append(
-            f"In the {'next' if len(told) > 1 else 'first'} year the number {'grows' if up else 'shrinks'} by {percent}%."
+            f"In the {'next' if len(told) > 1 else 'first'} year the number "
+            f"{'grows' if up else 'shrinks'} by {percent}%."
         )
     if value.denominator != 1:
         raise Rejected
@@ -152,10 +154,10 @@ def groups(rng: random.Random) -> Problem:
     told = [f"In a survey of {total} people {a + both} {what[0]} and {b + both} {what[1]}."]
     if rng.random() < 0.5:
         told.append(f"{neither} of them do neither.")
-        ask, answer = rng.choice(((f"How many do both?", both), (f"How many {what[0]} but do not {what[1]}?", a)))
+        ask, answer = rng.choice((("How many do both?", both), (f"How many {what[0]} but do not {what[1]}?", a)))
     else:
         told.append(f"{both} of them do both.")
-        ask, answer = rng.choice(((f"How many do neither?", neither), (f"How many do exactly one of the two?", a + b)))
+        ask, answer = rng.choice((("How many do neither?", neither), ("How many do exactly one of the two?", a + b)))
     return Problem("groups", tell(rng, None, told, ask), str(answer))
 
 
@@ -279,7 +281,10 @@ def fence(rng: random.Random) -> Problem:
     if rng.random() < 0.5:
         hero = people(rng, 1)[0]
         told = [
-            f"Along the straight road to {hero.name}'s farm, which is {gap * count} m long, a tree stands every {gap} m, with one at each end."
+            (
+                f"Along the straight road to {hero.name}'s farm, which is {gap * count} m "
+                f"long, a tree stands every {gap} m, with one at each end."
+            )
         ]
         return Problem("fence", tell(rng, None, told, "How many trees are there?"), str(count + 1))
     wide, long = rng.sample(range(4, 60), 2)
@@ -327,7 +332,10 @@ def rows(rng: random.Random) -> Problem:
     last = first + step * (count - 1)
     total = (first + last) * count // 2
     told = [
-        f"The first row of a theatre has {first} seats, and each further row has {word(step)} more than the one before.",
+        (
+            f"The first row of a theatre has {first} seats, and each further "
+            f"row has {word(step)} more than the one before."
+        ),
         f"There are {count} rows.",
     ]
     if rng.random() < 0.5:

@@ -96,8 +96,14 @@ def time_zones(rng: random.Random) -> Problem:
     ahead = rng.choice([hours for hours in range(-11, 12) if hours])
     hours, minutes = divmod(flight, 60)
     told = [
-        f"A plane takes off at {clock(begin)} local time and flies for {hours} {'hour' if hours == 1 else 'hours'} and {minutes} minutes.",
-        f"Where it lands, the clocks are {abs(ahead)} {'hour' if abs(ahead) == 1 else 'hours'} {'ahead' if ahead > 0 else 'behind'}.",
+        (
+            f"A plane takes off at {clock(begin)} local time and flies for {hours} "
+            f"{'hour' if hours == 1 else 'hours'} and {minutes} minutes."
+        ),
+        (
+            f"Where it lands, the clocks are {abs(ahead)} "
+            f"{'hour' if abs(ahead) == 1 else 'hours'} {'ahead' if ahead > 0 else 'behind'}."
+        ),
     ]
     ask = "What is the local time there when it lands? Give it on the 24-hour clock, as in 09:05."
     return Problem("time_zones", tell(rng, None, told, ask), clock((begin + flight + 60 * ahead) % 1440), plain=False)
@@ -136,7 +142,10 @@ def dates(rng: random.Random) -> Problem:
     end = begin + timedelta(rng.randint(20, 700))
     told = [f"{hero.name} starts a diary on {_written(begin)} and closes it on {_written(end)}."]
     if rng.random() < 0.5:
-        ask = "How many days lie from the first of these dates to the second, if the second is counted and the first is not?"
+        ask = (
+            "How many days lie from the first of these dates to the second, if "
+            "the second is counted and the first is not?"
+        )
         return Problem("dates", tell(rng, None, told, ask), str((end - begin).days))
     told.append(f"{hero.starts} writes one page on each day, the first and the last day included.")
     return Problem("dates", tell(rng, None, told, f"How many pages does {hero.he} write?"), str((end - begin).days + 1))

@@ -78,7 +78,8 @@ def _measured(is_: str, unit: str, more: str, less: str, as_much: str, verb: str
 
 _MEASURES = (
     _measured("weighs", "kg", "more", "less", "much", "weigh", "How many kilograms does {s} weigh",
-              "the red box, the blue box, the green crate, the wooden chest, the steel drum, the sack of rice, the old trunk"),
+              ("the red box, the blue box, the green crate, the wooden chest, the "
+"steel drum, the sack of rice, the old trunk")),
     _measured("costs", "$", "more", "less", "much", "cost", "How many dollars does {s} cost",
               "the lamp, the chair, the carpet, the table, the mirror, the bookshelf, the armchair, the clock"),
     _measured("lasts", "minutes", "longer", "shorter", "long", "last", "How many minutes does {s} last",

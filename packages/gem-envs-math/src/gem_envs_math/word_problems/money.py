@@ -15,8 +15,8 @@ __all__ = [
 ]  # fmt: skip
 
 _GOODS = (
-    ("notebook", 120, 480), ("pen", 60, 290), ("melon", 150, 400), ("loaf of bread", 180, 520), ("cup of tea", 140, 390),
-    ("sandwich", 290, 750), ("poster", 350, 1200), ("T-shirt", 700, 2500), ("bottle of juice", 110, 340),
+    ("notebook", 120, 480), ("pen", 60, 290), ("melon", 150, 400), ("loaf of bread", 180, 520),
+    ("cup of tea", 140, 390), ("sandwich", 290, 750), ("poster", 350, 1200), ("T-shirt", 700, 2500), ("bottle of juice", 110, 340),
     ("bar of chocolate", 90, 310), ("paintbrush", 130, 560), ("light bulb", 160, 640), ("bunch of roses", 480, 1500),
     ("ball of wool", 250, 780), ("jar of honey", 380, 990), ("battery", 75, 260), ("sketch pad", 310, 890),
 )  # fmt: skip
@@ -65,7 +65,10 @@ def change(rng: random.Random) -> Problem:
     note = next((note for note in (1000, 2000, 5000, 10_000, 20_000) if note > total), None)
     if note is None:
         raise Rejected
-    ask = f"{hero.name} buys {_and(bought)} and pays with a {dollars(note)} note. How many dollars of change does {hero.he} get?"
+    ask = (
+        f"{hero.name} buys {_and(bought)} and pays with a {dollars(note)} note. "
+        f"How many dollars of change does {hero.he} get?"
+    )
     return Problem("change", tell(rng, hero, prices, ask), amount(note - total))
 
 
@@ -96,7 +99,8 @@ def price_backwards(rng: random.Random) -> Problem:
     """From the price after one or two changes to the price before."""
     good = rng.choice(("jacket", "printer", "watch", "ladder", "suitcase", "drill", "blender", "stove", "skateboard"))
     old = Fraction(rng.randint(4, 200) * 500)
-    price, told = old, []
+    price = old
+    told: list[str] = []
     for _ in range(rng.randint(1, 2)):
         percent = rng.choice((5, 10, 15, 20, 25, 30, 40, 50))
         up = rng.random() < 0.5
@@ -224,7 +228,10 @@ def interest(rng: random.Random) -> Problem:
     if (value * 100).denominator != 1:
         raise Rejected
     told = [
-        f"{hero.name} invests ${principal} at {rate}% interest a year, and the interest is added to the capital every year."
+        (
+            f"{hero.name} invests ${principal} at {rate}% interest a year, and "
+            "the interest is added to the capital every year."
+        )
     ]
     ask = f"How many dollars is the investment worth after {years} years?"
     return Problem("interest", tell(rng, hero, told, ask), amount(value * 100))

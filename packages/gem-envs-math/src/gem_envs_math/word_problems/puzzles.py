@@ -147,7 +147,10 @@ def handshakes(rng: random.Random) -> Problem:
     if kind == 0:
         rounds, length, pause = rng.randint(1, 4), rng.randint(20, 90), rng.randint(3, 90)
         told = [
-            f"In a chess club of {teams} members everybody plays {word(rounds)} {'game' if rounds == 1 else 'games'} against everybody else.",
+            (
+                f"In a chess club of {teams} members everybody plays {word(rounds)} "
+                f"{'game' if rounds == 1 else 'games'} against everybody else."
+            ),
             f"A game lasts {length} minutes on average, and {pause} spectators watch.",
         ]
         return Problem(
@@ -197,7 +200,10 @@ def outfits(rng: random.Random) -> Problem:
     bad_shirts, bad_trousers = rng.randint(1, shirts - 1), rng.randint(1, trousers - 1)
     told = [
         f"{hero.name} has {shirts} shirts, {trousers} pairs of trousers, {hats} hats and {shoes} pairs of shoes.",
-        f"{hero.starts} always wears one of each, but never one of the {bad_shirts} red shirts with one of the {bad_trousers} green pairs of trousers."
+        (
+            f"{hero.starts} always wears one of each, but never one of the {bad_shirts} red shirts "
+            f"with one of the {bad_trousers} green pairs of trousers."
+        )
         if bad_shirts > 1 and bad_trousers > 1
         else f"{hero.starts} always wears one of each.",
     ]
@@ -250,7 +256,10 @@ def transfers(rng: random.Random) -> Problem:
     ratio = "as many" if k == 1 else f"{times(k)} as many"
     told = [
         f"Together two shelves hold {a + b} books.",
-        f"If {moved} books are moved from the upper to the lower shelf, the lower shelf holds {ratio} as the upper one.",
+        (
+            f"If {moved} books are moved from the upper to the lower shelf, the "
+            f"lower shelf holds {ratio} as the upper one."
+        ),
     ]
     which, answer = rng.choice((("upper", a), ("lower", b)))
     return Problem(

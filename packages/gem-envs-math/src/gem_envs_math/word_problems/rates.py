@@ -37,7 +37,7 @@ def legs(rng: random.Random) -> Problem:
     if rng.random() < 0.4:
         rest = rng.randint(10, 120)
         told.append(f"In between {hero.he} rests for {rest} minutes.")
-    return Problem("legs", tell(rng, hero, told, f"How many kilometres long is the journey?"), number(total))
+    return Problem("legs", tell(rng, hero, told, "How many kilometres long is the journey?"), number(total))
 
 
 def average_speed(rng: random.Random) -> Problem:
@@ -47,13 +47,19 @@ def average_speed(rng: random.Random) -> Problem:
     distance = rng.randint(2, 60) * 10
     if rng.random() < 0.5:
         told = [
-            f"A {what} covers a distance of {distance} km at {a} km per hour and returns the same way at {b} km per hour."
+            (
+                f"A {what} covers a distance of {distance} km at {a} km per hour "
+                f"and returns the same way at {b} km per hour."
+            )
         ]
         speed = Fraction(2 * a * b, a + b)
     else:
         h1, h2 = rng.randint(1, 9), rng.randint(1, 9)
         told = [
-            f"A {what} moves at {a} km per hour for {h1} {_hours(h1)} and then at {b} km per hour for {h2} {_hours(h2)}."
+            (
+                f"A {what} moves at {a} km per hour for {h1} {_hours(h1)} and "
+                f"then at {b} km per hour for {h2} {_hours(h2)}."
+            )
         ]
         speed = Fraction(a * h1 + b * h2, h1 + h2)
     if (speed * 100).denominator != 1:
@@ -119,7 +125,10 @@ def current(rng: random.Random) -> Problem:
         raise Rejected
     hero = people(rng, 1)[0]
     told = [
-        f"With the current {hero.name}'s boat covers {distance} km in {decimal(t_down)} hours, and against it the same way back takes {decimal(t_up)} hours."
+        (
+            f"With the current {hero.name}'s boat covers {distance} km in {decimal(t_down)} hours, "
+            f"and against it the same way back takes {decimal(t_up)} hours."
+        )
     ]
     what, answer = rng.choice((("the boat in still water", still), ("the current", flow)))
     return Problem("current", tell(rng, None, told, f"What is the speed of {what}, in km per hour?"), str(answer))
@@ -132,12 +141,12 @@ def together(rng: random.Random) -> Problem:
     )
     workers = people(rng, rng.randint(2, 3))
     hours = [rng.randint(2, 48) for _ in workers]
-    joint = 1 / sum(Fraction(1, hour) for hour in hours)
+    joint = 1 / sum((Fraction(1, hour) for hour in hours), Fraction(0))
     if joint.denominator > 2 or len(set(hours)) < len(hours) or joint in hours:
         raise Rejected
     if rng.random() < 0.5:
         told = [f"{person.name} can {job} in {hour} hours." for person, hour in zip(workers, hours, strict=True)]
-        ask = f"How many hours do they need if all of them work together?"
+        ask = "How many hours do they need if all of them work together?"
         return Problem("together", tell(rng, workers[0], told, ask), decimal(joint))
     told = [f"{person.name} can {job} in {hour} hours." for person, hour in zip(workers[:-1], hours, strict=False)]
     last = workers[-1].name

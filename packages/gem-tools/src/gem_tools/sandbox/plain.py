@@ -52,7 +52,9 @@ class Plain:
     def check(self) -> None:
         """There is nothing that could be missing."""
 
-    def discard(self) -> None:
+    generation = 0
+
+    def discard(self, generation: int) -> None:
         """There is nothing that could break."""
 
     def close(self) -> None:
@@ -128,6 +130,7 @@ def _wait(report: socket.socket, process: subprocess.Popen[bytes], deadline: flo
         if left <= 0:
             return wire.OUT_OF_TIME
         if select.select([report], [], [], left)[0]:
+            report.recv(16)  # what is left unread would make the kernel drop the answer
             return wire.STOPPED
     return wire.BY_ITSELF
 

@@ -115,8 +115,8 @@ class Running:
         """Read the report and the rest of the output, and close everything; None if the other side has died."""
         try:
             message = self.report.recv(64)
-        except OSError:
-            message = b""
+        except ConnectionResetError:  # a wish to stop it was not read any more; the report itself may be there
+            message = self.report.recv(64)
         self.read_all()
         self.close()
         if not message:

@@ -146,6 +146,7 @@ class Sandbox:
         inputs = [_bytes(stdin) for stdin in stdins]
         launcher = self._launcher(prelude + code)
         launcher.check()
+        generation = launcher.generation
         executions: list[Execution | None] = [None] * len(inputs)
         program = program_file(code, prelude)
         again: list[int] = []
@@ -166,7 +167,7 @@ class Sandbox:
             watch(begin(everything), at_once, lambda number, execution: done(number, execution, everything, False))
             if again:
                 # The template died, which is nothing that a program can do to it on purpose.
-                launcher.discard()
+                launcher.discard(generation)
                 rest = list(again)
                 watch(begin(rest), 1, lambda number, execution: done(number, execution, rest, True))
         finally:

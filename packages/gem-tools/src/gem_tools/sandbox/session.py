@@ -103,11 +103,7 @@ class Session:
         ours, theirs = socket.socketpair()
         nothing = os.open(os.devnull, os.O_RDONLY)
         try:
-            try:
-                running = launcher.start(self.limits, (nothing, theirs.fileno()), session=True)
-            except BrokenPipeError:
-                launcher.discard()
-                running = launcher.start(self.limits, (nothing, theirs.fileno()), session=True)
+            running = launcher.start(self.limits, (nothing, theirs.fileno()), session=True)
         except BaseException:
             ours.close()
             raise

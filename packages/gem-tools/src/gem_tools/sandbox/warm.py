@@ -38,6 +38,7 @@ class Warm:
     def __init__(self, modules: Sequence[str] = ()) -> None:
         self.modules = tuple(modules)
         self._lock = threading.Lock()
+        self._generation = 0
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -51,9 +52,17 @@ class Warm:
 
         Raises:
             SandboxError: if the template cannot be started.
-            BrokenPipeError: if it has died.
         """
-        control = self._started()
+        first, second = descriptors
+        given = (first, first, second) if session else (first, second)
+        generation, control = self._started()
+        try:
+            return self._asked(control, limits, given, session=session)
+        except OSError:  # the template has died since; let there be another
+            self.discard(generation)
+            return self._asked(self._started()[1], limits, given, session=session)
+
+    def _asked(self, control: socket.socket, limits: Limits, given: Sequence[int], *, session: bool) -> Running:
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,14 +74,10 @@ class Warm:
             math.inf if session else limits.seconds,
             math.inf if limits.cpu_seconds is None else limits.cpu_seconds,
         )
-        first, second = descriptors
-        order = (first, first, out_write, err_write, second) if session else (first, second, out_write, err_write)
+        program, stdin, *channel = given
         running = Running(ours, out_read, err_read, limits)
         try:
-            socket.send_fds(control, [request], [theirs.fileno(), *order])
-        except OSError as error:
-            running.close()
-            raise BrokenPipeError(f"the template process has died: {error}") from error
+            socket.send_fds(control, [request], [theirs.fileno(), program, stdin, out_write, err_write, *channel])
         except BaseException:
             running.close()
             raise
@@ -86,10 +91,16 @@ class Warm:
         """Start it if it does not run yet; raise ``SandboxError`` if it cannot be had."""
         self._started()
 
-    def discard(self) -> None:
-        """Kill the process; the next execution starts another."""
+    @property
+    def generation(self) -> int:
+        """Counts the processes that there have been."""
+        return self._generation
+
+    def discard(self, generation: int) -> None:
+        """Kill the process unless there is a newer one; the next execution starts another."""
         with self._lock:
-            self._end(grace=0.0)
+            if self._generation == generation:
+                self._end(grace=0.0)
 
     def close(self) -> None:
         """End the process, and every execution in it."""
@@ -105,14 +116,12 @@ class Warm:
             self._process.returncode = 0  # not a child of this process
         self._control = self._process = None
 
-    def _started(self) -> socket.socket:
-        control = self._control
-        if control is not None:
-            return control
+    def _started(self) -> tuple[int, socket.socket]:
         with self._lock:
             if self._control is None:
                 self._control = self._launch()
-            return self._control
+                self._generation += 1
+            return self._generation, self._control
 
     def _launch(self) -> socket.socket:
         arguments = {

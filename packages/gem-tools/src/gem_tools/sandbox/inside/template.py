@@ -107,6 +107,7 @@ def main(arguments: str, channel: int) -> None:
         control.close()
         select.select([trainer, os.pidfd_open(pid)], [], [])
         os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
     except BaseException as error:
         control.send(f"{error}".encode(errors="backslashreplace")[:1000])
         os._exit(1)
@@ -169,7 +170,9 @@ def _serve(control: socket.socket, processes: int) -> None:
                     poll.unregister(number)
                 child.bury()
             else:
-                # A message or the end of the stream: the trainer has no more interest.
+                # A message or the end of the stream: the trainer has no more interest. What is left unread would
+                # make the kernel drop the answer.
+                child.report.recv(16)
                 child.kill(wire.STOPPED)
                 child.watched.remove(descriptor)
                 del children[descriptor]

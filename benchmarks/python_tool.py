@@ -1,0 +1,230 @@
+"""The Python tool against the original's, paired in one run: CPU seconds of all processes, and executions a second.
+
+    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm numpy pandas requests
+    python benchmarks/python_tool.py --original /tmp/original/bin/python
+    python benchmarks/python_tool.py --leaks 10000
+    python benchmarks/python_tool.py --timeouts 100
+
+What an execution costs is the difference between a process that runs many and one that runs few, so that starting
+and warming up do not count. Each round measures both sides in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+PROGRAMS = {"print": "print(1+1)", "numpy": "import numpy\nprint(numpy.arange(3).sum())"}
+FEW = 4
+
+
+def main() -> None:
+    """Measure what was asked for; without a choice, everything but leaks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--original", help="interpreter that has the original installed")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--leaks", type=int, metavar="N", help="run N programs and count what is left")
+    parser.add_argument("--timeouts", type=int, metavar="N", help="run N programs out of time, alone and 16 at once")
+    parser.add_argument("--worker", nargs=4, metavar=("SIDE", "PROGRAM", "COUNT", "THREADS"), help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.worker:
+        side, program, count, threads = chosen.worker
+        work(side, PROGRAMS[program], int(count), int(threads))
+        return
+    if chosen.original:
+        compare(chosen.original, chosen.rounds)
+    if chosen.leaks:
+        leaks(chosen.leaks)
+    if chosen.timeouts:
+        timeouts(chosen.timeouts)
+
+
+def work(side: str, program: str, count: int, threads: int) -> None:
+    """Run a program so many times with the tool that is installed here; print the wall-clock seconds."""
+    if side == "ours":
+        from gem_tools import PythonTool
+
+        tool = PythonTool()
+        action = f"<python>{program}</python>"
+
+        def call() -> str:
+            answered = tool.respond(action)
+            assert answered is not None
+            return answered[1].text
+    else:
+        from gem.tools.python_code_tool import PythonCodeTool
+
+        original = PythonCodeTool()
+        action = f"<python>{program}</python>"
+
+        def call() -> str:
+            return str(original.execute_action(action)[2])
+
+    expected = "Code execution result: " + ("2" if "1+1" in program else "3")
+    numbers = iter(range(count))
+    lock = threading.Lock()
+
+    def lane() -> None:
+        while True:
+            with lock:
+                if next(numbers, None) is None:
+                    return
+            answer = call()
+            assert answer.startswith(expected), answer
+
+    assert call().startswith(expected)
+    started = time.perf_counter()
+    lanes = [threading.Thread(target=lane) for _ in range(threads)]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+    print(json.dumps({"seconds": time.perf_counter() - started}))
+
+
+def measured(python: str, side: str, program: str, count: int, threads: int) -> tuple[float, float]:
+    """Return CPU seconds of a worker and all of its processes, and the wall-clock seconds of its calls."""
+    path = f"{Path(python).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    command = [python, __file__, "--worker", side, program, str(count), str(threads)]
+    child = subprocess.Popen(command, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, "the worker failed"
+    return usage.ru_utime + usage.ru_stime, json.loads(output.splitlines()[-1])["seconds"]
+
+
+def compare(original: str, rounds: int) -> None:
+    """Print the tables of both sides."""
+    sides = {"ours": sys.executable, "theirs": original}
+    counts = {"ours": 300, "theirs": 40}
+    print("| CPU ms per execution | ours | original | times better | goal | met |\n|---|---|---|---|---|---|")
+    for program, goal in (("print", 4), ("numpy", 12)):
+        figures: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for _ in range(rounds):
+            for side, python in sides.items():
+                many = counts[side] if program == "print" else counts[side] // 2
+                difference = measured(python, side, program, many, 1)[0] - measured(python, side, program, FEW, 1)[0]
+                figures[side].append(1000 * difference / (many - FEW))
+        row(program, figures["ours"], figures["theirs"], [b / a for a, b in pairs(figures)], goal)
+    print("\n| executions per second, 16 at once | ours | original | times better | goal | met |\n|---|---|---|---|---|---|")
+    for program, goal in (("print", 6), ("numpy", 6)):
+        figures = {"ours": [], "theirs": []}
+        for _ in range(rounds):
+            for side, python in sides.items():
+                many = counts[side] * 2
+                figures[side].append(many / measured(python, side, program, many, 16)[1])
+        row(program, figures["ours"], figures["theirs"], [a / b for a, b in pairs(figures)], goal)
+
+
+def pairs(figures: dict[str, list[float]]) -> list[tuple[float, float]]:
+    return list(zip(figures["ours"], figures["theirs"], strict=True))
+
+
+def row(name: str, ours: list[float], theirs: list[float], ratios: list[float], goal: float) -> None:
+    met = "yes" if statistics.median(ratios) >= goal else "**no**"
+    print(
+        f"| {name} | {statistics.median(ours):.1f} | {statistics.median(theirs):.1f} | {statistics.median(ratios):.1f} "
+        f"({min(ratios):.1f} … {max(ratios):.1f}) | {goal:g} | {met} |",
+        flush=True,
+    )
+
+
+def leaks(count: int) -> None:
+    """Run many programs, some of them hostile, from 8 threads, and print what has become more."""
+    from gem_tools.sandbox import Limits, Sandbox
+
+    programs = (
+        "print(1+1)",
+        "1/0",
+        "open('f', 'w').write('x' * 100000)",
+        "import os\nif os.fork() == 0:\n    import time; time.sleep(100)",
+    )
+    with Sandbox("required", Limits(seconds=20)) as sandbox:
+
+        def run(some: int) -> None:
+            numbers = iter(range(some))
+
+            def lane() -> None:
+                for number in numbers:
+                    done = sandbox.run(programs[number % 4])
+                    assert done.exit_code in (0, 1), done
+
+            lanes = [threading.Thread(target=lane) for _ in range(8)]
+            for thread in lanes:
+                thread.start()
+            for thread in lanes:
+                thread.join()
+
+        run(200)
+        before = footprint()
+        started = time.perf_counter()
+        run(count)
+        took = time.perf_counter() - started
+        after = footprint()
+    print(f"{count} runs in {took:.0f} s")
+    for name, value in before.items():
+        print(f"{name}: {value} → {after[name]}")
+
+
+def footprint() -> dict[str, int]:
+    """What this process and its descendants hold."""
+    gc.collect()
+    me = os.getpid()
+    parents = {}
+    for name in os.listdir("/proc"):
+        try:
+            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+        except (ValueError, OSError):
+            continue
+    family = {me}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return {
+        "processes": len(family),
+        "descriptors": sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in family),
+        "resident bytes": sum(
+            int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for pid in family
+        ),
+        "threads": threading.active_count(),
+        "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
+    }
+
+
+def timeouts(count: int) -> None:
+    """Print how late programs end whose time is up."""
+    from gem_tools.sandbox import Limits, Sandbox
+
+    limits = Limits(seconds=0.5)
+    with Sandbox("required") as sandbox:
+        sandbox.warm_up()
+        for threads, code in ((1, "while True: pass"), (16, "while True: pass"), (16, "import time\ntime.sleep(60)")):
+            late: list[float] = []
+
+            def lane(code: str = code, late: list[float] = late, some: int = count // threads) -> None:
+                for _ in range(some):
+                    started = time.perf_counter()
+                    done = sandbox.run(code, limits=limits)
+                    assert done.timed_out, done
+                    late.append(time.perf_counter() - started - limits.seconds)
+
+            lanes = [threading.Thread(target=lane) for _ in range(threads)]
+            for thread in lanes:
+                thread.start()
+            for thread in lanes:
+                thread.join()
+            late.sort()
+            print(f"{threads} at once, {code!r}: median {late[len(late) // 2]:.3f} s late, worst {late[-1]:.3f} s")
+
+
+if __name__ == "__main__":
+    main()

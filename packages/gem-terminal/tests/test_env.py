@@ -1,0 +1,201 @@
+"""The environment on every engine: turns, actions, verification, failures, state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
+from gem.text import TERMINAL_STATE
+from gem_terminal import TerminalEnv
+from gem_terminal.engines import Engine
+
+FILES = {
+    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
+    "instruction.md": "Write hello into /work/hello.txt.",
+    "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /work\nWORKDIR /work\n",
+    "tests/test.sh": (
+        "#!/bin/bash\nscore=0\n[ -e /work/hello.txt ] && score=0.5\n"
+        '[ "$(cat /work/hello.txt)" = hello ] && score=1\necho $score > /logs/verifier/reward.txt\n'
+    ),
+    "solution/solve.sh": "echo hello > /work/hello.txt\n",
+}
+
+
+def write_task(folder: Path, **files: str) -> Path:
+    """Write the task, some of its files replaced."""
+    for name, content in {**FILES, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.fixture
+def env(engine: Engine, tmp_path: Path) -> Iterator[TerminalEnv]:
+    """The task of this file, begun."""
+    made = TerminalEnv(path=write_task(tmp_path / "hello"), engine=engine, max_turns=6)
+    made.reset(seed=0)
+    yield made
+    made.close()
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """Return an assistant message with one native call."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+def test_the_task_is_done_and_verified(env: TerminalEnv) -> None:
+    """A command changes the container, finishing runs the tests, and the reward is theirs."""
+    observation, reward, terminated, truncated, info = env.step("I write it. <bash>echo hello > hello.txt; pwd</bash>")
+    assert (observation, reward, terminated, truncated) == ("/work\n[exit code 0]", 0.0, False, False)
+    assert (info["exit_code"], info["turn"], info["action_status"]) == (0, 1, "legal")
+    observation, reward, terminated, truncated, info = env.step("<finish/>")
+    assert (observation, reward, terminated, truncated) == (TERMINAL_STATE, 1.0, True, False)
+    assert (info["success"], info["rewards"]) == (True, {"reward": 1.0})
+    with pytest.raises(EpisodeFinishedError, match="reset"):
+        env.step("<finish/>")
+
+
+def test_nothing_done_earns_nothing(env: TerminalEnv) -> None:
+    """Finishing at once is verified as well."""
+    assert env.step("<finish/>")[1:3] == (0.0, True)
+
+
+def test_a_part_earns_its_part_or_nothing(engine: Engine, tmp_path: Path) -> None:
+    """The tests' number is the reward, unless all or nothing is asked for."""
+    for kind, expected in (("fraction", 0.5), ("binary", 0.0)):
+        with TerminalEnv(path=write_task(tmp_path / kind), engine=engine, reward=kind) as env:
+            env.reset(seed=0)
+            env.step("<bash>touch /work/hello.txt</bash>")
+            _, reward, *_, info = env.step("<finish/>")
+            assert (reward, info["success"]) == (expected, False)
+
+
+def test_native_calls_do_all_there_is(env: TerminalEnv) -> None:
+    """Files are written and read, keys are typed, several calls in one message are carried out in order."""
+    text = "hello\n" + "ü'\"$\\" * 9000
+    env.step(call("write_file", path="/work/big.txt", content=text))
+    assert env.step(call("bash", command="wc -c < big.txt"))[0] == f"{len(text.encode())}\n[exit code 0]"
+    assert "hello" in env.step(call("read_file", path="/work/big.txt"))[0]
+    assert "No such file" in env.step(call("read_file", path="/nothing"))[0]
+    observation, *_ = env.step(call("send_keys", keys=["echo on the $((40 + 2))nd", "Enter"]))
+    assert "on the 42nd" in observation
+    assert env.step(call("finish"))[2]
+
+
+def test_an_interactive_program_is_played(env: TerminalEnv) -> None:
+    """A program that draws on a terminal is seen as a person sees it, and answers keys."""
+    env.step(call("send_keys", keys=["read -p 'Name? ' name; clear; echo \"Hi $name\"", "Enter"]))
+    observation, *_ = env.step(call("send_keys", keys=["Ada", "BSpace", "a!", "Enter"]))
+    assert observation.startswith("Hi Ada!")
+    observation, *_ = env.step(call("send_keys", keys=["sleep 100", "Enter", "C-c"]))
+    assert "^C" in observation
+
+
+@pytest.mark.parametrize(
+    "action", ["", "ls", "<bash>ls", None, 7, b"x", ["ls"], {"content": None}, {"tool_calls": "x"}]
+)
+def test_an_action_that_cannot_be_read_costs_a_turn(env: TerminalEnv, action: Any) -> None:
+    """The agent is told what it can do, and the task goes on."""
+    observation, reward, terminated, truncated, info = env.step(action)
+    assert "<bash>" in observation
+    assert (reward, terminated, truncated, info["action_status"]) == (0.0, False, False, "malformed")
+
+
+def test_running_out_of_turns_verifies(env: TerminalEnv) -> None:
+    """The turns were announced, so the episode is decided, and truncated as well."""
+    for _ in range(5):
+        env.step("<bash>echo hello > hello.txt</bash>")
+    assert env.step("<bash>true</bash>")[1:4] == (1.0, True, True)
+
+
+def test_running_out_of_time_verifies(engine: Engine, tmp_path: Path) -> None:
+    """A limit that the agent was not told of truncates alone."""
+    with TerminalEnv(path=write_task(tmp_path / "slow"), engine=engine, episode_seconds=0.5) as env:
+        env.reset(seed=0)
+        assert env.step("<bash>echo hello > hello.txt; sleep 30</bash>")[1:4] == (1.0, False, True)
+
+
+def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
+    """The step says what failed; the next episode works."""
+    assert env._workplace is not None
+    env._workplace._container.remove()
+    observation, reward, terminated, truncated, info = env.step("<bash>true</bash>")
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["error"]
+    env.reset()
+    assert env.step("<bash>echo again</bash>")[0] == "again\n[exit code 0]"
+
+
+TAMPERING = {
+    "replaces the tests": "mkdir -p /tests; printf 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh; chmod +x /tests/test.sh",
+    "writes the reward": "mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json",
+    "keeps writing the reward": (
+        "(trap '' TERM HUP; while :; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; done) & disown"
+    ),
+    "waits for the tests": "(setsid sh -c 'while :; do echo 1 > /logs/verifier/reward.json; done' &) ; true",
+    "links the tests": "rm -rf /tests /logs; ln -s /work /tests; ln -s /work /logs",
+    "ends the shell": "exit 0",
+    "kills everything": "kill -9 -1",
+}
+
+
+@pytest.mark.parametrize("case", TAMPERING)
+def test_tampering_earns_nothing(env: TerminalEnv, case: str) -> None:
+    """What an agent plants or leaves running has no part in the verdict."""
+    env.step(f"<bash>{TAMPERING[case]}</bash>")
+    _, reward, terminated, _, info = env.step("<finish/>")
+    assert (reward, terminated) == (0.0, True), info
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("#!/bin/bash\n", "neither reward.json nor reward.txt"),
+        ("#!/bin/bash\necho nan > /logs/verifier/reward.txt\n", "no finite number"),
+        ("#!/bin/bash\necho much > /logs/verifier/reward.txt\n", "holds no reward"),
+        ("#!/bin/bash\necho '{}' > /logs/verifier/reward.json\n", "empty"),
+        ("#!/bin/bash\nsleep 60\n", "longer than"),
+    ],
+)
+def test_tests_without_a_verdict_are_an_error(engine: Engine, tmp_path: Path, script: str, error: str) -> None:
+    """No reward is not a success: 0.0, and info says why."""
+    toml = FILES["task.toml"] + "[verifier]\ntimeout_sec = 2.0\n"
+    folder = write_task(tmp_path / "broken", **{"tests/test.sh": script, "task.toml": toml})
+    with TerminalEnv(path=folder, engine=engine) as env:
+        env.reset(seed=0)
+        _, reward, _, _, info = env.step("<finish/>")
+        assert reward == 0.0
+        assert error in info["verifier_error"]
+
+
+def test_an_episode_goes_on_from_its_state(env: TerminalEnv, engine: Engine, tmp_path: Path) -> None:
+    """Another instance does the same again in a container of its own, from a state that survives JSON."""
+    env.step("<bash>cd /tmp; X=5; echo hel > part</bash>")
+    env.step(call("write_file", path="/work/hello.txt", content="hello\n"))
+    state = json.loads(json.dumps(env.get_state()))
+    with TerminalEnv(path=tmp_path / "hello", engine=engine, max_turns=6) as twin:
+        twin.set_state(state)
+        assert twin.step("<bash>pwd; echo $X; cat part</bash>")[0] == "/tmp\n5\nhel\n[exit code 0]"
+        assert twin.step("<finish/>")[1] == 1.0
+        with pytest.raises(StateError):
+            twin.set_state({**state, "moves": [{"move": "fly"}]})
+
+
+def test_orders_and_arguments_are_checked(engine: Engine, tmp_path: Path) -> None:
+    """A step before the first reset, a task that is not there, and both kinds of task at once are refused."""
+    folder = write_task(tmp_path / "task")
+    with TerminalEnv(path=folder, engine=engine) as env:
+        with pytest.raises(ResetNeededError, match="reset"):
+            env.step("<finish/>")
+        with pytest.raises(ArgumentError, match="hello"):
+            env.reset(options={"task": "hello"})
+    with pytest.raises(ArgumentError, match="task"):
+        TerminalEnv()
+    with pytest.raises(ArgumentError, match="git-rescue"):
+        TerminalEnv(task="git-rescu")
