@@ -4,8 +4,8 @@
     python benchmarks/code_problems.py --original /tmp/original/bin/python
 
 Both sides get the same data set in memory: one problem with 12 tests, the most that the original runs, and three
-programs: a right one, one that is wrong on every test, and one that is right and imports numpy. A figure is the steps per second of one
-process; CPU seconds include all child processes, which have ended when they are read.
+programs: a right one, one that is wrong on every test, and one that is right and imports numpy. A figure is the
+steps per second of one process; CPU seconds include all child processes, which have ended when they are read.
 """
 
 from __future__ import annotations

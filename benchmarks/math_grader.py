@@ -2,11 +2,12 @@ r"""Compares the grader of gem-envs-math with the original's (`gem-llm`), paired
 
     python benchmarks/math_grader.py --original /tmp/original/bin/python
 
-Each round draws 200 labelled pairs (in the proportions of competition mathematics: most of them integers and fractions,
-some radicals, expressions, collections, intervals, equations, units, words) that no other round has, and grades them once
-on both sides, after both have loaded their libraries and graded some other pairs. The original runs its full mode with
-its limit of one second, in its own process, which is cheaper for it than the pool that its environment uses. Processor
-time of worker processes counts. The labels are those of `packages/gem-envs-math/tests/grader_corpus`.
+Each round draws 200 labelled pairs (in the proportions of competition mathematics: most of them integers and
+fractions, some radicals, expressions, collections, intervals, equations, units, words) that no other round has, and
+grades them once on both sides, after both have loaded their libraries and graded some other pairs. The original runs
+its full mode with its limit of one second, in its own process, which is cheaper for it than the pool that its
+environment uses. Processor time of worker processes counts. The labels are those of
+`packages/gem-envs-math/tests/grader_corpus`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from typing import Any
 
 CORPUS = Path(__file__).parent.parent / "packages" / "gem-envs-math" / "tests" / "grader_corpus"
 MIX = {
-    "integers": 60, "fractions": 34, "radicals": 22, "expressions": 24, "collections": 14, "decimals": 8, "intervals": 10,
-    "equations": 10, "units": 6, "words": 4, "matrices": 4, "functions": 4,
+    "integers": 60, "fractions": 34, "radicals": 22, "expressions": 24, "collections": 14, "decimals": 8,
+    "intervals": 10, "equations": 10, "units": 6, "words": 4, "matrices": 4, "functions": 4,
 }  # fmt: skip
 GOAL = 8.0
 
@@ -82,7 +83,7 @@ def ours() -> Callable[[str, str], bool]:
 
 def theirs() -> Callable[[str, str], bool]:
     """The original's, as its environment calls it without a pool."""
-    from gem.utils.math_grader import boxed_reward_fn, run_with_timeout_signal
+    from gem.utils.math_grader import boxed_reward_fn, run_with_timeout_signal  # type: ignore[import-not-found]
 
     def correct(answer: str, gold: str) -> bool:
         call = {"model_response": f"\\boxed{{{answer}}}", "gt_answer": gold, "fast": False}
@@ -101,7 +102,6 @@ def work(side: str) -> None:
     grade("\\sin(2x)", "2\\sin x\\cos x")
     before = processor_seconds()
     verdicts = [grade(answer, gold) for _, _, gold, answer in task["pairs"]]
-    # A second that is spent elsewhere shows in steps of a hundredth, a round takes several.
     print(json.dumps({"seconds": processor_seconds() - before, "verdicts": verdicts}))
 
 

@@ -116,7 +116,9 @@ def compare(original: str, rounds: int) -> None:
                 difference = measured(python, side, program, many, 1)[0] - measured(python, side, program, FEW, 1)[0]
                 figures[side].append(1000 * difference / (many - FEW))
         row(program, figures["ours"], figures["theirs"], [b / a for a, b in pairs(figures)], goal)
-    print("\n| executions per second, 16 at once | ours | original | times better | goal | met |\n|---|---|---|---|---|---|")
+    print(
+        "\n| executions per second, 16 at once | ours | original | times better | goal | met |\n|---|---|---|---|---|---|"
+    )
     for program, goal in (("print", 6), ("numpy", 6)):
         figures = {"ours": [], "theirs": []}
         for _ in range(rounds):

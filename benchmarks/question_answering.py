@@ -68,8 +68,10 @@ def work(side: str, path: str, length: int, budget: float) -> dict[str, float]:
 
 def run(python: str, side: str, path: str, length: int, budget: float) -> dict[str, float]:
     """Measure in another process."""
+    # Other files of this folder may be called like libraries.
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [python, __file__, "--worker", side, path, str(length), str(budget)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, env={**os.environ})
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, env=environment)
     result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return result
 

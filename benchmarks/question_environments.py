@@ -164,6 +164,7 @@ def main() -> None:
     parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
+        sys.path.pop(0)  # this folder's scripts are named after what they measure
         kind, what, budget = options.work
         found = bundled(what, float(budget)) if kind == "bundled" else work(kind, int(what), float(budget))
         print(json.dumps(found), flush=True)
@@ -183,7 +184,8 @@ def main() -> None:
             middle = statistics.median(ratios)
             rates = [statistics.median(pair[side]["per_second"] for pair in pairs) for side in (0, 1)]
             print(
-                f"| {row.name} | {rates[0]:,.0f} | {rates[1]:,.0f} | {middle:.1f} ({min(ratios):.1f} … {max(ratios):.1f}) "
+                f"| {row.name} | {rates[0]:,.0f} | {rates[1]:,.0f} "
+                f"| {middle:.1f} ({min(ratios):.1f} … {max(ratios):.1f}) "
                 f"| {pairs[0][0]['right']:.0%} / {pairs[0][1]['right']:.0%} | {GOAL:g} "
                 f"| {'yes' if middle >= GOAL else '**no**'} |",
                 flush=True,

@@ -172,7 +172,9 @@ def test_labels_cover_nothing() -> None:
         layout = lay_out(row["figure"])
         for place, (_, box) in enumerate(layout.labels):
             left, top, right, bottom = box
-            assert left >= 0 and top >= 0 and right <= layout.size[0] and bottom <= layout.size[1], row
+            assert min(left, top) >= 0, row
+            assert right <= layout.size[0], row
+            assert bottom <= layout.size[1], row
             for _, other in layout.labels[:place]:
                 assert not (left < other[2] and other[0] < right and top < other[3] and other[1] < bottom), row
             assert not any(crosses(a, b, box) for a, b in layout.lines), row

@@ -39,7 +39,8 @@ def corpus(name: str) -> list[Pair]:
     return [Pair(fields[0], fields[1] == "1", *fields[2:]) for line in lines if (fields := line.split("\t"))[0]]
 
 
-ALL = [*corpus("written"), *corpus("generated"), *corpus("held_out")]
+HELD_OUT = [*corpus("held_out"), *corpus("held_out_later")]
+ALL = [*corpus("written"), *corpus("generated"), *HELD_OUT]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,8 +76,11 @@ def test_the_corpus() -> None:
 
 
 def test_the_pairs_held_out() -> None:
-    """So are the pairs that were written before the grader first ran (it then got 198 of these 201 right)."""
-    assert wrong(corpus("held_out")) == []
+    """All pairs are right that were written before the grader first saw them.
+
+    When it did, it had 198 of the 201 written before its first run right, and 77 of the 79 written at its end.
+    """
+    assert wrong(HELD_OUT) == []
 
 
 def test_the_known_defects_of_other_graders() -> None:

@@ -6,7 +6,7 @@ from gem.testing import EnvConformance
 
 
 class TestConformance(EnvConformance):
-    """Kinds: inherited, text, one number, cells; in the worker: literal, arithmetic, formula, JSON; no stored answer."""
+    """Inherited, text, one number, cells; in the worker: literal, arithmetic, formula, moves, JSON; several."""
 
     environments = (
         "rg:arc_1d",

@@ -6,8 +6,9 @@ import json
 import random
 from typing import Any
 
-import gem
 import pytest
+
+import gem
 from gem.errors import ArgumentError, StateError
 from gem_envs_reasoning import ReasoningGymEnv
 from gem_envs_reasoning.items import catalogue
@@ -65,7 +66,7 @@ def test_a_level_makes_the_next_episodes_harder() -> None:
 
 
 def test_levels_of_single_attributes() -> None:
-    """levels gives single attributes of a curriculum a level, and info holds them."""
+    """Levels gives single attributes of a curriculum a level, and info holds them."""
     env = gem.make("rg:chain_sum", levels={"num_digits": 1})
     assert env.reset(seed=0)[1]["level"] == {"num_digits": 1}
 

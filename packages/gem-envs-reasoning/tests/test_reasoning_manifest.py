@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gem
 import pytest
+
+import gem
 from gem.errors import ArgumentError, GemError, UnknownArgumentError
 from gem_envs_reasoning import ReasoningGymEnv
 from gem_envs_reasoning.items import catalogue

@@ -17,11 +17,22 @@ PACKAGE = Path(__file__).parents[1] / "src" / "gem_envs_reasoning"
 NO_KEYS = {"size", "seed"}
 
 # What reasoning-gym pays for text that answers nothing, as long as there is some: part of its scores as published.
-PAYS_FOR_GARBAGE = set(
-    (
-        "advanced_geometry color_cube_rotation countdown emoji_mystery fraction_simplification palindrome_generation "
-        "power_function propositional_logic puzzle24 rubiks_cube rush_hour sentence_reordering tsumego"
-    ).split()
+PAYS_FOR_GARBAGE = frozenset(
+    [
+        "advanced_geometry",
+        "color_cube_rotation",
+        "countdown",
+        "emoji_mystery",
+        "fraction_simplification",
+        "palindrome_generation",
+        "power_function",
+        "propositional_logic",
+        "puzzle24",
+        "rubiks_cube",
+        "rush_hour",
+        "sentence_reordering",
+        "tsumego",
+    ]
 )
 # The mean over 3,000 items of the best answer there is, where some questions have none for full marks.
 SOMETIMES_UNREACHABLE = {"propositional_logic": 0.997}
@@ -50,7 +61,9 @@ def catalogue() -> dict[str, Any]:
     for name, (cls, config) in sorted(DATASETS.items()):
         if name == "composite":
             continue
-        levels = {key: len(found.levels) for key, found in CURRICULA[name]().attributes.items()} if name in CURRICULA else {}
+        levels = (
+            {key: len(found.levels) for key, found in CURRICULA[name]().attributes.items()} if name in CURRICULA else {}
+        )
         keys = [field.name for field in dataclasses.fields(config) if field.init and field.name not in NO_KEYS]
         entries[name] = {"module": cls.__module__.partition(".")[2], "config": keys, "levels": levels}
     return entries
@@ -83,7 +96,7 @@ def manifest(entries: dict[str, Any]) -> str:
             'entry_point = "gem_envs_reasoning:ReasoningGymEnv"',
             f"description = {json.dumps(description(name), ensure_ascii=False)}",
             f'kwargs = {{ name = "{name}" }}',
-            f'tags = ["reasoning-gym", "{category}"{", " + chr(34) + "curriculum" + chr(34) if entry["levels"] else ""}]',
+            f"tags = {json.dumps(['reasoning-gym', category] + ['curriculum'] * bool(entry['levels']))}",
             'turns = "single"',
             "reward_range = [0.0, 1.0]",
             'reference_policy = "gem.data:OraclePolicy"',
@@ -115,6 +128,7 @@ def manifest(entries: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    """Write both files."""
     entries = catalogue()
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
     (PACKAGE / "catalogue.json").write_text("{\n" + rows + "\n}\n", "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from gem_terminal.task import Image
 
 BASE = "debian:bookworm-slim"
 ROOT_FILES = "GEM_TERMINAL_TEST_ROOT"
-"""The environment variable that names a folder or archive with a root file system of Debian, for want of a registry."""
+"""The environment variable that names a folder with a root file system of Debian, for want of a registry."""
 
 SMALL = Image(name=BASE)
 
@@ -44,7 +43,7 @@ def _namespace(folder: Path) -> Engine:
         base = folder / "bases" / BASE.replace(":", "_")
         if not base.exists():
             base.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(os.environ[ROOT_FILES], base, symlinks=True)
+            base.symlink_to(os.environ[ROOT_FILES])
     engine.prepare(SMALL)
     return engine
 

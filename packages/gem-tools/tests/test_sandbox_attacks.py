@@ -90,17 +90,23 @@ CONTAINED: list[tuple[str, str, str | None]] = [
     ("a number without end", "9 ** 9 ** 9", None),
     (
         "a loop that no signal ends",
-        "import signal\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\n"
+        "import signal\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n"
+        "    except (OSError, ValueError): pass\n"
         "while True: pass",
         None,
     ),
     (
         "a daemon",
-        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n    os._exit(0)\nprint('gone')",
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n"
+        "    os._exit(0)\nprint('gone')",
         "gone",
     ),
     ("reading the password file", "print(open('/etc/passwd').read())", "FileNotFoundError"),
-    ("reading the environment", "import os\nprint('secret' in str(os.environ).lower(), len(os.environ) < 15)", "False True"),
+    (
+        "reading the environment",
+        "import os\nprint('secret' in str(os.environ).lower(), len(os.environ) < 15)",
+        "False True",
+    ),
     ("reading a process's environment", "open('/proc/self/environ')", "FileNotFoundError"),
     ("listing processes", "import os\nprint(os.listdir('/proc'))", "FileNotFoundError"),
     ("another process's memory", "open('/proc/1/mem', 'r+b')", "FileNotFoundError"),
@@ -108,7 +114,11 @@ CONTAINED: list[tuple[str, str, str | None]] = [
     ("writing to the system", "open('/usr/lib/evil', 'w')", "Read-only file system"),
     ("writing to the root", "open('/evil', 'w')", "OSError|PermissionError"),
     ("writing to the interpreter", "import os\nopen(os.__file__, 'a')", "Read-only file system|PermissionError"),
-    ("climbing out", "import os\nos.chdir('/')\nfor _ in range(9): os.chdir('..')\nprint(os.path.exists('home'))", "False"),
+    (
+        "climbing out",
+        "import os\nos.chdir('/')\nfor _ in range(9): os.chdir('..')\nprint(os.path.exists('home'))",
+        "False",
+    ),
     ("a name server", "import socket\nsocket.getaddrinfo('example.com', 80)", "gaierror|PermissionError"),
     ("a socket", "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", "PermissionError"),
     ("a socket of the same machine", "import socket\nsocket.socket(socket.AF_UNIX)", "PermissionError"),
@@ -139,14 +149,19 @@ CONTAINED: list[tuple[str, str, str | None]] = [
     ("all descriptors closed", "import os\nos.closerange(0, 100)\n1/0", ""),
     (
         "writing to every descriptor",
-        "import os\nfor n in range(3, 256):\n    try: print('open', n, os.write(n, b'\\0' * 25))\n    except OSError: pass\nprint('done')",
+        "import os\nfor n in range(3, 256):\n    try: print('open', n, os.write(n, b'\\0' * 25))\n"
+        "    except OSError: pass\nprint('done')",
         "done",
     ),
     ("a device", "import os\nos.mknod('sda', 0o660 | 0o060000, os.makedev(8, 0))", "PermissionError"),
     ("becoming root", "import os\nos.setuid(0)", "OSError|PermissionError"),
     ("changing the clock", "import time\ntime.clock_settime(time.CLOCK_REALTIME, 0)", "PermissionError"),
     ("changing the name of the machine", "import socket\nsocket.sethostname('evil')", "PermissionError"),
-    ("raising a limit", "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "ValueError|PermissionError"),
+    (
+        "raising a limit",
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+        "ValueError|PermissionError",
+    ),
 ]
 
 X86_CALLS = {
@@ -233,7 +248,10 @@ def test_secrets_of_the_trainer_are_out_of_reach(
     monkeypatch.setenv("API_KEY", "sesame")
     secret = tmp_path / "secret"
     secret.write_text("sesame")
-    code = f"import os\nprint('sesame' in str(os.environ))\nprint(os.path.exists({str(secret)!r}), os.path.exists({str(Path.home())!r} + '/.ssh'))"
+    code = (
+        "import os\nprint('sesame' in str(os.environ))\n"
+        f"print(os.path.exists({str(secret)!r}), os.path.exists({str(Path.home())!r} + '/.ssh'))"
+    )
     assert sandbox.run(code).stdout == "False\nFalse False\n"
     with Sandbox("required") as fresh:
         assert fresh.run(code).stdout == "False\nFalse False\n"
@@ -241,8 +259,14 @@ def test_secrets_of_the_trainer_are_out_of_reach(
 
 def test_nothing_is_left_for_the_next_program(sandbox: Sandbox) -> None:
     """Files, modules, environment variables and the random state of one execution are unknown to the next."""
-    first = "import os, json, random\nopen('left', 'w').write('x')\nopen('/tmp/left', 'w').write('x')\nopen('/dev/shm/left', 'w').write('x')\njson.left = os.environ['LEFT'] = '1'\nprint(random.random())"
-    second = "import os, json, random\nprint(os.listdir('.'), os.listdir('/tmp'), os.listdir('/dev/shm'), hasattr(json, 'left'), 'LEFT' in os.environ)\nprint(random.random())"
+    first = (
+        "import os, json, random\nfor f in ('left', '/tmp/left', '/dev/shm/left'): open(f, 'w').write('x')\n"
+        "json.left = os.environ['LEFT'] = '1'\nprint(random.random())"
+    )
+    second = (
+        "import os, json, random\nprint(*(os.listdir(f) for f in ('.', '/tmp', '/dev/shm')), hasattr(json, 'left'), "
+        "'LEFT' in os.environ)\nprint(random.random())"
+    )
     earlier, later = sandbox.run(first), sandbox.run(second)
     assert later.stdout.startswith("[] [] [] False False\n"), later
     assert earlier.stdout.strip() not in later.stdout
@@ -258,7 +282,10 @@ def test_random_numbers_differ_between_programs(sandbox: Sandbox) -> None:
 
 def test_what_a_program_started_is_gone_with_it(sandbox: Sandbox) -> None:
     """A daemon that holds on to the output dies with the program, so that nothing waits for it."""
-    code = "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(1000)\nprint('parent')"
+    code = (
+        "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(1000)\n"
+        "print('parent')"
+    )
     started = time.monotonic()
     done = sandbox.run(code)
     assert (done.stdout, done.exit_code) == ("parent\n", 0)

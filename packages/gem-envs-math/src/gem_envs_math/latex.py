@@ -47,7 +47,7 @@ def polynomial(coefficients: Sequence[Number], variable: str = "x") -> str:
         power = degree - index
         if coefficient == 0:
             continue
-        size = abs(coefficient)
+        size = -coefficient if coefficient < 0 else coefficient
         factor = "" if size == 1 and power else number(size)
         term = factor + ("" if power == 0 else variable if power == 1 else f"{variable}^{{{power}}}")
         if text:
@@ -63,7 +63,7 @@ def linear(terms: Sequence[tuple[Number, str]]) -> str:
     for coefficient, name in terms:
         if coefficient == 0:
             continue
-        size = abs(coefficient)
+        size = -coefficient if coefficient < 0 else coefficient
         term = name if size == 1 and name else number(size) + name
         if text:
             text += (" - " if coefficient < 0 else " + ") + term

@@ -43,14 +43,12 @@ def png_of(picture: Any) -> bytes:
         picture = data if data is not None else picture.get("path")
     if isinstance(picture, (bytearray, memoryview)):
         picture = bytes(picture)
-    if isinstance(picture, bytes) and picture.startswith(_PNG):
-        return picture
     try:
         if isinstance(picture, (str, Path)):
             picture = Path(picture).read_bytes()
+        if isinstance(picture, bytes):
             if picture.startswith(_PNG):
                 return picture
-        if isinstance(picture, bytes):
             from PIL import Image
 
             picture = Image.open(io.BytesIO(picture))

@@ -31,9 +31,11 @@ def ways(value: Fraction, chance: Chance) -> list[str]:
     above, below = value.numerator, value.denominator
     sign, size = ("-" if value < 0 else ""), abs(above)
     factor = chance.randint(2, 9)
-    found = [f"{above}/{below}", f"{sign}\\dfrac{{{size}}}{{{below}}}", f"{sign}\\frac{{{size * factor}}}{{{below * factor}}}",
+    found = [f"{above}/{below}", f"{sign}\\dfrac{{{size}}}{{{below}}}",
+        f"{sign}\\frac{{{size * factor}}}{{{below * factor}}}",
              f"\\frac{{{above}}}{{{below}}}", f"\\boxed{{{above}/{below}}}", f"${sign}\\tfrac{{{size}}}{{{below}}}$",
-             f"\\left({sign}\\frac{{{size}}}{{{below}}}\\right)", f"{sign}\\frac {{{size}}} {{{below}}} ", f"x={above}/{below}"]  # fmt: skip
+             f"\\left({sign}\\frac{{{size}}}{{{below}}}\\right)", f"{sign}\\frac {{{size}}} {{{below}}} ",
+                 f"x={above}/{below}"]  # fmt: skip
     if size > below:
         whole, rest = divmod(size, below)
         found += [f"{sign}{whole}\\frac{{{rest}}}{{{below}}}", f"{sign}{whole} {rest}/{below}"]
@@ -76,7 +78,8 @@ def integers(chance: Chance) -> Iterator[Pair]:
         number = chance.randint(1000, 10**9) * chance.choice([1, -1])
         sign, grouped = ("-" if number < 0 else ""), f"{abs(number):,}"
         yield True, str(number), chance.choice([
-            sign + grouped, sign + grouped.replace(",", "{,}"), sign + grouped.replace(",", "\\,"), f"{number}.0", f"${number}$",
+            sign + grouped, sign + grouped.replace(",", "{,}"), sign + grouped.replace(",", "\\,"), f"{number}.0",
+                f"${number}$",
             f"{number}.", f"{number:+}", f"({number})", f"\\text{{{number}}}", f"{number}.00",
         ])  # fmt: skip
         other = chance.choice([number + 1, number * 10, -number, number - 1000])
@@ -97,7 +100,8 @@ def decimals(chance: Chance) -> Iterator[Pair]:
         if Fraction(plain) != value:
             continue
         forms = [f"{mantissa} \\times 10^{{{exponent}}}", f"{mantissa}e{exponent}", f"{mantissa}*10^{{{exponent}}}",
-                 f"{mantissa} x 10^{{{exponent}}}", f"{mantissa}\\cdot 10^{{{exponent}}}", f"{mantissa}E{exponent}"]  # fmt: skip
+                 f"{mantissa} x 10^{{{exponent}}}", f"{mantissa}\\cdot 10^{{{exponent}}}",
+                     f"{mantissa}E{exponent}"]  # fmt: skip
         yield True, plain, chance.choice(forms)
         yield False, plain, f"{mantissa} \\times 10^{{{exponent + chance.choice([-1, 1])}}}"
 
@@ -107,7 +111,8 @@ def radicals(chance: Chance) -> Iterator[Pair]:
     while True:
         a, b, c = chance.randint(2, 12), chance.choice(squarefree), chance.randint(2, 9)
         yield True, f"{a}\\sqrt{{{b}}}", chance.choice([
-            f"\\sqrt{{{a * a * b}}}", f"\\sqrt{{{b}}} \\cdot {a}", f"{a}*sqrt({b})", f"{a}√{b}", f"{a}{{\\sqrt{{{b}}}}}",
+            f"\\sqrt{{{a * a * b}}}", f"\\sqrt{{{b}}} \\cdot {a}", f"{a}*sqrt({b})", f"{a}√{b}",
+                f"{a}{{\\sqrt{{{b}}}}}",
             f"\\frac{{{a * b}}}{{\\sqrt{{{b}}}}}", f"{a}\\cdot {b}^{{1/2}}", f"{a}\\sqrt {b}",
         ])  # fmt: skip
         yield False, f"{a}\\sqrt{{{b}}}", chance.choice([
@@ -172,7 +177,8 @@ def intervals(chance: Chance) -> Iterator[Pair]:
         ])  # fmt: skip
         swapped = {"(": "[", "[": "(", ")": "]", "]": ")"}
         yield False, gold, chance.choice([
-            f"{swapped[opening]}{low},{high}{closing}", f"{opening}{low},{high}{swapped[closing]}", f"{opening}{low},{high + 1}{closing}",
+            f"{swapped[opening]}{low},{high}{closing}", f"{opening}{low},{high}{swapped[closing]}",
+                f"{opening}{low},{high + 1}{closing}",
             f"{{{low},{high}}}", f"x {left} {high}",
         ])  # fmt: skip
         ray, mark = chance.choice([(f"(-\\infty,{high})", "<"), (f"(-\\infty,{high}]", "\\le")])
@@ -190,8 +196,11 @@ def intervals(chance: Chance) -> Iterator[Pair]:
 
 def collections(chance: Chance) -> Iterator[Pair]:
     while True:
-        items = [latex(value) for value in {fraction(chance) if chance.random() < 0.3 else Fraction(chance.randint(-30, 30))
-                                            for _ in range(chance.randint(2, 5))}]  # fmt: skip
+        drawn = [
+            fraction(chance) if chance.random() < 0.3 else Fraction(chance.randint(-30, 30))
+            for _ in range(chance.randint(2, 5))
+        ]
+        items = [latex(value) for value in set(drawn)]
         items.sort()
         if len(items) < 2:
             continue
@@ -266,8 +275,9 @@ def expressions(chance: Chance) -> Iterator[Pair]:
         other = chance.choice([letter for letter in "xnty" if letter != name])
         yield False, polynomial(coefficients, name), polynomial(coefficients, other)
         a, b, c = (chance.randint(2, 9) for _ in range(3))
-        yield True, f"\\frac{{{a}{name}+{b}}}{{{c}}}", chance.choice([f"({a}{name}+{b})/{c}", f"\\frac{{{b}+{a}{name}}}{{{c}}}",
-                                                                    f"\\frac{{{a}}}{{{c}}}{name} + \\frac{{{b}}}{{{c}}}"])  # fmt: skip
+        yield True, f"\\frac{{{a}{name}+{b}}}{{{c}}}", chance.choice([f"({a}{name}+{b})/{c}",
+            f"\\frac{{{b}+{a}{name}}}{{{c}}}",
+                    f"\\frac{{{a}}}{{{c}}}{name} + \\frac{{{b}}}{{{c}}}"])  # fmt: skip
         yield False, f"\\frac{{{a}{name}+{b}}}{{{c}}}", f"{a}{name}+\\frac{{{b}}}{{{c}}}"
 
 
@@ -302,8 +312,10 @@ def equations(chance: Chance) -> Iterator[Pair]:
 
 
 def words(chance: Chance) -> Iterator[Pair]:
-    known = ["yes", "no", "true", "false", "Monday", "hyperbola", "ellipse", "isosceles triangle", "increasing", "rational",
-             "east", "Alice", "Bob", "red", "even", "odd", "neither", "undefined", "convergent", "a circle"]  # fmt: skip
+    known = ["yes", "no", "true", "false", "Monday", "hyperbola", "ellipse", "isosceles triangle", "increasing",
+        "rational",
+             "east", "Alice", "Bob", "red", "even", "odd", "neither", "undefined", "convergent",
+                 "a circle"]  # fmt: skip
     while True:
         one, two = chance.sample(known, 2)
         yield (
@@ -320,9 +332,12 @@ def sentences(chance: Chance) -> Iterator[Pair]:
     while True:
         number = chance.randint(2, 500)
         yield False, str(number), chance.choice([
-            f"the answer is {number}", f"I think {number}", f"{number} is wrong", f"not {number}", f"{number} or {number + 1}",
-            f"between {number} and {number + 2}", f"{number}?{number + 1}", f"{number} {number}", f"{number}, {number + 1}",
-            f"maybe {number}", f"{number} \\text{{ or }} {number * 2}", f"x > {number}", f"at least {number}", f"{number}_8",
+            f"the answer is {number}", f"I think {number}", f"{number} is wrong", f"not {number}",
+                f"{number} or {number + 1}",
+            f"between {number} and {number + 2}", f"{number}?{number + 1}", f"{number} {number}",
+                f"{number}, {number + 1}",
+            f"maybe {number}", f"{number} \\text{{ or }} {number * 2}", f"x > {number}", f"at least {number}",
+                f"{number}_8",
             f"\\boxed{{{number}}} \\boxed{{{number + 1}}}", f"{number}:{number + 1}", f"({number}, {number})", "",
         ])  # fmt: skip
 
@@ -364,8 +379,10 @@ def functions(chance: Chance) -> Iterator[Pair]:
                 (f"e^{{{a}x}}", f"(e^x)^{a}"), (f"{a}^{{x+1}}", f"{a}\\cdot {a}^x"), (f"\\cos({a}x)", f"\\cos(-{a}x)"),
                 (f"{a}\\sin^2 x+{a}\\cos^2 x", str(a)), (f"\\binom{{{a + b}}}{{{b}}}", f"\\binom{{{a + b}}}{{{a}}}"),
                 (f"\\frac{{{a}!}}{{{a - 1}!}}", str(a)), (f"\\sqrt{{x+{a}}}", f"(x+{a})^{{\\frac12}}")]  # fmt: skip
-        other = [(f"\\sin({a}x)", f"{a}\\sin x"), (f"\\ln {a * b}", f"\\ln {a} \\cdot \\ln {b}"), (f"e^{{{a}x}}", f"e^{{{a + 1}x}}"),
-                 (f"\\cos({a}x)", f"\\sin({a}x)"), (f"{a}^x", f"x^{a}"), (f"\\sqrt{{x+{a}}}", f"\\sqrt{{x}}+\\sqrt{{{a}}}"),
+        other = [(f"\\sin({a}x)", f"{a}\\sin x"), (f"\\ln {a * b}", f"\\ln {a} \\cdot \\ln {b}"), (f"e^{{{a}x}}",
+            f"e^{{{a + 1}x}}"),
+                 (f"\\cos({a}x)", f"\\sin({a}x)"), (f"{a}^x", f"x^{a}"), (f"\\sqrt{{x+{a}}}",
+                     f"\\sqrt{{x}}+\\sqrt{{{a}}}"),
                  (f"\\log_{{{a}}} x", f"\\log_{{{a + 1}}} x"), (f"{a}!", str(a))]  # fmt: skip
         yield True, *chance.choice(same)
         gold, answer = chance.choice(other)
@@ -373,8 +390,10 @@ def functions(chance: Chance) -> Iterator[Pair]:
 
 
 FAMILIES: list[tuple[Callable[[Chance], Iterator[Pair]], int]] = [
-    (integers, 110), (fractions, 160), (decimals, 80), (radicals, 120), (percentages, 80), (units, 120), (intervals, 120),
-    (collections, 150), (matrices, 70), (expressions, 120), (equations, 120), (words, 70), (sentences, 100), (complexes, 60),
+    (integers, 200), (fractions, 160), (decimals, 80), (radicals, 120), (percentages, 80), (units, 120),
+        (intervals, 120),
+    (collections, 150), (matrices, 70), (expressions, 120), (equations, 120), (words, 70), (sentences, 100),
+        (complexes, 60),
     (bases_and_times, 60), (functions, 70),
 ]  # fmt: skip
 

@@ -65,12 +65,15 @@ def scores(answer: str, golds: Iterable[str]) -> tuple[bool, float]:
 
 
 def _words(text: str) -> list[str]:
-    bare = text.lower().translate(_NO_PUNCTUATION)
-    if bare.isascii() and bare.isprintable():
-        # Nothing but letters, digits and blanks is left, so that an article is a word.
-        words = bare.split()
-        return words if _ARTICLES.isdisjoint(words) else [word for word in words if word not in _ARTICLES]
-    return _ARTICLE.sub(" ", bare).split()
+    bare = text.lower()
+    # Most answers are plain words, for which this is cheaper than to look for punctuation.
+    if not (bare.isascii() and bare.replace(" ", "").isalnum()):
+        bare = bare.translate(_NO_PUNCTUATION)
+        if not (bare.isascii() and bare.isprintable()):
+            return _ARTICLE.sub(" ", bare).split()
+    # Nothing but letters, digits and blanks is left, so that an article is a word.
+    words = bare.split()
+    return words if _ARTICLES.isdisjoint(words) else [word for word in words if word not in _ARTICLES]
 
 
 @lru_cache(maxsize=4096)

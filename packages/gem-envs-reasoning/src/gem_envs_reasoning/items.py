@@ -15,7 +15,17 @@ from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.library import load
 
-__all__ = ["COMPOSITE", "Composite", "DataSet", "Part", "catalogue", "check_config", "check_name", "highest_level", "parts_of"]
+__all__ = [
+    "COMPOSITE",
+    "Composite",
+    "DataSet",
+    "Part",
+    "catalogue",
+    "check_config",
+    "check_name",
+    "highest_level",
+    "parts_of",
+]
 
 COMPOSITE = "composite"
 _LARGEST_SEED = 1 << 31
@@ -33,7 +43,8 @@ class Entry(TypedDict):
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, Entry]:
     """Every data set's module, the names of its configuration, and how many levels each of its curriculum's
-    attributes has. ``tools/write_manifest.py`` writes the file from the library."""
+    attributes has. ``tools/write_manifest.py`` writes the file from the library.
+    """
     text = Path(__file__).with_name("catalogue.json").read_text("utf-8")
     entries: dict[str, Entry] = json.loads(text)
     return entries
@@ -116,7 +127,13 @@ class DataSet:
     """
 
     def __init__(
-        self, name: str, config: Mapping[str, Any], *, seed: int, size: int, level: int | Mapping[str, int] | None = None
+        self,
+        name: str,
+        config: Mapping[str, Any],
+        *,
+        seed: int,
+        size: int,
+        level: int | Mapping[str, int] | None = None,
     ) -> None:
         self.name = name
         self.size = size
@@ -177,9 +194,7 @@ class DataSet:
 class Composite:
     """Items drawn from several data sets by weight, as the library's ``CompositeDataset`` draws them."""
 
-    def __init__(
-        self, parts: Sequence[Part], *, seed: int, size: int, level: int | None = None
-    ) -> None:
+    def __init__(self, parts: Sequence[Part], *, seed: int, size: int, level: int | None = None) -> None:
         self.size = size
         self._seed = seed_value(seed) % _LARGEST_SEED
         self._weights = [part.weight for part in parts]
@@ -188,7 +203,9 @@ class Composite:
             own = dict(config)
             own_seed, own_size = own.pop("seed", self._seed + number), own.pop("size", size)
             # The library asks a part for the item of the composite's index, whatever size the part has.
-            self.parts[name] = DataSet(name, own, seed=own_seed, size=max(size, integer("size", own_size, minimum=1)), level=level)
+            self.parts[name] = DataSet(
+                name, own, seed=own_seed, size=max(size, integer("size", own_size, minimum=1)), level=level
+            )
         self._names = list(self.parts)
 
     def part(self, index: int) -> str:

@@ -1,7 +1,7 @@
 r"""The data sets of reasoning-gym as environments: one question an episode, scored by the library.
 
-The answer is what stands in the last ``\boxed{…}``, and the reward is the library's score of it, from 0.0 to 1.0, partial
-credit included. No box: 0.0.
+The answer is what stands in the last ``\boxed{…}``, and the reward is the library's score of it, from 0.0 to 1.0,
+partial credit included. No box: 0.0.
 
 Results differ from the original's, and from the library's, in this:
 
@@ -138,7 +138,7 @@ class ReasoningGymEnv(QuestionEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         observation, info = super().reset(seed=seed, options=options)
         self._asked_level = self._level
-        return observation, {**info, **self._about_the_question()}
+        return observation, {**info, **self._about_a_question_of(self._of_question(self._asked_level)[0])}
 
     def question(self, row: Mapping[str, Any]) -> Observation:
         question = str(row["question"])
@@ -146,13 +146,13 @@ class ReasoningGymEnv(QuestionEnv):
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
         answer = extract_last_boxed_answer(action)
-        about = self._about_the_question()
+        data_set, index = self._of_question(self._asked_level)
+        about = self._about_a_question_of(data_set)
         if not answer:
             return Grade(0.0, correct=False, well_formed=answer is not None, info=about)
-        data_set, index = self._of_question(self._asked_level)
         if self._lease is None and scoring.needs_worker(data_set.name, answer):
             self._lease = scoring.POOL.lease()
-        reward, error = scoring.score(data_set, index // self.size, answer, dict(row))
+        reward, error = scoring.score(data_set, index // self.size, answer, row)
         if error is not None:
             about["scorer_error"] = error
         return Grade(reward, correct=reward >= 1.0 - 1e-9, info=about)
@@ -180,13 +180,17 @@ class ReasoningGymEnv(QuestionEnv):
     def set_state(self, state: Mapping[str, Any]) -> None:
         before = self._level, self._asked_level, self._made
         try:
-            level, asked = (None if state[key] is None else self._checked_level(state[key]) for key in ("level", "asked_level"))
+            level, asked = (
+                None if state[key] is None else self._checked_level(state[key]) for key in ("level", "asked_level")
+            )
             if asked != self._level:
                 self._level, self._made = asked, None
             super().set_state({key: value for key, value in state.items() if key not in ("level", "asked_level")})
         except BaseException as error:
             self._level, self._asked_level, self._made = before
-            if isinstance(error, (LookupError, TypeError, ValueError, AttributeError)) and not isinstance(error, StateError):
+            if isinstance(error, (LookupError, TypeError, ValueError, AttributeError)) and not isinstance(
+                error, StateError
+            ):
                 raise StateError(f"not a state of {type(self).__name__}: {error}") from error
             raise
         self._asked_level = asked
@@ -220,8 +224,7 @@ class ReasoningGymEnv(QuestionEnv):
         made = self._data_set() if level == self._level else self._make(level)
         return (made, index) if isinstance(made, DataSet) else (made.parts[made.part(index)], index)
 
-    def _about_the_question(self) -> dict[str, Any]:
-        data_set, _ = self._of_question(self._asked_level)
+    def _about_a_question_of(self, data_set: DataSet) -> dict[str, Any]:
         about: dict[str, Any] = {"dataset": data_set.name}
         if self._levels is not None:
             about["level"] = dict(self._levels)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -33,26 +34,74 @@ _CELLS = "reads single digits or the words of a grid, once through"
 
 IN_PROCESS: dict[str, str] = {
     **dict.fromkeys(
-        (
-            "acre aiw arc_1d base_conversion basic_arithmetic bf binary_alternation caesar_cipher count_bits "
-            "count_primes course_schedule gcd isomorphic_strings largest_island lcm leg_counting letter_counting "
-            "list_functions mahjong_puzzle maze modulo_grid number_filtering number_sequence ransom_note "
-            "rotate_matrix rotten_oranges simple_equations simple_geometry string_manipulation string_splitting "
-            "string_synthesis syllogism word_sequence_reversal"
-        ).split(),
+        [
+            "acre",
+            "aiw",
+            "arc_1d",
+            "base_conversion",
+            "basic_arithmetic",
+            "bf",
+            "binary_alternation",
+            "caesar_cipher",
+            "count_bits",
+            "count_primes",
+            "course_schedule",
+            "gcd",
+            "isomorphic_strings",
+            "largest_island",
+            "lcm",
+            "leg_counting",
+            "letter_counting",
+            "list_functions",
+            "mahjong_puzzle",
+            "maze",
+            "modulo_grid",
+            "number_filtering",
+            "number_sequence",
+            "ransom_note",
+            "rotate_matrix",
+            "rotten_oranges",
+            "simple_equations",
+            "simple_geometry",
+            "string_manipulation",
+            "string_splitting",
+            "string_synthesis",
+            "syllogism",
+            "word_sequence_reversal",
+        ],
         _EXACT,
     ),
     **dict.fromkeys(
-        (
-            "ab circuit_logic color_cube_rotation dice emoji_mystery family_relationships figlet_font "
-            "game_of_life_halting knights_knaves letter_jumble manipulate_matrix needle_haystack "
-            "palindrome_generation path_star self_reference sentence_reordering spell_backward tsumego word_ladder "
-            "word_sorting zebra_puzzles shortest_path"
-        ).split(),
+        [
+            "ab",
+            "circuit_logic",
+            "color_cube_rotation",
+            "dice",
+            "emoji_mystery",
+            "family_relationships",
+            "figlet_font",
+            "game_of_life_halting",
+            "knights_knaves",
+            "letter_jumble",
+            "manipulate_matrix",
+            "needle_haystack",
+            "palindrome_generation",
+            "path_star",
+            "self_reference",
+            "sentence_reordering",
+            "spell_backward",
+            "tsumego",
+            "word_ladder",
+            "word_sorting",
+            "zebra_puzzles",
+            "shortest_path",
+        ],
         _TEXT,
     ),
-    **dict.fromkeys("chain_sum products number_format gsm_symbolic rectangle_count coin_flip".split(), _ONE_NUMBER),
-    **dict.fromkeys("sudoku mini_sudoku futoshiki survo kakurasu arc_agi rearc".split(), _CELLS),
+    **dict.fromkeys(
+        ["chain_sum", "products", "number_format", "gsm_symbolic", "rectangle_count", "coin_flip"], _ONE_NUMBER
+    ),
+    **dict.fromkeys(["sudoku", "mini_sudoku", "futoshiki", "survo", "kakurasu", "arc_agi", "rearc"], _CELLS),
 }
 """Data set → why its scorer may run in the caller's process."""
 
@@ -62,14 +111,16 @@ POOL = BoundedPool(
 """Shared by all environments of a process; nothing starts before the first answer that needs it."""
 
 
-def score(data_set: DataSet, epoch: int, answer: str, entry: dict[str, Any]) -> tuple[float, str | None]:
+def score(data_set: DataSet, epoch: int, answer: str, entry: Mapping[str, Any]) -> tuple[float, str | None]:
     """Return the library's score and, where it is 0.0 for that reason, what went wrong in the scorer."""
     if len(answer) > LONGEST:
         return 0.0, f"the answer has more than {LONGEST} characters"
     if not needs_worker(data_set.name, answer):
         return _score(data_set.name, data_set.library_data_set(epoch), answer, entry)
     try:
-        reward, error = POOL(data_set.name, json.dumps(encode(data_set.settings())), encode(entry), _clean(answer))
+        reward, error = POOL(
+            data_set.name, json.dumps(encode(data_set.settings())), encode(dict(entry)), _clean(answer)
+        )
     except BoundedTimeoutError:
         return 0.0, f"no score within {SECONDS:g} s"
     except BoundedCallError as problem:
@@ -105,7 +156,7 @@ def _clean(answer: str) -> str:
     return answer.encode("utf-8", "replace").decode("utf-8")
 
 
-def _score(name: str, dataset: Any, answer: str, entry: dict[str, Any]) -> tuple[float, str | None]:
+def _score(name: str, dataset: Any, answer: str, entry: Any) -> tuple[float, str | None]:
     try:
         own = corrections.SCORES.get(name)
         reward = float(own(dataset, answer, entry) if own is not None else dataset.score_answer(answer, entry))

@@ -75,7 +75,7 @@ def _python(env: Env[Any, Any], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
 def _search(env: Env[Any, Any], kwargs: Mapping[str, Any]) -> ToolEnvWrapper:
     from gem_tools.search.tool import SearchTool
 
-    own = {"search_url", "corpus"} & kwargs.keys()
+    own = {"search_url", "corpus", "engine"} & kwargs.keys()
     offered = getattr(env.unwrapped, "search_corpus", None)
     given = kwargs if own or offered is None else {"corpus": offered, **kwargs}
     return _with(env, SearchTool, {"max_tool_uses": _PUBLISHED_USES, "topk": 3, **given})

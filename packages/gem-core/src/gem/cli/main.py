@@ -22,6 +22,7 @@ COMMANDS = {
     "replay": "gem.cli.replay:replay_command",
     "check": "gem.cli.check:check_command",
     "new": "gem.cli.new:new_command",
+    "data": "gem.cli.data:data_command",
     "hub": "gem.cli.hub:hub_command",
     "bench": "gem.cli.bench:bench_command",
     "doctor": "gem.cli.doctor:doctor_command",

@@ -65,7 +65,7 @@ _TOKEN = re.compile(
     r"""
     (?P<space>\s+|\\[,!])
   | (?P<repeating>\d*\.\d*\\(?:overline|bar|dot)\s*(?:\{\d+\}|\d))
-  | (?P<grouped>\d{1,3}(?:(?:\{,\}|\\[,!]|,)\d{3})+(?:\.\d+)?(?![\d,]\d))
+  | (?P<grouped>\d{1,3}(?:(?:\{,\}|,?\\[,!]|,)\d{3})+(?:\.\d+)?(?![\d,]\d))
   | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+(?![a-zA-Z\d]))?)
   | \\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|math(?:rm|it|bf|sf)|operatorname\*?|rm|bf)\s*\{(?P<text>[^{}]*)\}
   | \\(?P<command>[a-zA-Z]+)
@@ -74,7 +74,7 @@ _TOKEN = re.compile(
   | (?P<compare><=|>=|!=|==)
   | (?P<escaped>\\[{}%$\#&_|])
   | (?P<row>\\\\)
-  | (?P<other>[-+*/^_!|()\[\]{},;:=<>%'&$"?€£¢])
+  | (?P<other>[-+*/^_!.|()\[\]{},;:=<>%'&$"?€£¢])
     """,
     re.VERBOSE,
 )

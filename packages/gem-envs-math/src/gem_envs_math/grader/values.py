@@ -428,7 +428,7 @@ def _formula(node: Node) -> Formula:
 def _unit(tokens: list[Token]) -> Unit | None:
     words: list[str] = []
     for token in tokens:
-        if token.kind in ("{", "}", "(", ")"):
+        if token.kind in ("{", "}", "(", ")", "."):
             continue
         if token.kind in ("circ", "degree"):
             words[-1:] = ["°"]

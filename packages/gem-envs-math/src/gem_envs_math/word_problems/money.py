@@ -16,7 +16,8 @@ __all__ = [
 
 _GOODS = (
     ("notebook", 120, 480), ("pen", 60, 290), ("melon", 150, 400), ("loaf of bread", 180, 520),
-    ("cup of tea", 140, 390), ("sandwich", 290, 750), ("poster", 350, 1200), ("T-shirt", 700, 2500), ("bottle of juice", 110, 340),
+    ("cup of tea", 140, 390),
+    ("sandwich", 290, 750), ("poster", 350, 1200), ("T-shirt", 700, 2500), ("bottle of juice", 110, 340),
     ("bar of chocolate", 90, 310), ("paintbrush", 130, 560), ("light bulb", 160, 640), ("bunch of roses", 480, 1500),
     ("ball of wool", 250, 780), ("jar of honey", 380, 990), ("battery", 75, 260), ("sketch pad", 310, 890),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -82,15 +83,12 @@ def _guard(report: socket.socket, limits: Limits, descriptors: list[int], sessio
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         cpu_seconds = used.ru_utime + used.ru_stime
-        if process.returncode == -getattr(signal, "SIGXCPU", 24):
-            reason = wire.OUT_OF_CPU
-        elif limits.cpu_seconds is not None and process.returncode == -9 and cpu_seconds >= limits.cpu_seconds:
+        over = limits.cpu_seconds is not None and cpu_seconds >= limits.cpu_seconds
+        if over and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and reason == wire.BY_ITSELF:
             reason = wire.OUT_OF_CPU
         answer = wire.pack_answer(reason, process.returncode, before - started, cpu_seconds)
-        try:
+        with contextlib.suppress(OSError):  # nobody waits for it any more
             report.send(answer)
-        except OSError:  # nobody waits for it any more
-            pass
     finally:
         report.close()
         for descriptor in descriptors:
@@ -142,7 +140,5 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     # Before its status is collected, so that the number cannot have gone to somebody else.
-    try:
+    with contextlib.suppress(OSError):  # macOS says so of a group that has ended
         os.killpg(process.pid, signal.SIGKILL)
-    except OSError:  # macOS says so of a group that has ended
-        pass

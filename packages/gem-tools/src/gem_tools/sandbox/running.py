@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -106,10 +107,8 @@ class Running:
         """Ask for its end; the report follows."""
         if not self._stopped:
             self._stopped = True
-            try:
+            with contextlib.suppress(OSError):  # it has just ended by itself
                 self.report.send(wire.KILL)
-            except OSError:  # it has just ended by itself
-                pass
 
     def finish(self) -> Execution | None:
         """Read the report and the rest of the output, and close everything; None if the other side has died."""

@@ -142,7 +142,7 @@ class Sandbox:
     ) -> list[Execution | None]:
         limits = _checked_limits(limits, self.limits)
         if not isinstance(code, str) or not isinstance(prelude, str):
-            raise ArgumentTypeError(f"code and prelude must be str, got {type(code).__name__}, {type(prelude).__name__}")
+            raise ArgumentTypeError(f"code and prelude must be str, got {type(code)} and {type(prelude)}")
         inputs = [_bytes(stdin) for stdin in stdins]
         launcher = self._launcher(prelude + code)
         launcher.check()
@@ -188,17 +188,16 @@ class Sandbox:
                     f"no jail can be had for the code of agents: {error}; allow user namespaces to this user, run as "
                     "root outside of a container, or use mode='auto' to run it in plain subprocesses"
                 ) from error
-            self._fall_back(str(error))
-            assert self._plain is not None
-            return self._plain
+            return self._fall_back(str(error))
         return self._templates.of(code)
 
-    def _fall_back(self, reason: str) -> None:
+    def _fall_back(self, reason: str) -> Plain:
         with self._lock:
-            if self._plain is not None:
-                return
-            self._plain = Plain()
-        warnings.warn(WARNING.format(reason=reason), SandboxWarning, stacklevel=5)
+            there = self._plain
+            plain = self._plain = there or Plain()
+        if there is None:
+            warnings.warn(WARNING.format(reason=reason), SandboxWarning, stacklevel=5)
+        return plain
 
 
 def _start(launcher: Warm | Plain, limits: Limits, program: int, stdin: bytes) -> Running:

@@ -23,10 +23,8 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/box/home", "LAN
 def import_path() -> list[str]:
     """Return the folders from which a program imports: the standard library and the trainer's installed packages."""
     standard = {os.path.realpath(path) for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))}
-    paths = []
-    for path in map(os.path.realpath, sys.path):
-        if path in standard or path.endswith("lib-dynload") or path in _packages():
-            paths.append(path)
+    wanted = {*standard, *_packages()}
+    paths = [path for path in map(os.path.realpath, sys.path) if path in wanted or path.endswith("lib-dynload")]
     return list(dict.fromkeys([*sorted(standard - set(paths)), *paths]))
 
 
@@ -45,11 +43,11 @@ def hidden_folders() -> list[str]:
     """Return the packages of environments, whose data may hold answers."""
     import importlib.metadata
 
-    names = set()
+    names: set[str] = set()
     for distribution in importlib.metadata.distributions():
         try:
             points = [point for point in distribution.entry_points if point.group == "gem.envs"]
-        except Exception:  # what cannot be read announces nothing
+        except Exception:  # noqa: S112 - what cannot be read announces nothing
             continue
         names.update(point.value.partition(":")[0].partition(".")[0] for point in points)
     folders = [os.path.join(path, name) for path in _packages() for name in sorted(names)]

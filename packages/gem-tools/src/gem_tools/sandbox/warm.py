@@ -21,8 +21,7 @@ from gem_tools.sandbox.system import ENVIRONMENT, FLAGS, hidden_folders, import_
 __all__ = ["Warm"]
 
 _START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from inside.template import main; main(sys.argv[2], int(sys.argv[3]))"
+    "import sys; sys.path.insert(0, sys.argv[1]); from inside.template import main; main(sys.argv[2], int(sys.argv[3]))"
 )
 _STARTUP_SECONDS = 120.0
 _GOODBYE_SECONDS = 2.0

@@ -14,6 +14,7 @@ import types
 
 __all__ = ["connect_streams", "execute", "finish", "flush", "new_main", "read_program"]
 
+_STREAMS = (("stdin", "surrogateescape"), ("stdout", "surrogateescape"), ("stderr", "backslashreplace"))
 _FAILED_FLUSH = 120  # what the interpreter itself exits with
 
 
@@ -30,24 +31,23 @@ def read_program(descriptor: int) -> tuple[str, str]:
 
 def connect_streams() -> None:
     """Make Python's standard streams anew, on descriptors 0, 1 and 2."""
-    sys.stdin = sys.__stdin__ = _stream(0, "r", "surrogateescape")
-    sys.stdout = sys.__stdout__ = _stream(1, "w", "surrogateescape")
-    sys.stderr = sys.__stderr__ = _stream(2, "w", "backslashreplace")
+    for descriptor, (name, errors) in enumerate(_STREAMS):
+        stream = _stream(descriptor, name, errors)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
-def _stream(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
-    name = ("<stdin>", "<stdout>", "<stderr>")[descriptor]
-    raw = io.FileIO(descriptor, mode, closefd=False)
-    raw.name = name
-    buffer: io.BufferedIOBase = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)  # type: ignore[assignment]
-    return io.TextIOWrapper(buffer, "utf-8", errors, line_buffering=descriptor == 2)  # type: ignore[type-var]
+def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
+    raw = io.FileIO(descriptor, "w" if descriptor else "r", closefd=False)
+    raw.name = f"<{name}>"
+    buffer = io.BufferedWriter(raw) if descriptor else io.BufferedReader(raw)
+    return io.TextIOWrapper(buffer, "utf-8", errors, line_buffering=name == "stderr")
 
 
 def new_main() -> types.ModuleType:
     """Install a fresh ``__main__`` and return it."""
     main = types.ModuleType("__main__")
-    main.__dict__["__builtins__"] = builtins
-    main.__dict__["__annotations__"] = {}
+    vars(main)["__builtins__"] = builtins
     sys.modules["__main__"] = main
     return main
 
@@ -95,7 +95,7 @@ def _exit_code(code: object) -> int:
     if isinstance(code, int):
         return code & 0xFF
     try:
-        print(code, file=sys.stderr)
+        sys.stderr.write(f"{code}\n")
     except BaseException:
         return 1
     return 1

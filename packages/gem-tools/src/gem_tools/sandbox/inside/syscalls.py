@@ -105,9 +105,7 @@ def read_only(path: str, *, recursive: bool = True, devices: bool = False) -> No
     """Make what is mounted at a path read-only and deaf to set-user-id bits, unless told so to devices as well."""
     wanted = _MountAttributes(_ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV), 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
-    done = _syscall(
-        _MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags, ctypes.byref(wanted), ctypes.sizeof(wanted)
-    )
+    done = _syscall(_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
     _checked(done, f"read-only mount at {path}")
 
 

@@ -7,6 +7,7 @@ the trainer or of the template, and takes the other along.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -23,9 +24,10 @@ from . import execution, jail, seccomp, syscalls, wire
 __all__ = ["main"]
 
 _EVERYDAY = (
-    "bisect cmath collections copy dataclasses datetime decimal enum fractions functools heapq io itertools json math "
-    "operator os random re statistics string textwrap time traceback typing"
-).split()
+    "bisect", "cmath", "collections", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
+    "heapq", "io", "itertools", "json", "math", "operator", "os", "random", "re", "statistics", "string", "textwrap",
+    "time", "traceback", "typing",
+)  # fmt: skip
 """Modules that most programs import; small enough to be copied with every fork."""
 
 _MOST_DESCRIPTORS = 6
@@ -72,10 +74,8 @@ class _Child:
         _, status, used = os.wait4(self.pid, 0)
         seconds = time.monotonic() - self.started
         exit_code = os.waitstatus_to_exitcode(status)
-        try:
+        with contextlib.suppress(OSError):  # the trainer has gone, or has lost interest
             self.report.send(wire.pack_answer(self.reason, exit_code, seconds, used.ru_utime + used.ru_stime))
-        except OSError:  # the trainer has gone, or has lost interest
-            pass
         self.report.close()
         os.close(self.descriptor)
 
@@ -122,16 +122,15 @@ def _be_the_first_to_die() -> None:
 def _warm_up(path: list[str], warm: list[str]) -> None:
     import site
 
-    sys.path[:] = [jail.HOME, *path]
+    sys.path[:] = path
     sys.argv = ["<python>"]
     site.setquit()
     site.setcopyright()
     site.sethelper()
     for name in (*_EVERYDAY, *warm):
-        try:
+        with contextlib.suppress(Exception):  # the program that needs it will be told why it cannot be had
             importlib.import_module(name)
-        except Exception:  # the program that needs it will be told why it cannot be had
-            continue
+    sys.path.insert(0, jail.HOME)
     for name in [name for name in sys.modules if name.partition(".")[0] == __package__.partition(".")[0]]:
         del sys.modules[name]
     gc.collect()

@@ -34,14 +34,13 @@ _ANSWER = struct.Struct("=Bidd")
 _CALL = struct.Struct("=i")
 
 
-def pack_request(
-    memory: int, processes: int, disk: int, open_files: int, seconds: float, cpu_seconds: float
-) -> bytes:
+def pack_request(memory: int, processes: int, disk: int, open_files: int, seconds: float, cpu_seconds: float) -> bytes:
     """The limits of an execution; see :class:`gem_tools.sandbox.Limits`. Times may be infinite."""
     return _REQUEST.pack(memory, processes, disk, open_files, seconds, cpu_seconds)
 
 
 def unpack_request(message: bytes) -> tuple[int, int, int, int, float, float]:
+    """Return the limits of a request."""
     return _REQUEST.unpack(message)
 
 
@@ -51,6 +50,7 @@ def pack_answer(reason: int, exit_code: int, seconds: float, cpu_seconds: float)
 
 
 def unpack_answer(message: bytes) -> tuple[int, int, float, float]:
+    """Return the reason, the exit code and the times of an answer."""
     return _ANSWER.unpack(message)
 
 
@@ -60,6 +60,7 @@ def pack_call(exit_code: int) -> bytes:
 
 
 def unpack_call(message: bytes) -> int:
+    """Return how a call ended; raise ``ValueError`` for anything else."""
     if len(message) != _CALL.size:
         raise ValueError(f"a call is reported in {_CALL.size} bytes, got {len(message)}")
     number: int = _CALL.unpack(message)[0]

@@ -1,0 +1,208 @@
+"""What holds for every data set: reference answers, hostile answers, states, and the same items in every process."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gem
+from gem_envs_reasoning.corrections import EVALUATING, SCORES
+from gem_envs_reasoning.encoding import decode, encode
+from gem_envs_reasoning.items import DataSet, catalogue
+from gem_envs_reasoning.scoring import IN_PROCESS, POOL
+
+_SHAPES = [
+    "", " ", "0", "-1", "nan", "inf", "-inf", "1e999", "1e999999999", "9" * 400, "9" * 5000, "1/0", "0/0", "None", "no",
+    "{}", "[]", "[[]]", '{"a": 1}', "[1, [2, [3]]]", "null", "[" * 500, "(" * 500 + ")" * 500, "9**9**9**9",
+    "(" * 40 + "9" + "**9)" * 40, "x" * 1900, "a,b=c", "=", ",", "A+1 " * 300, "\n" * 500, "é\u0000\ud800", "１２", "²",
+    "__import__('os')", "lambda: 1", "A" * 1500, "1 " * 900, "P ∧ " * 200 + "P", "((((P → Q) ↔ R) ∨ ¬P)", "R" * 500,
+    "×" * 300, "2 × 0", "-5 × x", "move(a, b)", '[{"Agent[9.5, 0.5]": "move(box_red, square[9.5, 1.5])"}]', "12:99:99",
+    "1 days, 2:3:4", "50%", "1j",
+]  # fmt: skip
+HOSTILE = [shape + tail for tail in ("", "!", " 1", "\n2") for shape in _SHAPES]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_pool_for_all() -> Iterator[None]:
+    """Keep the workers from test to test."""
+    with POOL.lease():
+        yield
+
+
+@pytest.mark.parametrize("name", [*catalogue(), "composite"])
+def test_reference_answers_get_full_marks_and_states_continue(name: str) -> None:
+    """The reference answer scores 1.0, an item survives JSON, and a state's twin sees and earns the same."""
+    env: Any = gem.make(f"rg:{name}")
+    twin: Any = gem.make(f"rg:{name}")
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        entry = dict(env.row)
+        once = decode(json.loads(json.dumps(encode(entry))))
+        assert once == entry or encode(once) == encode(entry)
+        twin.set_state(json.loads(json.dumps(env.get_state())))
+        assert twin.row["question"] == entry["question"]
+        action = env.reference_answer(env.row)
+        stepped = env.step(action)
+        assert stepped[1] == 1.0, (action, stepped)
+        assert stepped[4]["correct"] is True
+        assert "scorer_error" not in stepped[4]
+        assert twin.step(action) == stepped
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_no_answer_raises_or_stalls(name: str) -> None:
+    """Two hundred hostile answers are scored within 0 … 1, and at most one of them runs into the time limit."""
+    assert len(HOSTILE) == 200
+    env: Any = gem.make(f"rg:{name}")
+    env.reset(seed=0)
+    late = []
+    for answer in HOSTILE:
+        grade = env.grade(f"\\boxed{{{answer}}}", env.row)
+        assert 0.0 <= grade.reward <= 1.0
+        json.dumps(dict(grade.info))
+        if "no score within" in grade.info.get("scorer_error", ""):
+            late.append(answer)
+    assert len(late) <= 1, late
+    for action in (None, 7, b"\\boxed{1}", {"content": None}, "\\boxed{" * 1000, "x" * 1_000_000):
+        assert env.grade(action, env.row).reward == 0.0
+
+
+PAYLOADS = [
+    "__import__('os').system('touch {path}')",
+    "open('{path}', 'w').write('x')",
+    "[open('{path}', 'w')]",
+    "().__class__.__base__.__subclasses__() or open('{path}','w')",
+    "exec(\"open('{path}','w')\")",
+    "1 + len(str(open('{path}', 'w')))",
+    "(lambda: open('{path}', 'w'))()",
+    "sqrt(open('{path}', 'w'))",
+    "f\"{{open('{path}', 'w')}}\"",
+    "x.__class__.__init__.__globals__['os'].system('touch {path}')",
+]
+
+
+@pytest.mark.parametrize("name", sorted(EVALUATING))
+def test_no_answer_is_executed(name: str, tmp_path: Path) -> None:
+    """Text that would write a file writes none, neither in the worker nor, for this test, in this process."""
+    proof = tmp_path / "proof"
+    data_set = DataSet(name, {}, seed=42, size=500)
+    env: Any = gem.make(f"rg:{name}")
+    env.reset()
+    for payload in PAYLOADS:
+        text = payload.format(path=proof)
+        data_set.library_data_set().score_answer(text, dict(env.row))
+        env.grade(f"\\boxed{{{text}}}", env.row)
+    assert not proof.exists()
+
+
+def test_the_library_itself_executes_answers(tmp_path: Path) -> None:
+    """The published scorer writes the file, so the test above would fail if nothing were corrected."""
+    proof = tmp_path / "proof"
+    program = (
+        "import sys, reasoning_gym; data_set = reasoning_gym.create_dataset('n_queens', seed=1, size=2); "
+        "data_set.score_answer(sys.argv[1], data_set[0])"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", program, PAYLOADS[1].format(path=proof)]
+    subprocess.run(command, capture_output=True, check=True)
+    assert proof.exists()
+
+
+_RISKY = frozenset(
+    [
+        "eval",
+        "exec",
+        "compile",
+        "parse_expr",
+        "sympify",
+        "literal_eval",
+        "Fraction",
+        "loads",
+        "loadtxt",
+        "__import__",
+        "open",
+    ]
+)
+
+
+@pytest.mark.parametrize("name", sorted(IN_PROCESS.keys() - SCORES.keys()))
+def test_scorers_in_this_process_call_nothing_that_can_hang(name: str) -> None:
+    """A scorer that runs in process, and the methods that it calls, evaluate and decode nothing, and nest no repetition
+    in a regular expression.
+    """
+    cls = type(DataSet(name, {}, seed=1, size=10).library_data_set())
+    pending, seen = ["score_answer"], set()
+    while pending:
+        method = pending.pop()
+        found = getattr(cls, method, None)
+        if found is None or method in seen:
+            continue
+        seen.add(method)
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(found)))):
+            if not isinstance(node, ast.Call):
+                continue
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert called not in _RISKY, f"{method} calls {called}"
+            if isinstance(owner, ast.Name) and owner.id == "self":
+                pending.append(called)
+            if isinstance(owner, ast.Name) and owner.id == "re":
+                pattern = node.args[0]
+                assert isinstance(pattern, ast.Constant), f"{method} has a pattern that is no constant"
+                assert not re.search(r"[+*}]\)[+*{]", str(pattern.value)), pattern.value
+
+
+def test_what_is_executed_elsewhere_runs_in_the_worker() -> None:
+    """The table of scorers that run in process names data sets, and none of the nine that evaluate answers."""
+    assert IN_PROCESS.keys() <= catalogue().keys()
+    assert not EVALUATING & IN_PROCESS.keys()
+
+
+def test_items_are_the_same_in_every_process() -> None:
+    """Three hash seeds give the same items of every data set, and making them prints nothing."""
+    program = (
+        "import hashlib, json, sys\n"
+        "from gem_envs_reasoning.encoding import encode\n"
+        "from gem_envs_reasoning.items import DataSet, catalogue\n"
+        "said = {}\n"
+        "for name in catalogue():\n"
+        "    data_set = DataSet(name, {}, seed=11, size=50)\n"
+        "    items = [encode(data_set[i]) for i in range(4 if name in sys.argv else 1)]\n"
+        "    said[name] = hashlib.sha256(json.dumps(items).encode()).hexdigest()\n"
+        "print(json.dumps(said))\n"
+    )
+    often = "isomorphic_strings ransom_note word_ladder knight_swap polynomial_multiplication codeio pool_matrix"
+    said = []
+    for seed in ("0", "1", "12345"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program, *often.split()],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        said.append(json.loads(done.stdout))
+        assert done.stderr == ""
+    assert [name for name in catalogue() if len({process[name] for process in said}) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [("game_of_life_halting", "maybe"), ("coin_flip", "0"), ("complex_arithmetic", "nan")]
+)
+def test_what_the_library_pays_for_nothing_is_not_paid(name: str, answer: str) -> None:
+    """Answers for which the published scorers give 1.0 whatever was asked are not right."""
+    env: Any = gem.make(f"rg:{name}")
+    for _ in range(10):
+        env.reset()
+        if env.row["answer"] != answer:
+            assert env.step(f"\\boxed{{{answer}}}")[1] < 1.0
