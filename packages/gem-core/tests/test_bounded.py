@@ -274,6 +274,25 @@ def test_threads_share_a_pool(pool: BoundedPool) -> None:
         assert list(threads.map(work, range(64))) == [[[n, t] for t in range(12)] for n in range(64)]
 
 
+def test_calls_wait_in_line() -> None:
+    """Whoever waits longest for a worker gets the next one."""
+    turns = pool_module._Turns(1)
+    served: list[int] = []
+
+    def work(number: int) -> None:
+        with turns:
+            served.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
+    with turns:
+        for number, thread in enumerate(threads):
+            thread.start()
+            assert soon(lambda expected=number + 1: len(turns._waiting) == expected)  # type: ignore[misc]
+    for thread in threads:
+        thread.join()
+    assert served == list(range(20))
+
+
 def test_waiting_for_a_worker_does_not_count(folder: Path) -> None:
     """With one worker and many calls, each has its whole time limit."""
     pool = BoundedPool("bounded_functions:act", workers=1, seconds=1.0)
