@@ -275,7 +275,7 @@ def test_a_function_is_asked_for_rows_when_they_are_needed() -> None:
     env = SumsEnv(rows=load)
     assert calls == []
     env.reset()
-    assert len(env.rows) == 10  # type: ignore[arg-type]  # these are no stream
+    assert len(env.rows) == 10
     assert calls == [1]
     assert SumsEnv(rows=load).get_state()["phase"] == "not begun"
 

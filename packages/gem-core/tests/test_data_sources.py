@@ -205,6 +205,10 @@ def test_what_the_library_wrote_and_holds_is_read(tmp_path: Path) -> None:
     for source in (tmp_path / "two", both):
         with pytest.raises(DatasetError, match="no split 'aime'; it has 'train', 'test'"):
             open_rows(source, split="aime")
+    stream = open_rows(whole.to_iterable_dataset())
+    assert isinstance(stream, RowStream)
+    assert list(stream) == ROWS
+    assert [row for row, _ in stream.shards[0].rows(5)] == ROWS[5:]
     next((tmp_path / "one").glob("*.arrow")).unlink()
     with pytest.raises(DatasetError, match=r"data-00000-of-00002.arrow is missing, which .*state.json names"):
         open_rows(tmp_path / "one")

@@ -86,6 +86,7 @@ def test_a_boxed_pattern_finds_the_last_box_that_fits(text: str) -> None:
         ("<answer>1</answer><answer>2</answer>", "answer", "2"),
         ("<answer>1</answer><answer>2", "answer", "1"),
         ("<answer>1<answer>2</answer>", "answer", "2"),
+        ("<answer>1</answer> </answer>", "answer", "1"),
         ("</answer><answer>", "answer", None),
         ("<search>q</search>", "search", "q"),
         ("", "answer", None),
@@ -93,7 +94,7 @@ def test_a_boxed_pattern_finds_the_last_box_that_fits(text: str) -> None:
     ],
 )
 def test_the_last_tagged_answer(text: Any, tag: str, answer: str | None) -> None:
-    """The last closing tag and the nearest opening tag before it delimit the answer."""
+    """The last opening tag that is closed, and the first closing tag after it, delimit the answer."""
     assert extract_last_tagged_answer(text, tag) == answer
 
 

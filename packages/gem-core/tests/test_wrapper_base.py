@@ -366,6 +366,8 @@ def test_wrappers_are_names_or_callables() -> None:
     assert apply_wrappers(Numbers(), "concat").env.turn == 0  # type: ignore[attr-defined]
     with pytest.raises(ArgumentTypeError, match="name or a callable"):
         apply_wrappers(Numbers(), [3])  # type: ignore[list-item]
+    with pytest.raises(ArgumentTypeError, match="wrappers is a list"):
+        apply_wrappers(Numbers(), {"concat": {}})
 
 
 def test_a_wrapper_around_an_environment_without_a_spec_has_none() -> None:

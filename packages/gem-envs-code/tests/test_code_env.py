@@ -62,6 +62,7 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_every_published_id_runs_on_a_local_copy(env_id: str, dataset: Path) -> None:
     """Right answers get 1.0, those to other problems 0.0."""
     env = gem.make(env_id, dataset=dataset)
+    assert isinstance(env, CodeEnv)
     assert len(env.rows) == 4
     for index, code in enumerate(ANSWERS):
         observation, _ = env.reset(options={"index": index})
@@ -90,7 +91,9 @@ def test_an_id_whose_data_is_not_here_says_what_to_do(
     mirror.mkdir(parents=True)
     (mirror / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     monkeypatch.setenv("GEM_DATA_DIR", str(tmp_path / "mirror"))
-    assert len(gem.make(env_id).rows) == 4
+    env = gem.make(env_id)
+    assert isinstance(env, CodeEnv)
+    assert len(env.rows) == 4
 
 
 def test_the_arguments_of_the_original_are_taken() -> None:

@@ -44,7 +44,8 @@ def closest_pair(points: list[list[int]]) -> float:
     from bisect import bisect_left, insort
 
     points = sorted(points)
-    best, near, first = math.inf, [], 0
+    best, first = math.inf, 0
+    near: list[tuple[int, int]] = []
     for x, y in points:
         while first < len(points) and points[first][0] < x - best:
             near.pop(bisect_left(near, (points[first][1], points[first][0])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -10,13 +11,15 @@ from gem_envs_code.judge import MEMORY, RUNTIME_ERROR, TIME_LIMIT, WRONG_ANSWER,
 from gem_envs_code.leased import Lease
 from gem_envs_code.suite import Case, Suite
 
+Judge = Callable[..., Verdict]
+
 SUM = Suite(tuple(Case(f"{a} {b}\n", f"{a + b}\n") for a, b in ((1, 2), (30, 12), (5, 5), (0, 0), (7, 1), (2, 2))))
 ADD = Suite(tuple(Case(json.dumps([a, b]), json.dumps(a + b)) for a, b in ((1, 2), (30, 12), (5, 5))), "add")
 ROOT = Suite((Case("4", "2 -2"), Case("9", "3 -3")), checker="def check(i, o, e): return int(o) ** 2 == int(i)")
 
 
 @pytest.fixture
-def verdict(sandbox_kept: Lease) -> object:
+def verdict(sandbox_kept: Lease) -> Judge:
     """Judge with small limits."""
     from gem_tools.sandbox import Limits
 
@@ -24,11 +27,11 @@ def verdict(sandbox_kept: Lease) -> object:
     return lambda code, suite=SUM, **kwargs: judge(code, suite, sandbox=sandbox_kept.sandbox, limits=limits, **kwargs)
 
 
-def test_a_right_program_passes_everything(verdict: object) -> None:
+def test_a_right_program_passes_everything(verdict: Judge) -> None:
     """All tests, whatever runs side by side."""
     for workers in (1, 2, 6, None):
-        assert verdict("print(sum(map(int, input().split())))", workers=workers) == Verdict(6, 6)  # type: ignore[operator]
-    assert verdict("def add(a, b): return a + b", ADD).accepted  # type: ignore[operator]
+        assert verdict("print(sum(map(int, input().split())))", workers=workers) == Verdict(6, 6)
+    assert verdict("def add(a, b): return a + b", ADD).accepted
 
 
 @pytest.mark.parametrize(
@@ -52,16 +55,16 @@ def test_a_right_program_passes_everything(verdict: object) -> None:
         ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", Verdict(0, 6, WRONG_ANSWER)),
     ],
 )
-def test_the_first_failing_test_decides(code: str, expected: Verdict, verdict: object) -> None:
+def test_the_first_failing_test_decides(code: str, expected: Verdict, verdict: Judge) -> None:
     """Its number and its kind are the same however many tests run side by side."""
-    assert verdict(code, workers=1) == expected  # type: ignore[operator]
-    assert verdict(code, workers=4) == expected  # type: ignore[operator]
+    assert verdict(code, workers=1) == expected
+    assert verdict(code, workers=4) == expected
 
 
 def test_later_tests_are_not_begun_after_a_failure(sandbox_kept: Lease) -> None:
     """A program that is wrong at once costs a few tests, not all."""
     suite = Suite(tuple(Case(f"{number}\n", "x") for number in range(200)))
-    begun = []
+    begun: list[object] = []
     run_many = sandbox_kept.sandbox.run_many
 
     class Counting:
@@ -115,15 +118,15 @@ assert WANTED not in found
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_what_is_expected_is_nowhere_to_be_found(cheat: str, verdict: object) -> None:
+def test_what_is_expected_is_nowhere_to_be_found(cheat: str, verdict: Judge) -> None:
     """A program that looks for it finds nothing: it comes to its end, and prints no right answer."""
     # The program itself must not hold what it looks for, or it would find that.
     code = CHEATS[cheat].replace("WANTED", '"7131117532"[::-1]')
     suite = Suite((Case("1\n", "2357111317\n"),))
-    assert verdict(code, suite) == Verdict(0, 1, WRONG_ANSWER)  # type: ignore[operator]
+    assert verdict(code, suite) == Verdict(0, 1, WRONG_ANSWER)
     function = Suite((Case("[1]", '"2357111317"'),), "f")
     indented = code.replace("\n", "\n    ")
-    assert verdict(f"def f(x):\n    {indented}\n    return 0", function) == Verdict(0, 1, WRONG_ANSWER)  # type: ignore[operator]
+    assert verdict(f"def f(x):\n    {indented}\n    return 0", function) == Verdict(0, 1, WRONG_ANSWER)
 
 
 FORGERIES = [
@@ -141,9 +144,9 @@ FORGERIES = [
 
 
 @pytest.mark.parametrize("code", FORGERIES)
-def test_a_verdict_cannot_be_forged(code: str, verdict: object) -> None:
+def test_a_verdict_cannot_be_forged(code: str, verdict: Judge) -> None:
     """Nothing that a program does to its own process makes a wrong result right."""
-    assert not verdict(code, ADD).accepted  # type: ignore[operator]
+    assert not verdict(code, ADD).accepted
 
 
 @pytest.mark.parametrize(
@@ -157,26 +160,26 @@ def test_a_verdict_cannot_be_forged(code: str, verdict: object) -> None:
         "print(5)",
     ],
 )
-def test_a_checker_cannot_be_talked_into_it(code: str, verdict: object) -> None:
+def test_a_checker_cannot_be_talked_into_it(code: str, verdict: Judge) -> None:
     """It runs in an execution of its own, and gets the output as a value."""
-    assert not verdict(code, ROOT).accepted  # type: ignore[operator]
+    assert not verdict(code, ROOT).accepted
 
 
-def test_a_checker_takes_every_right_answer(verdict: object) -> None:
+def test_a_checker_takes_every_right_answer(verdict: Judge) -> None:
     """Either root will do."""
     for sign in ("", "-"):
-        assert verdict(f"print({sign}int(int(input()) ** 0.5))", ROOT) == Verdict(2, 2)  # type: ignore[operator]
-    assert verdict("n = int(input()); print(2 if n == 4 else 4)", ROOT) == Verdict(1, 2, WRONG_ANSWER)  # type: ignore[operator]
-    assert verdict("n = int(input()); print(2); assert n == 4", ROOT) == Verdict(1, 2, RUNTIME_ERROR)  # type: ignore[operator]
+        assert verdict(f"print({sign}int(int(input()) ** 0.5))", ROOT) == Verdict(2, 2)
+    assert verdict("n = int(input()); print(2 if n == 4 else 4)", ROOT) == Verdict(1, 2, WRONG_ANSWER)
+    assert verdict("n = int(input()); print(2); assert n == 4", ROOT) == Verdict(1, 2, RUNTIME_ERROR)
 
 
-def test_a_checker_of_functions_gets_values(verdict: object) -> None:
+def test_a_checker_of_functions_gets_values(verdict: Judge) -> None:
     """Arguments, result and expectation as JSON has them; a result that is none of it is wrong."""
     source = "def check(i, o, e):\n    return isinstance(i, list) and o == i[0] + 1 and e == [None]"
     suite = Suite((Case("[1]", "[null]"), Case("[5]", "[null]")), "f", source)
-    assert verdict("def f(n): return n + 1", suite).accepted  # type: ignore[operator]
-    assert not verdict("def f(n): return n", suite).accepted  # type: ignore[operator]
-    assert not verdict("def f(n): return str(n + 1)", suite).accepted  # type: ignore[operator]
+    assert verdict("def f(n): return n + 1", suite).accepted
+    assert not verdict("def f(n): return n", suite).accepted
+    assert not verdict("def f(n): return str(n + 1)", suite).accepted
 
 
 @pytest.mark.parametrize(
@@ -192,19 +195,19 @@ def test_a_checker_of_functions_gets_values(verdict: object) -> None:
         '"""A text with {braces} and \'quotes\'."""\ndef add(a, b):\n    return a + b  # {0}',
     ],
 )
-def test_functions_are_written_in_many_ways(code: str, verdict: object) -> None:
+def test_functions_are_written_in_many_ways(code: str, verdict: Judge) -> None:
     """As methods of Solution, with names of typing, with prints and with a main part."""
-    assert verdict(code, ADD).accepted  # type: ignore[operator]
+    assert verdict(code, ADD).accepted
 
 
-def test_results_that_json_lacks_are_compared_as_what_comes_closest(verdict: object) -> None:
+def test_results_that_json_lacks_are_compared_as_what_comes_closest(verdict: Judge) -> None:
     """Tuples are lists; numbers of any length come through."""
     pairs = Suite((Case("[1, 2]", "[2, 1]"),), "swap")
-    assert verdict("def swap(a, b): return b, a", pairs).accepted  # type: ignore[operator]
-    assert not verdict("def swap(a, b): return {b, a}", pairs).accepted  # type: ignore[operator]
+    assert verdict("def swap(a, b): return b, a", pairs).accepted
+    assert not verdict("def swap(a, b): return {b, a}", pairs).accepted
     huge = Suite((Case("[9000]", str(10**4200)),), "power")
-    assert verdict("def power(n): return 10 ** 4200", huge).accepted  # type: ignore[operator]
-    assert not verdict("def power(n): return 10 ** n", huge).accepted  # type: ignore[operator]
+    assert verdict("def power(n): return 10 ** 4200", huge).accepted
+    assert not verdict("def power(n): return 10 ** n", huge).accepted
 
 
 def test_the_sandbox_ends_with_its_last_user() -> None:

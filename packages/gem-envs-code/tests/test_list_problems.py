@@ -94,7 +94,8 @@ def longest_climb(numbers: list[int]) -> int:
 
 def window_maxima(numbers: list[int], width: int) -> list[int]:
     # Maxima from the ends of blocks of the width, either way.
-    ahead, back = [], []
+    ahead: list[int] = []
+    back: list[int] = []
     for start in range(0, len(numbers), width):
         block = numbers[start : start + width]
         ahead += accumulate(block, max)

@@ -14,7 +14,7 @@ import gem
 from gem.errors import ArgumentError
 from gem.testing import EnvConformance
 from gem_envs_code import MiniEnv
-from gem_envs_code.problems import all_problems, suite_of
+from gem_envs_code.problems import Problem, all_problems, suite_of
 from gem_envs_code.suite import Suite
 
 
@@ -30,10 +30,10 @@ def fenced(code: str) -> str:
 
 
 @pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
-def test_the_reference_solution_passes_through_the_environment(problem: object) -> None:
+def test_the_reference_solution_passes_through_the_environment(problem: Problem) -> None:
     """As the oracle plays it: in a fenced block, in the sandbox, against every example and hidden test."""
-    env = MiniEnv(split=problem.split)  # type: ignore[attr-defined]
-    index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == problem.id)  # type: ignore[arg-type,attr-defined,index]
+    env = MiniEnv(split=problem.split)
+    index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == problem.id)
     env.reset(options={"index": index})
     _, reward, _, _, info = env.step(env.reference_answer(env.row))
     assert (reward, info["tests_passed"], info["failure"]) == (1.0, info["tests_total"], None)
@@ -51,13 +51,13 @@ def test_problems_are_many_and_different() -> None:
 
 
 @pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
-def test_no_test_is_there_twice_and_no_expected_output_in_the_question(problem: object) -> None:
+def test_no_test_is_there_twice_and_no_expected_output_in_the_question(problem: Problem) -> None:
     """Inputs differ from each other and from the examples; only the examples' outputs are shown."""
-    suite = suite_of(problem)  # type: ignore[arg-type]
+    suite = suite_of(problem)
     assert len({case.input for case in suite.cases}) == len(suite.cases)
-    assert len(suite.cases) >= 12 or problem.id in ("shorten-runs", "running-ledger", "word-families")  # type: ignore[attr-defined]
-    text = problem.text()  # type: ignore[attr-defined]
-    for case in suite.cases[len(problem.examples) :]:  # type: ignore[attr-defined]
+    assert len(suite.cases) >= 12 or problem.id in ("shorten-runs", "running-ledger", "word-families")
+    text = problem.text()
+    for case in suite.cases[len(problem.examples) :]:
         assert len(case.output.strip()) < 12 or case.output.strip() not in text
 
 
@@ -67,7 +67,7 @@ def test_train_and_test_have_no_problem_in_common() -> None:
     for split in ("train", "test"):
         for difficulty in ("easy", "medium", "hard"):
             rows = MiniEnv(difficulty, split).rows
-            seen += [rows[index]["id"] for index in range(len(rows))]  # type: ignore[arg-type,index]
+            seen += [rows[index]["id"] for index in range(len(rows))]
     assert len(seen) == len(set(seen)) == len(all_problems())
 
 
@@ -97,7 +97,7 @@ def test_other_seeds_draw_other_tests() -> None:
 def test_a_statement_says_what_the_agent_must_know() -> None:
     """The examples with their outputs, the function's name and parameters, and the format of the answer."""
     env = MiniEnv()
-    for index in range(len(env.rows)):  # type: ignore[arg-type]
+    for index in range(len(env.rows)):
         observation, _ = env.reset(options={"index": index})
         problem = env.problem(env.row)
         assert isinstance(observation, str)
@@ -110,7 +110,7 @@ def test_a_statement_says_what_the_agent_must_know() -> None:
 def test_what_a_program_gets() -> None:
     """Nothing for a wrong one, less for no program, and the reason in info."""
     env = MiniEnv()
-    index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == "warming")  # type: ignore[arg-type,index]
+    index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == "warming")
     total = len(suite_of(next(p for p in all_problems() if p.id == "warming")).cases)
     for action, reward, failure in (
         (fenced("print(5)"), 0.0, "wrong answer"),

@@ -327,3 +327,15 @@ def test_a_program_that_floods_is_stopped_and_its_ends_are_kept(sandbox: Sandbox
     assert done.stdout.startswith("first\n")
     assert "bytes left out" in done.stdout
     assert len(done.stdout) < 1100
+
+
+def test_packages_of_environments_look_empty(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that may hold answers is there and empty, also to a program that imports everything else."""
+    import msgpack
+
+    folder = str(Path(msgpack.__file__).parent)
+    code = f"import os\nprint(len(os.listdir({folder!r})))"
+    assert sandbox.run(code).stdout != "0\n"
+    monkeypatch.setattr("gem_tools.sandbox.warm.hidden_folders", lambda: [folder])
+    with Sandbox("required") as fresh:
+        assert fresh.run(code).stdout == "0\n"

@@ -82,10 +82,12 @@ def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
     if content is None:
         return None
     end = content.rfind(f"</{tag}>")
-    if end < 0:
+    start = content.rfind(f"<{tag}>", 0, end) if end >= 0 else -1
+    if start < 0:
         return None
-    start = content.rfind(f"<{tag}>", 0, end)
-    return None if start < 0 else content[start + len(tag) + 2 : end].strip()
+    start += len(tag) + 2
+    # Of closing tags that follow each other, the first closes the answer.
+    return content[start : content.find(f"</{tag}>", start)].strip()
 
 
 def extract_code_from_model(text: object) -> str | None:

@@ -15,10 +15,10 @@ from gem.arguments import boolean, choice, string
 from gem.core import Observation
 from gem.data import Grade, QuestionEnv, open_rows
 from gem.errors import ArgumentError
-from gem.text import action_text, extract_last_boxed_answer
+from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
 from gem_envs_qa.grading import golds_of, scores
 
-__all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_answer", "extract_boxed"]
+__all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_boxed"]
 
 EXACT_MATCH, F1 = "exact_match", "f1"
 
@@ -55,7 +55,7 @@ class ShortAnswerEnv(QuestionEnv):
         return f"{self.text_of(row)}\n\n{_BOXED if self.extract_boxed else _TAGGED}"
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
-        answer = extract_boxed(action) if self.extract_boxed else extract_answer(action)
+        answer = extract_boxed(action) if self.extract_boxed else extract_last_tagged_answer(action)
         if answer is None:
             return Grade(0.0, correct=False, well_formed=False, info={"f1": 0.0})
         golds = self.golds(row)
@@ -115,15 +115,6 @@ class QaEnv(ShortAnswerEnv):
 
     def golds(self, row: Mapping[str, Any]) -> Sequence[str]:
         return golds_of(row[self.answer_key])
-
-
-def extract_answer(action: Any) -> str | None:
-    """Return what stands in the last ``<answer>…</answer>`` of an action, without surrounding blanks, or None."""
-    text = action if type(action) is str else action_text(action)
-    if text is None or (end := text.rfind("</answer>")) < 0 or (start := text.rfind("<answer>", 0, end)) < 0:
-        return None
-    # Between the last opening tag and the last closing one there may be more closing ones.
-    return text[start + len("<answer>") : text.find("</answer>", start)].strip()
 
 
 def extract_boxed(action: Any) -> str | None:

@@ -12,10 +12,11 @@ from typing import Any
 
 from gem.arguments import integer, real, string
 from gem.bounded.processes import Settings, Source, Spawner, Template, Worker
-from gem.errors import ArgumentError, ArgumentTypeError, BoundedCallError
+from gem.errors import ArgumentError, ArgumentTypeError, BoundedCallError, BoundedCrashError
 
 __all__ = ["BoundedPool", "Lease"]
 
+_TRIES = 3
 _CAN_FORK = hasattr(os, "fork") and sys.platform != "win32"
 
 
@@ -217,15 +218,19 @@ class _State:
             self._give_back(worker, keep=False)
 
     def _new_worker(self) -> Worker:
-        source = self._living_source()
-        try:
-            worker = source.worker()
-        except OSError:  # somebody has killed the template, or closed the pool
-            with self._lock:
-                if self._source is source:
-                    self._source = None
-            source.close()
-            worker = self._living_source().worker()
+        worker = None
+        for _ in range(_TRIES):
+            source = self._living_source()
+            try:
+                worker = source.worker()
+                break
+            except OSError:  # somebody has killed the template, or closed the pool
+                with self._lock:
+                    if self._source is source:
+                        self._source = None
+                source.close()
+        if worker is None:
+            raise BoundedCrashError("no worker could be started: the template was ended each time")
         with self._lock:
             self._busy.add(worker)
         try:

@@ -49,8 +49,8 @@ class Worker:
     @property
     def is_ready(self) -> bool:
         """Whether it lives and has said nothing unasked since its last answer."""
-        self.channel.settimeout(0)
         try:
+            self.channel.settimeout(0)
             self.channel.recv(1)
         except BlockingIOError:
             return True
@@ -65,8 +65,8 @@ class Worker:
             BoundedCallError: if the function cannot be imported.
             BoundedCrashError: if the process dies instead.
         """
-        self.channel.settimeout(_START)
         try:
+            self.channel.settimeout(_START)
             frame = frames.receive(self.channel)
         except (OSError, frames.FrameError):
             frame = None
@@ -83,8 +83,8 @@ class Worker:
             BoundedCallError: if the function raises; ``is_ready`` says whether the worker can take another call.
         """
         # What a large body takes to arrive is no time of the function's: a live worker reads at once.
-        self.channel.settimeout(_ORDER)
         try:
+            self.channel.settimeout(_ORDER)
             frames.send(self.channel, frames.CALL, int(seconds * 1000), body)
             self.channel.settimeout(seconds)
             frame = frames.receive(self.channel, frames.LARGEST, deadline=time.monotonic() + seconds)

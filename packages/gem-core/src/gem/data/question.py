@@ -101,13 +101,13 @@ class QuestionEnv(Env[Observation, Action]):
         raise NotSupportedError(f"{type(self).__name__} does not implement reference_answer")
 
     @property
-    def rows(self) -> Rows | RowStream:
-        """The set, which is loaded now if it was not yet."""
+    def rows(self) -> Rows:
+        """The set, which is loaded now if it was not yet; where it is streamed, a :class:`gem.data.RowStream`."""
         if self._rows is None:
             source: Any = self._source
             self._open(source())
         assert self._rows is not None
-        return self._rows
+        return self._rows  # type: ignore[return-value]  # who opened a stream knows
 
     @property
     def row(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from gem.arguments import boolean, string
 from gem.data.formats import open_file
 from gem.data.shared import expanded, fingerprint, shared
 from gem.data.splits import files_of_split, known_split, splits_of_folder
-from gem.data.stream import RowStream, shard_of
+from gem.data.stream import LibraryShard, RowStream, shard_of
 from gem.data.tables import Chain, Table
 from gem.errors import ArgumentTypeError, DatasetError
 
@@ -52,7 +52,7 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool = False) 
               :func:`gem.data.splits.splits_of_folder` for how splits are found;
             * ``owner/name`` or ``name``, a data set of the Hugging Face hub; see :mod:`gem.data.hub`;
             * rows: a list of dicts, a ``datasets.Dataset``, anything with a length and an index; or a mapping of
-              split to rows, such as a ``datasets.DatasetDict``.
+              split to rows, such as a ``datasets.DatasetDict``. A ``datasets.IterableDataset`` is streamed in any case.
         split: which split; ``val``, ``dev`` and the like stand for each other.
         streaming: read files, or the hub, from front to back instead, with few rows in memory.
 
@@ -72,6 +72,8 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool = False) 
         from gem.data.hub import open_from_hub
 
         return open_from_hub(name, split, streaming)
+    if type(source).__name__ == "IterableDataset":
+        return RowStream([LibraryShard(source)])
     if isinstance(source, Mapping):
         return _checked(source[known_split(split, source, f"this {type(source).__name__}")])
     return _checked(source)

@@ -5,7 +5,7 @@ Order, from the inside out: tool wrapper, observation wrapper, tracking.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,10 @@ def apply_wrappers(env: Env[Any, Any], wrappers: WrapperLike | Iterable[WrapperL
         env: the environment to wrap.
         wrappers: names, also several joined by commas, and callables that take an environment.
     """
+    if isinstance(wrappers, Mapping):
+        raise ArgumentTypeError(
+            "wrappers is a list, in which arguments are given like this: gem.wrappers.wrapper('python_tool', timeout=2)"
+        )
     if isinstance(wrappers, str) or callable(wrappers):
         wrappers = [wrappers]
     for item in wrappers:

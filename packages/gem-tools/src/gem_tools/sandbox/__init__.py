@@ -5,7 +5,7 @@
     from gem_tools.sandbox import default_sandbox
 
     done = default_sandbox().run("print(6 * 7)")
-    done.ok, done.stdout                       # (True, "42\\n")
+    done.ok, done.stdout                       # True, "42" and a line break
 
 On Linux a program runs in a jail made of the kernel's own parts: user, process, mount and network namespaces, a
 filter of system calls, no capabilities. It sees the interpreter and the installed packages, read-only, and an empty

@@ -66,10 +66,7 @@ class Plain:
 
 
 def _guard(report: socket.socket, limits: Limits, descriptors: list[int], session: bool) -> None:
-    """Run a program, end it in time, and report how it ended. One thread for each, as the kernel would have it:
-
-    the program is told to die with the thread that started it.
-    """
+    """Run a program, end it in time, and report how it ended."""
     folder = tempfile.mkdtemp(prefix="gem-sandbox-")
     try:
         started = time.monotonic()

@@ -15,7 +15,13 @@ FLAGS = ("-I", "-S", "-B", "-X", "utf8")
 
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
 
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/box/home", "LANG": "C.UTF-8", **_ONE_THREAD}
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/box/home",
+    "TMPDIR": "/box/tmp",
+    "LANG": "C.UTF-8",
+    **_ONE_THREAD,
+}
 """All environment variables of a program."""
 
 

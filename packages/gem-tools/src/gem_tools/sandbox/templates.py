@@ -22,9 +22,9 @@ _MENTION = re.compile(r"\b(?:numpy|sympy|pandas|scipy)\b")
 
 
 class Templates:
-    """Template processes, each started when it is first needed: one for programs that import the standard library
+    """Template processes, each started when it is first needed.
 
-    alone, and one for each of some large libraries, imported already.
+    One is for programs that import the standard library alone; the others have a large library imported already.
     """
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ def _confine(limits: tuple[int, int, int, int, float, float], base_memory: int, 
     memory, processes, disk, open_files, _, cpu_seconds = limits
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.mount_tmpfs(BOX, f"mode=755,size={disk},nr_inodes={1024 + disk // 65536}")
-    for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):
+    for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):  # noqa: S108 - a folder of this execution alone
         os.mkdir(name)
     os.chdir(HOME)
     resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
