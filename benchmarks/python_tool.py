@@ -184,7 +184,7 @@ def footprint() -> dict[str, int]:
     gc.collect()
     me = os.getpid()
     parents = {}
-    for name in os.listdir("/proc"):
+    for name in (path.name for path in Path("/proc").iterdir()):
         try:
             parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
         except (ValueError, OSError):
@@ -194,7 +194,7 @@ def footprint() -> dict[str, int]:
         family |= more
     return {
         "processes": len(family),
-        "descriptors": sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in family),
+        "descriptors": sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in family),
         "resident bytes": sum(
             int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for pid in family
         ),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import pickle
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -354,13 +355,21 @@ def test_heavy_libraries_load_only_for_the_files_that_need_them(tmp_path: Path) 
         "assert 'datasets' not in sys.modules and 'pandas' not in sys.modules"
     )
     files = [str(jsonl(tmp_path / "a.jsonl"))]
-    if shutil.which("python") and _has_pyarrow():
+    if find_spec("pyarrow") is not None:
         write_parquet(tmp_path / "b.parquet")
         files.append(str(tmp_path / "b.parquet"))
     subprocess.run([sys.executable, "-c", code, *files], check=True)
 
 
-def _has_pyarrow() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pyarrow") is not None
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_can_open_files_whatever_its_parent_was_doing(tmp_path: Path) -> None:
+    """Even where a thread of the parent was in the middle of opening one."""
+    code = (
+        "import os, sys\nfrom gem.data import open_rows\nfrom gem.data import shared\n"
+        "with shared._lock:\n"
+        "    child = os.fork()\n"
+        "    if not child: os._exit(0 if len(open_rows(sys.argv[1])) == 7 else 1)\n"
+        "    assert os.waitpid(child, 0)[1] == 0"
+    )
+    path = jsonl(tmp_path / "a.jsonl")
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)

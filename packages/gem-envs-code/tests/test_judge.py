@@ -182,6 +182,16 @@ def test_a_checker_of_functions_gets_values(verdict: Judge) -> None:
     assert not verdict("def f(n): return str(n + 1)", suite).accepted
 
 
+def test_even_a_checker_that_takes_everything_takes_no_broken_output(verdict: Judge) -> None:
+    """What was cut off, and what is no value where a function was to return one, never reaches it."""
+    anything = "def check(i, o, e): return 1"
+    assert verdict("print('x' * 1000)", Suite((Case("", "x"),), checker=anything)).accepted
+    assert not verdict("print('x' * 100_000)", Suite((Case("", "x"),), checker=anything)).accepted
+    function = Suite((Case("[1]", "1"), Case("[2]", "1")), "f", anything)
+    assert verdict("def f(n): return n", function).accepted
+    assert verdict("import os\ndef f(n):\n    if n == 2: os._exit(0)", function) == Verdict(1, 2, WRONG_ANSWER)
+
+
 @pytest.mark.parametrize(
     "code",
     [

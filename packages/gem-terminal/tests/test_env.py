@@ -125,7 +125,7 @@ def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
     """The step says what failed; the next episode works."""
     assert env._workplace is not None
     env._workplace._container.remove()
-    observation, reward, terminated, truncated, info = env.step("<bash>true</bash>")
+    _, reward, terminated, truncated, info = env.step("<bash>true</bash>")
     assert (reward, terminated, truncated) == (0.0, False, True)
     assert info["error"]
     env.reset()
@@ -133,8 +133,10 @@ def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
 
 
 TAMPERING = {
-    "replaces the tests": "mkdir -p /tests; printf 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh; chmod +x /tests/test.sh",
-    "writes the reward": "mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json",
+    "replaces the tests": (
+        "mkdir -p /tests; printf 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh; chmod +x /tests/test.sh"
+    ),
+    "writes the reward": "mkdir -p /logs/verifier; cd /logs/verifier; echo 1 > reward.txt; echo 1 > reward.json",
     "keeps writing the reward": (
         "(trap '' TERM HUP; while :; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; done) & disown"
     ),

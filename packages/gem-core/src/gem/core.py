@@ -28,6 +28,8 @@ key is optional. Those with a fixed meaning:
 ``action_status``           ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
 ``success``                 bool, on the last step of an episode: was the task achieved
 ``correct``                 bool, on the last step of a question: was the answer right
+``index``                   int, where the row of this question lies in its set (:class:`gem.data.QuestionEnv`)
+``epoch``                   int, on ``reset``: how often the order had gone through the whole set
 ``parsed_action``           str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
 ``error``                   str, the environment failed; the episode is truncated and counts for nothing

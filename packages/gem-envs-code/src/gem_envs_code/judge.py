@@ -55,7 +55,7 @@ from __future__ import annotations
 import json as _json, sys as _sys
 _given = _json.loads(_sys.stdin.read())
 {source}
-print({accepted!r} if check(*_given) is True else "rejected")
+print({accepted!r} if check(*_given) else "rejected")
 """
 
 _TYPING = re.compile(r"\b(?:Any|Callable|Dict|Iterable|Iterator|List|Optional|Sequence|Set|Tuple|Union)\b\s*\[")

@@ -10,13 +10,16 @@ Results differ from the original's where its grader is wrong, and in that the qu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, string
 from gem.core import Observation
 from gem.data import Grade, QuestionEnv, Rows, open_rows
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem.text import extract_last_boxed_answer
+
+if TYPE_CHECKING:
+    from gem.bounded import Lease
 
 __all__ = ["ANSWER_FORMAT", "MALFORMED_REWARD", "BoxedMathEnv", "MathEnv"]
 
@@ -34,6 +37,7 @@ class BoxedMathEnv(QuestionEnv):
     answer_key: str
     answer_format: str
     use_format_error_reward: bool
+    _lease: Lease | None = None
 
     def question(self, row: Mapping[str, Any]) -> Observation:
         return self.with_format(self.text_of(row))
@@ -72,9 +76,18 @@ class BoxedMathEnv(QuestionEnv):
 
     def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
         """Whether what stands in the box is the row's answer."""
-        from gem_envs_math.grader import grade
+        from gem_envs_math import grader
 
-        return bool(answer) and bool(grade(answer, self.value_of(row, self.answer_key)).correct)
+        if self._lease is None:
+            self._lease = grader.lease()
+        return bool(answer) and grader.grade(answer, self.value_of(row, self.answer_key)).correct
+
+    def close(self) -> None:
+        """Let go of the grader, whose processes end with the last environment that uses it."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.close()
+        super().close()
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
         gold = self.value_of(row, self.answer_key)
@@ -107,7 +120,7 @@ class MathEnv(BoxedMathEnv):
         question_key: str = "problem",
         answer_key: str = "answer",
         use_format_error_reward: bool = False,
-        seed: int = 0,
+        seed: int | None = None,
         use_mp: bool = True,
         eval: bool = False,  # noqa: A002  # the published name
         answer_format: str = ANSWER_FORMAT,

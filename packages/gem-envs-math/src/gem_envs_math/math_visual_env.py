@@ -45,7 +45,7 @@ class MathVisualEnv(MathEnv):
         question_key: str = "problem",
         answer_key: str = "answer",
         use_format_error_reward: bool = False,
-        seed: int = 0,
+        seed: int | None = None,
         use_mp: bool = True,
         eval: bool = False,  # noqa: A002  # the published name
         answer_format: str = ANSWER_FORMAT,

@@ -94,7 +94,7 @@ class QaEnv(ShortAnswerEnv):
         dataset: Any = None,
         question_key: str = "question",
         answer_key: str = "answer",
-        seed: int = 0,
+        seed: int | None = None,
         extract_boxed: bool = False,
         load_from_cache_file: bool = True,
         metric: str = EXACT_MATCH,

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import boolean, check_names, integer, seed_value
-from gem.bounded.pool import Lease
+from gem.bounded import Lease
 from gem.core import Action, Info, Observation
 from gem.data import Grade, QuestionEnv
 from gem.data.order import Order

@@ -14,7 +14,7 @@ files and can forge the worker's answer. Code that a model wrote belongs into ``
 
 from __future__ import annotations
 
-from gem.bounded.pool import BoundedPool
+from gem.bounded.pool import BoundedPool, Lease
 from gem.errors import BoundedCallError, BoundedCrashError, BoundedTimeoutError
 
-__all__ = ["BoundedCallError", "BoundedCrashError", "BoundedPool", "BoundedTimeoutError"]
+__all__ = ["BoundedCallError", "BoundedCrashError", "BoundedPool", "BoundedTimeoutError", "Lease"]

@@ -41,7 +41,7 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool = False) 
     """Return the rows of a split of a data set.
 
     All environments of a process share one copy of what lies in files. JSON lines and Arrow files are mapped into
-    memory, so that processes share them too.
+    memory, so that processes share them too; Parquet, CSV and JSON are decoded into it.
 
     Args:
         source: one of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -15,6 +16,16 @@ __all__ = ["expanded", "fingerprint", "shared"]
 
 _open: WeakValueDictionary[Hashable, Table] = WeakValueDictionary()
 _lock = threading.Lock()
+
+
+def _begin_in_child() -> None:
+    # Another thread of the parent may have been opening a file, and will never let go of the lock here.
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def shared(key: Hashable, opening: Callable[[], Table]) -> Table:

@@ -96,6 +96,8 @@ class ListTable(Table):
 class JsonLines(Table):
     """A file with one JSON object a line; blank lines are no rows. Takes 16 bytes of memory a row.
 
+    The file must not be cut short while it is open, since it is mapped; put another in its place instead.
+
     Raises:
         DatasetError: when a row is read that is no JSON object; the message names file and line.
     """

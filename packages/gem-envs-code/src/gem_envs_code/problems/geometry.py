@@ -84,7 +84,7 @@ def fence_length(text: str) -> str:
         return chain[:-1]
 
     hull = half(trees) + half(trees[::-1])
-    length = sum(math.dist(corner, hull[number - 1]) for number, corner in enumerate(hull))
+    length = math.fsum(math.dist(corner, hull[number - 1]) for number, corner in enumerate(hull))
     return f"{length:.9f}"
 
 

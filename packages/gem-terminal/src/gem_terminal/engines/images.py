@@ -88,7 +88,8 @@ class ImageStore:
         if debian is None or shutil.which("debootstrap") is None or os.getuid() != 0:
             advice = "install debootstrap and run as root, or add" if debian else "add"
             raise EngineError(
-                f"the base image {name} is not here; {advice} a tar archive of it with: gem terminal add-base {name} FILE"
+                f"the base image {name} is not here; {advice} a tar archive of it with "
+                f"NamespaceEngine().add_base({name!r}, path)"
             )
 
         def bootstrap(into: Path) -> None:

@@ -96,6 +96,10 @@ class NamespaceEngine(Engine):
         with self._preparing:
             return self._images.prepare(image, progress)
 
+    def add_base(self, name: str, archive: Path) -> None:
+        """Unpack a tar archive of a root file system under the name that a Dockerfile uses after ``FROM``."""
+        self._images.add_base(name, archive)
+
     def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
         layers, config = self._images.layers(reference)
         return self.start_on(layers, limits, {**config.get("environment", {}), **(environment or {})}, config)

@@ -18,6 +18,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "action_status": (str,),
     "success": (bool,),
     "correct": (bool,),
+    "index": (int,),
+    "epoch": (int,),
     "parsed_action": (str,),
     "prefix": (str,),
     "suffix": (str,),
