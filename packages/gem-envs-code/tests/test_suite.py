@@ -109,6 +109,7 @@ def test_what_is_no_test_is_an_error_that_shows_it(value: Any, message: str) -> 
         ("1" * 5000, "1" * 5000, True),
         ("1" * 5000 + "2", "0.5", False),
         ("0.5 0.5", "0.5", False),
+        ("1.0 0.5", "1 0.5", False),
     ],
 )
 def test_texts_are_compared_line_by_line(output: str, expected: str, same: bool) -> None:
@@ -127,6 +128,7 @@ def test_texts_are_compared_line_by_line(output: str, expected: str, same: bool)
         ("0.301", "0.3", False),
         ("true", "1", False),
         ("1", "true", False),
+        ("true", "1.0", False),
         ("true", "true", True),
         ("null", "null", True),
         ("null", "[]", False),

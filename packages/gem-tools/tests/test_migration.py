@@ -16,9 +16,9 @@ def test_the_python_tool_takes_the_original_arguments() -> None:
     """Sandbox types of the original choose among ours, and time-outs are kept."""
     tool = PythonCodeTool(timeout=2, sandbox_type="none", keep_error_last_line=True)
     assert isinstance(tool, PythonTool)
-    assert tool.execute_action("x <python>print(1)\n1/0</python> y") == (
-        True, True, "Code execution result: 1\n\nZeroDivisionError: division by zero\n", "x <python>print(1)\n1/0</python>",
-    )  # fmt: skip
+    told = "Code execution result: 1\n\nZeroDivisionError: division by zero\n"
+    program = "x <python>print(1)\n1/0</python>"
+    assert tool.execute_action(f"{program} y") == (True, True, told, program)
     assert tool.execute_action("no call") == (False, True, "", "no call")
 
 
