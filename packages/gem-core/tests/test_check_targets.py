@@ -11,6 +11,7 @@ import pytest
 import gem
 from gem import discovery
 from gem.errors import GemError, ManifestError, UnknownEnvironmentError
+from gem.official import NAMESPACES
 from gem.testing.targets import Package, packages_of, subjects_of
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def test_a_missing_manifest_and_a_missing_package_are_problems(site: PluginSite)
             UnknownEnvironmentError,
             "'zzz' is no environment id, and no namespace, installed distribution or path",
         ),
-        ("terminal", UnknownEnvironmentError, "run 'pip install gem-terminal'"),
+        ("elsewhere", UnknownEnvironmentError, "run 'pip install gem-envs-elsewhere'"),
         ("click", UnknownEnvironmentError, "is installed and announces no environments"),
         ("malformed", UnknownEnvironmentError, "its entry points cannot be read"),
         ("./missing", UnknownEnvironmentError, "there is nothing at "),
@@ -288,9 +289,15 @@ def test_a_missing_manifest_and_a_missing_package_are_problems(site: PluginSite)
     ],
 )
 def test_errors_say_what_was_looked_for_and_what_is_near(
-    site: PluginSite, tmp_path: Path, target: str, error: type[GemError], message: str
+    site: PluginSite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    error: type[GemError],
+    message: str,
 ) -> None:
     """Each way of naming nothing has a message of its own."""
+    monkeypatch.setitem(NAMESPACES, "elsewhere", ("gem-envs-elsewhere",))
     site.add_thing("my-things", "my_things", "things")
     if target == "malformed":
         site.add("malformed", "[gem.envs]\nno equals sign\n", {})
