@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from gem_terminal.output import Cut
 from gem_terminal.task import Image, Limits
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ class Channel(ABC):
         """Tell a terminal its size."""
 
     @abstractmethod
+    def exit_code(self, seconds: float) -> int | None:
+        """Return the exit code of a process that has gone, 128 and the number for a signal; None if it goes on."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go; calling it again does nothing."""
 
@@ -70,7 +76,6 @@ class Container(ABC):
             EngineError: if the container has died, or the engine has.
         """
 
-    @abstractmethod
     def run(
         self,
         command: Iterable[str],
@@ -84,7 +89,23 @@ class Container(ABC):
         """Run a process to its end, or to the end of its time, when everything in the container is killed.
 
         ``stdin`` is written to it and not closed: a process that wants no more has to stop reading by itself.
+
+        Raises:
+            EngineError: if the container has died, or the engine has.
         """
+        channel = self.open(command, user=user, environment=environment, workdir=workdir)
+        kept, deadline = Cut(), time.monotonic() + seconds
+        try:
+            channel.write(stdin)
+            while (left := deadline - time.monotonic()) > 0:
+                data = channel.read(left)
+                if data is None:
+                    return Finished(kept.bytes(), channel.exit_code(max(deadline - time.monotonic(), 0.0)))
+                kept.add(data)
+            self.kill_all()
+            return Finished(kept.bytes(), None)
+        finally:
+            channel.close()
 
     @abstractmethod
     def put(self, archive: bytes, folder: str) -> None:

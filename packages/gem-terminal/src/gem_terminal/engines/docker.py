@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import select
 import socket
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.base import Channel, Container, Engine, Finished, Progress
+from gem_terminal.engines.base import Channel, Container, Engine, Progress
 from gem_terminal.engines.contexts import digest_of
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError
-from gem_terminal.output import Cut
 from gem_terminal.task import Image, Limits
 
 if TYPE_CHECKING:
@@ -202,31 +200,6 @@ class _DockerContainer(Container):
             raise EngineError(f"container {self.id[:12]} cannot run {next(iter(command))}: {error}") from error
         return _DockerChannel(self._client, execution, stream, framed=not terminal)
 
-    def run(
-        self,
-        command: Iterable[str],
-        *,
-        seconds: float,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-        stdin: bytes = b"",
-    ) -> Finished:
-        channel = self.open(command, user=user, environment=environment, workdir=workdir)
-        assert isinstance(channel, _DockerChannel)
-        kept, deadline = Cut(), time.monotonic() + seconds
-        try:
-            channel.write(stdin)
-            while (left := deadline - time.monotonic()) > 0:
-                data = channel.read(left)
-                if data is None:
-                    return Finished(kept.bytes(), channel.exit_code())
-                kept.add(data)
-            self.kill_all()
-            return Finished(kept.bytes(), None)
-        finally:
-            channel.close()
-
     def put(self, archive: bytes, folder: str) -> None:
         from docker.errors import APIError
 
@@ -292,8 +265,7 @@ class _DockerChannel(Channel):
     def resize(self, columns: int, rows: int) -> None:
         self._client.api.exec_resize(self._execution, height=rows, width=columns)
 
-    def exit_code(self) -> int | None:
-        """Return the exit code of the process, once it has gone."""
+    def exit_code(self, seconds: float) -> int | None:
         code: int | None = self._client.api.exec_inspect(self._execution)["ExitCode"]
         return code
 

@@ -21,7 +21,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fcntl import ioctl
@@ -30,11 +29,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from gem_terminal.engines.base import Channel, Container, Engine, Finished, Progress
+from gem_terminal.engines.base import Channel, Container, Engine, Progress
 from gem_terminal.engines.cgroups import Cgroup, controllers, reap_cgroups
 from gem_terminal.engines.images import ImageStore
 from gem_terminal.errors import EngineError
-from gem_terminal.output import Cut
 from gem_terminal.task import Image, Limits
 
 __all__ = ["NamespaceEngine"]
@@ -260,32 +258,6 @@ class _NamespaceContainer(Container):
                 os.close(end)
         return _PipeChannel(process, *mine)
 
-    def run(
-        self,
-        command: Iterable[str],
-        *,
-        seconds: float,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-        stdin: bytes = b"",
-    ) -> Finished:
-        channel = self.open(command, user=user, environment=environment, workdir=workdir)
-        assert isinstance(channel, _PipeChannel)
-        kept, deadline = Cut(), time.monotonic() + seconds
-        try:
-            channel.write(stdin)
-            while (left := deadline - time.monotonic()) > 0:
-                data = channel.read(left)
-                if data is None:
-                    code = channel.process.wait(max(deadline - time.monotonic(), 0.0))
-                    return Finished(kept.bytes(), None if code is None else code if code >= 0 else 128 - code)
-                kept.add(data)
-            self.kill_all()
-            return Finished(kept.bytes(), None)
-        finally:
-            channel.close()
-
     def put(self, archive: bytes, folder: str) -> None:
         reader, writer = os.pipe()
         heard, said = os.pipe()
@@ -386,6 +358,10 @@ class _PipeChannel(Channel):
 
     def resize(self, columns: int, rows: int) -> None:
         ioctl(self._writing, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def exit_code(self, seconds: float) -> int | None:
+        code = self.process.wait(seconds)
+        return code if code is None or code >= 0 else 128 - code
 
     def close(self) -> None:
         if not self._closed:
