@@ -339,3 +339,33 @@ def test_packages_of_environments_look_empty(sandbox: Sandbox, monkeypatch: pyte
     monkeypatch.setattr("gem_tools.sandbox.warm.hidden_folders", lambda: [folder])
     with Sandbox("required") as fresh:
         assert fresh.run(code).stdout == "0\n"
+
+
+def status_of(process: Path) -> dict[str, str]:
+    """What the kernel says of a process; empty if it has gone."""
+    try:
+        lines = (process / "status").read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def test_a_program_has_no_privileges_seen_from_outside(sandbox: Sandbox) -> None:
+    """Each wall stands by itself, though another would hold: no capability, no way to one, namespaces of its own.
+
+    From inside, the filter of system calls hides whether there is a network or a capability at all.
+    """
+    session = sandbox.session()
+    assert session.run("print('here')").stdout == "here\n"
+    everybody = {path: status_of(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    # In a process namespace within that of the template, which is within ours.
+    inner = [path for path, status in everybody.items() if len(status.get("NSpid", "").split()) >= 3]
+    assert inner
+    for path in inner:
+        status = everybody[path]
+        assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+        assert "0" not in status["Uid"].split()
+        for kind in ("net", "mnt", "ipc", "uts", "user", "pid"):
+            assert os.readlink(path / "ns" / kind) != os.readlink(f"/proc/self/ns/{kind}"), kind
+    session.close()
