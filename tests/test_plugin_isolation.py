@@ -16,8 +16,9 @@ from gem.manifest import FILE_NAME, read_specs
 if TYPE_CHECKING:
     from conftest import PluginSite
 
-MANIFEST = Path(__file__).parents[1] / "packages" / "gem-envs-games" / "src" / "gem_envs_games" / FILE_NAME
-GAMES = [spec.id for spec in read_specs(MANIFEST)]
+MANIFESTS = sorted(Path(__file__).parents[1].glob(f"packages/*/src/*/{FILE_NAME}"))
+EVERYTHING = [spec.id for manifest in MANIFESTS for spec in read_specs(manifest)]
+GAMES = [name for name in EVERYTHING if name.startswith("game:")]
 
 VALID = 'schema = 1\n[[environment]]\nid = "{id}"\nentry_point = "{package}:Thing"\ndescription = "A thing."\n'
 
@@ -98,7 +99,7 @@ def test_listing_warns_of_a_broken_plugin(site: PluginSite, case: str) -> None:
     site.add("bad-plugin", **{"entry_points": {"bad": "bad_plugin"}, **BROKEN[case]})
     done = run_gem(site, "import sys; sys.argv = ['gem', 'list', '--ids']; from gem.cli.main import run; run()")
     assert done.returncode == 0
-    assert done.stdout.split() == sorted(GAMES)
+    assert done.stdout.split() == sorted(EVERYTHING)
     assert "bad-plugin" in done.stderr or "bad_plugin-1.0.dist-info" in done.stderr
     assert "Traceback" not in done.stderr
 
