@@ -60,6 +60,17 @@ def test_reference_answers_get_full_marks_and_states_continue(name: str) -> None
         assert twin.step(action) == stepped
 
 
+@pytest.mark.parametrize("name", ["chain_sum", "countdown", "letter_counting", "maze", "rush_hour", "sudoku"])
+def test_the_lowest_and_the_highest_level_can_be_answered(name: str) -> None:
+    """At either end of a curriculum, the reference answer scores 1.0."""
+    highest = gem.make(f"rg:{name}").unwrapped.highest_level  # type: ignore[attr-defined]
+    for level in (0, highest):
+        env: Any = gem.make(f"rg:{name}", level=level)
+        _, info = env.reset(seed=1)
+        assert info["level"] == level
+        assert env.step(env.reference_answer(env.row))[1] == 1.0
+
+
 @pytest.mark.parametrize("name", catalogue())
 def test_no_answer_raises_or_stalls(name: str) -> None:
     """Two hundred hostile answers are scored within 0 … 1, and at most one of them runs into the time limit."""
@@ -206,3 +217,14 @@ def test_what_the_library_pays_for_nothing_is_not_paid(name: str, answer: str) -
         env.reset()
         if env.row["answer"] != answer:
             assert env.step(f"\\boxed{{{answer}}}")[1] < 1.0
+
+
+@pytest.mark.parametrize("returned", [None, "nan", "inf", "2", "-1"])
+def test_a_scorer_that_fails_is_zero_and_says_so(monkeypatch: pytest.MonkeyPatch, returned: str | None) -> None:
+    """A scorer that raises, or returns what is no score, gives 0.0 and ``scorer_error``."""
+    monkeypatch.setitem(SCORES, "gcd", lambda data_set, answer, entry: float(returned or "no number"))
+    env: Any = gem.make("rg:gcd")
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step("\\boxed{1}")
+    assert reward == 0.0
+    assert info["scorer_error"]

@@ -65,6 +65,9 @@ def test_unknown_names_are_refused_with_the_nearest() -> None:
     [
         {"min_terms": -1},
         {"min_terms": "many"},
+        {"max_terms": 10**9},
+        {"max_terms": float("nan")},
+        {"operators": ["+"] * 10**6},
         {"size": 0},
         {"size": True},
         {"seed": -1},

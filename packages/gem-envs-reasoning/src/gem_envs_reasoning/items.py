@@ -30,6 +30,9 @@ __all__ = [
 COMPOSITE = "composite"
 _LARGEST_SEED = 1 << 31
 _MOST_PARTS = 200
+_MOST_VALUES = 10_000
+_LARGEST_BY_DEFAULT = 1_000
+_TIMES_THE_DEFAULT = 100
 
 
 class Entry(TypedDict):
@@ -112,6 +115,28 @@ def parts_of(datasets: object) -> list[Part]:
     return parts
 
 
+def _check_sizes(config: Mapping[str, Any], config_class: Any) -> None:
+    """Refuse values with which the library would compute for hours, or fill the memory, before it says anything."""
+    for field in dataclasses.fields(config_class):
+        if field.name not in config:
+            continue
+        default = field.default
+        number = abs(default) if isinstance(default, (int, float)) else 0
+        largest = max(_LARGEST_BY_DEFAULT, _TIMES_THE_DEFAULT * number)
+        pending, seen = [config[field.name]], 0
+        while pending:
+            value = pending.pop()
+            seen += len(value) if isinstance(value, str) else 1
+            if isinstance(value, Mapping):
+                pending += [*value.keys(), *value.values()]
+            elif isinstance(value, (list, tuple, set, frozenset)):
+                pending += value
+            elif isinstance(value, (int, float)) and not abs(value) <= largest:
+                raise ArgumentError(f"{field.name} must stay between -{largest:g} and {largest:g}, got {value!r:.80}")
+            if seen > _MOST_VALUES or len(pending) > _MOST_VALUES:
+                raise ArgumentError(f"{field.name!r} holds more than {_MOST_VALUES} values or characters")
+
+
 class DataSet:
     """One data set of the library, with any number of items: those after the first ``size`` are of new data sets.
 
@@ -168,6 +193,7 @@ class DataSet:
         load(catalogue()[self.name]["module"])
         factory = load("factory")
         cls, config_class = factory.DATASETS[self.name]
+        _check_sizes(self._config, config_class)
         try:
             values = {**self._level_values(factory), **self._config, "seed": seed, "size": self.size}
             config = config_class(**values)

@@ -109,6 +109,7 @@ class ReasoningGymEnv(QuestionEnv):
             raise ArgumentError("give level or levels, not both")
         self._level = self._asked_level = None if level is None else self._checked_level(level)
         self._made: DataSet | Composite | None = None
+        self._asked: DataSet | None = None
         self._lease: Lease | None = None
         super().__init__(_Items(self), shuffle=False)
         if config or self._parts:
@@ -137,8 +138,9 @@ class ReasoningGymEnv(QuestionEnv):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         observation, info = super().reset(seed=seed, options=options)
-        self._asked_level = self._level
-        return observation, {**info, **self._about_a_question_of(self._of_question(self._asked_level)[0])}
+        self._asked_level, self._asked = self._level, None
+        info.update(self._about_a_question_of(self._data_set_of_question()))
+        return observation, info
 
     def question(self, row: Mapping[str, Any]) -> Observation:
         question = str(row["question"])
@@ -146,10 +148,12 @@ class ReasoningGymEnv(QuestionEnv):
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
         answer = extract_last_boxed_answer(action)
-        data_set, index = self._of_question(self._asked_level)
+        data_set = self._asked or self._data_set_of_question()
         about = self._about_a_question_of(data_set)
         if not answer:
             return Grade(0.0, correct=False, well_formed=answer is not None, info=about)
+        index = self.index
+        assert index is not None
         if self._lease is None and scoring.needs_worker(data_set.name, answer):
             self._lease = scoring.POOL.lease()
         reward, error = scoring.score(data_set, index // self.size, answer, row)
@@ -158,7 +162,7 @@ class ReasoningGymEnv(QuestionEnv):
         return Grade(reward, correct=reward >= 1.0 - 1e-9, info=about)
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
-        data_set, _ = self._of_question(self._asked_level)
+        data_set = self._data_set_of_question()
         return f"\\boxed{{{oracles.answer(data_set.name, row)}}}"
 
     def sample_random_action(self) -> Action:
@@ -193,7 +197,7 @@ class ReasoningGymEnv(QuestionEnv):
             ):
                 raise StateError(f"not a state of {type(self).__name__}: {error}") from error
             raise
-        self._asked_level = asked
+        self._asked_level, self._asked = asked, None
         if level != self._level:
             self._level, self._made = level, None
 
@@ -216,13 +220,16 @@ class ReasoningGymEnv(QuestionEnv):
         of_attributes = level if self._levels is None else self._levels
         return DataSet(self.name, self._config, seed=self._seed, size=self.size, level=of_attributes)
 
-    def _of_question(self, level: int | None) -> tuple[DataSet, int]:
-        """The data set of the question that was asked, and its index."""
-        index = self.index
-        if index is None:
-            raise ResetNeededError(f"{self!r} has asked nothing yet; call reset() first")
-        made = self._data_set() if level == self._level else self._make(level)
-        return (made, index) if isinstance(made, DataSet) else (made.parts[made.part(index)], index)
+    def _data_set_of_question(self) -> DataSet:
+        """The data set of the question that was asked."""
+        if self._asked is None:
+            index = self.index
+            if index is None:
+                raise ResetNeededError(f"{self!r} has asked nothing yet; call reset() first")
+            level = self._asked_level
+            made = self._data_set() if level == self._level else self._make(level)
+            self._asked = made if isinstance(made, DataSet) else made.parts[made.part(index)]
+        return self._asked
 
     def _about_a_question_of(self, data_set: DataSet) -> dict[str, Any]:
         about: dict[str, Any] = {"dataset": data_set.name}

@@ -8,7 +8,6 @@ reason. All others, and every answer longer than ``LONGEST_IN_PROCESS``, are sco
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -162,6 +161,6 @@ def _score(name: str, dataset: Any, answer: str, entry: Any) -> tuple[float, str
         reward = float(own(dataset, answer, entry) if own is not None else dataset.score_answer(answer, entry))
     except Exception as error:
         return 0.0, f"{type(error).__name__}: {error}"[:300]
-    if not math.isfinite(reward) or not 0.0 <= reward <= 1.0 + 1e-9:
+    if not 0.0 <= reward <= 1.0 + 1e-9:  # nor NaN
         return 0.0, f"the scorer returned {reward!r}"
     return min(reward, 1.0), None
