@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,8 +14,12 @@ import gem
 from gem.cli.data import data_command
 from gem.cli.hub import COMMANDS as HUB_COMMANDS
 from gem.cli.main import COMMANDS, cli, run
+from gem.cli.output import as_text
 from gem.core import Env, Info
 from gem.trajectory import read_trajectories
+
+if TYPE_CHECKING:
+    from conftest import PluginSite
 
 
 class Countdown(Env[str, str]):
@@ -213,3 +217,21 @@ def test_an_unwritable_file_is_an_error_not_a_traceback(
     code, shown = failing(capsys, monkeypatch, "rollout", "test:Countdown-v0", "--out", str(blocked / "runs.jsonl"))
     assert code == 1
     assert "Traceback" not in shown
+
+
+def test_pictures_are_named_and_not_spelled_out() -> None:
+    """Content parts are shown as their text, and a picture as what it is."""
+    parts = [
+        {"type": "text", "text": "Look."},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+    assert as_text(parts) == "Look.\n[image_url]"
+    assert as_text("plain") == "plain"
+    assert as_text([1, 2]) == "[1, 2]"
+
+
+def test_doctor_names_plugins_as_well(site: PluginSite) -> None:
+    """A package that brings wrappers or commands alone is listed beside those that bring environments."""
+    site.add("my-wrappers", "[gem.plugins]\nmine = my_wrappers\n", {"my_wrappers.py": ""})
+    shown = CliRunner().invoke(cli, ["doctor", "--json"])
+    assert "my-wrappers" in [package["package"] for package in json.loads(shown.output)["packages"]]

@@ -27,7 +27,8 @@ def doctor_command(as_json: bool) -> None:
     from gem.diagnosis import diagnose
 
     findings = diagnose()
-    packages = sorted({(a.distribution, a.version) for a in discovery.entry_points(discovery.ENVIRONMENT_GROUP)})
+    groups = (discovery.ENVIRONMENT_GROUP, discovery.PLUGIN_GROUP)
+    packages = sorted({(a.distribution, a.version) for group in groups for a in discovery.entry_points(group)})
     if as_json:
         print_json(
             {

@@ -30,8 +30,12 @@ def print_json(value: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return an observation or action as text for a person."""
-    return value if isinstance(value, str) else repr(value)
+    """Return an observation or action as text for a person; pictures and the like are named only."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):
+        return "\n".join(str(part.get("text", "")) if part["type"] == "text" else f"[{part['type']}]" for part in value)
+    return repr(value)
 
 
 def console() -> Console:
