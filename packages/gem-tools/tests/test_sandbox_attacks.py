@@ -367,5 +367,5 @@ def test_a_program_has_no_privileges_seen_from_outside(sandbox: Sandbox) -> None
         assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
         assert "0" not in status["Uid"].split()
         for kind in ("net", "mnt", "ipc", "uts", "user", "pid"):
-            assert os.readlink(path / "ns" / kind) != os.readlink(f"/proc/self/ns/{kind}"), kind
+            assert (path / "ns" / kind).readlink() != Path(f"/proc/self/ns/{kind}").readlink(), kind
     session.close()
