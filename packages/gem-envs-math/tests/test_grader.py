@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem_envs_math.grader import Verdict, grade, is_correct, lease
-from gem_envs_math.grader.grading import _POOL
+from gem.bounded import BoundedPool
+from gem_envs_math.grader import Verdict, grade, grading, is_correct, lease
 
 CORPUS = Path(__file__).parent / "grader_corpus"
 GENEROUS = 30.0
@@ -47,7 +47,7 @@ ALL = [*corpus("written"), *corpus("generated"), *HELD_OUT]
 def end_of_the_workers() -> Any:
     """No process outlives this module."""
     yield
-    _POOL.close()
+    grading._POOL.close()
 
 
 @cache
@@ -334,10 +334,13 @@ def test_the_time_of_reading_is_linear() -> None:
     assert seconds(400_000) < 4 * seconds(200_000) + 0.05
 
 
-def test_a_lease_ends_the_workers() -> None:
+def test_a_lease_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the last lease is closed there is no worker process, and the next grade starts one."""
+    # One of its own: environments of other tests may hold the shared one.
+    pool = BoundedPool("gem_envs_math.grader.slow:decide", warm_up="gem_envs_math.grader.slow:warm_up")
+    monkeypatch.setattr(grading, "_POOL", pool)
     with lease():
         assert is_correct(r"\sin(-x)", r"-\sin x", seconds=GENEROUS)
-        assert _POOL._state._source is not None
-    assert _POOL._state._source is None
+        assert pool._state._source is not None
+    assert pool._state._source is None
     assert is_correct(r"\cos(-x)", r"\cos x", seconds=GENEROUS)

@@ -25,6 +25,9 @@ from gem_tools.mcp import MCPServerError, MCPTool, host
 from gem_tools.mcp import session as session_module
 from gem_tools.wrappers import mcp_tool
 
+# Sessions that tests abandon on purpose are collected at any later moment, in whichever test that falls.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
 SERVER = Path(__file__).with_name("mcp_hostile_server.py")
