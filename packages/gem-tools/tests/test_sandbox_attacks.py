@@ -275,8 +275,7 @@ def test_nothing_is_left_for_the_next_program(sandbox: Sandbox) -> None:
 def test_random_numbers_differ_between_programs(sandbox: Sandbox) -> None:
     """No two executions begin with the generators of the template."""
     code = (
-        "import random, numpy, uuid, os\n"
-    code += "print(random.random(), numpy.random.rand(), uuid.uuid4(), os.urandom(8).hex())"
+        "import random, numpy, uuid, os\nprint(random.random(), numpy.random.rand(), uuid.uuid4(), os.urandom(8).hex())"
     )
     drawn = [sandbox.run(code, limits=Limits()).stdout.split() for _ in range(4)]
     for column in zip(*drawn, strict=True):
