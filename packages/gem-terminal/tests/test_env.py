@@ -16,13 +16,13 @@ from gem_terminal.engines import Engine
 
 FILES = {
     "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
-    "instruction.md": "Write hello into /work/hello.txt.",
-    "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /work\nWORKDIR /work\n",
+    "instruction.md": "Write hello into /desk/hello.txt.",
+    "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /desk\nWORKDIR /desk\n",
     "tests/test.sh": (
-        "#!/bin/bash\nscore=0\n[ -e /work/hello.txt ] && score=0.5\n"
-        '[ "$(cat /work/hello.txt)" = hello ] && score=1\necho $score > /logs/verifier/reward.txt\n'
+        "#!/bin/bash\nscore=0\n[ -e /desk/hello.txt ] && score=0.5\n"
+        '[ "$(cat /desk/hello.txt)" = hello ] && score=1\necho $score > /logs/verifier/reward.txt\n'
     ),
-    "solution/solve.sh": "echo hello > /work/hello.txt\n",
+    "solution/solve.sh": "echo hello > /desk/hello.txt\n",
 }
 
 
@@ -52,7 +52,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 def test_the_task_is_done_and_verified(env: TerminalEnv) -> None:
     """A command changes the container, finishing runs the tests, and the reward is theirs."""
     observation, reward, terminated, truncated, info = env.step("I write it. <bash>echo hello > hello.txt; pwd</bash>")
-    assert (observation, reward, terminated, truncated) == ("/work\n[exit code 0]", 0.0, False, False)
+    assert (observation, reward, terminated, truncated) == ("/desk\n[exit code 0]", 0.0, False, False)
     assert (info["exit_code"], info["turn"], info["action_status"]) == (0, 1, "legal")
     observation, reward, terminated, truncated, info = env.step("<finish/>")
     assert (observation, reward, terminated, truncated) == (TERMINAL_STATE, 1.0, True, False)
@@ -71,7 +71,7 @@ def test_a_part_earns_its_part_or_nothing(engine: Engine, tmp_path: Path) -> Non
     for kind, expected in (("fraction", 0.5), ("binary", 0.0)):
         with TerminalEnv(path=write_task(tmp_path / kind), engine=engine, reward=kind) as env:
             env.reset(seed=0)
-            env.step("<bash>touch /work/hello.txt</bash>")
+            env.step("<bash>touch /desk/hello.txt</bash>")
             _, reward, *_, info = env.step("<finish/>")
             assert (reward, info["success"]) == (expected, False)
 
@@ -79,9 +79,9 @@ def test_a_part_earns_its_part_or_nothing(engine: Engine, tmp_path: Path) -> Non
 def test_native_calls_do_all_there_is(env: TerminalEnv) -> None:
     """Files are written and read, keys are typed, several calls in one message are carried out in order."""
     text = "hello\n" + "ü'\"$\\" * 9000
-    env.step(call("write_file", path="/work/big.txt", content=text))
+    env.step(call("write_file", path="/desk/big.txt", content=text))
     assert env.step(call("bash", command="wc -c < big.txt"))[0] == f"{len(text.encode())}\n[exit code 0]"
-    assert "hello" in env.step(call("read_file", path="/work/big.txt"))[0]
+    assert "hello" in env.step(call("read_file", path="/desk/big.txt"))[0]
     assert "No such file" in env.step(call("read_file", path="/nothing"))[0]
     observation, *_ = env.step(call("send_keys", keys=["echo on the $((40 + 2))nd", "Enter"]))
     assert "on the 42nd" in observation
@@ -141,7 +141,7 @@ TAMPERING = {
         "(trap '' TERM HUP; while :; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; done) & disown"
     ),
     "waits for the tests": "(setsid sh -c 'while :; do echo 1 > /logs/verifier/reward.json; done' &) ; true",
-    "links the tests": "rm -rf /tests /logs; ln -s /work /tests; ln -s /work /logs",
+    "links the tests": "rm -rf /tests /logs; ln -s /desk /tests; ln -s /desk /logs",
     "ends the shell": "exit 0",
     "kills everything": "kill -9 -1",
 }
@@ -179,7 +179,7 @@ def test_tests_without_a_verdict_are_an_error(engine: Engine, tmp_path: Path, sc
 def test_an_episode_goes_on_from_its_state(env: TerminalEnv, engine: Engine, tmp_path: Path) -> None:
     """Another instance does the same again in a container of its own, from a state that survives JSON."""
     env.step("<bash>cd /tmp; X=5; echo hel > part</bash>")
-    env.step(call("write_file", path="/work/hello.txt", content="hello\n"))
+    env.step(call("write_file", path="/desk/hello.txt", content="hello\n"))
     state = json.loads(json.dumps(env.get_state()))
     with TerminalEnv(path=tmp_path / "hello", engine=engine, max_turns=6) as twin:
         twin.set_state(state)

@@ -48,13 +48,6 @@ class Pool(Generic[T]):
             raise error
         return self._make()
 
-    def fill(self) -> None:
-        """Wait until as many are ready as are kept."""
-        with self._changed:
-            self._begin()
-            while len(self._ready) < self._size and self._error is None and not self._closed:
-                self._changed.wait()
-
     def close(self) -> None:
         """Discard what is ready and stop making more; calling it again does nothing."""
         with self._changed:

@@ -13,7 +13,13 @@ __all__ = ["MCPTool", "PythonCodeTool", "SearchTool"]
 _SANDBOXES = {"none": "auto", "bwrap": "required"}
 
 
-class PythonCodeTool(python_tool.PythonTool):
+class _ExecutesActions(Tool):
+    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
+        """See :func:`executed`."""
+        return executed([self], action)
+
+
+class PythonCodeTool(_ExecutesActions, python_tool.PythonTool):
     """The original's Python tool.
 
     Args:
@@ -29,22 +35,14 @@ class PythonCodeTool(python_tool.PythonTool):
         super().__init__(timeout, _SANDBOXES.get(sandbox_type, sandbox_type), keep_error_last_line)
         self._sandbox_type = sandbox_type
 
-    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
-        """See :func:`executed`."""
-        return executed([self], action)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> PythonCodeTool:
         return PythonCodeTool(self.timeout, self._sandbox_type, self.keep_error_last_line)
 
 
-class SearchTool(search.SearchTool):
+class SearchTool(_ExecutesActions, search.SearchTool):
     """The original's search tool."""
 
     tool_type = "search"
-
-    def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
-        """See :func:`executed`."""
-        return executed([self], action)
 
 
 class MCPTool(mcp.MCPTool):

@@ -158,7 +158,7 @@ class PythonTool(Tool):
                 self._open.run(earlier)
         program = f"{prelude}\n{code}" if prelude else code
         done = self._open.run(program)
-        if done.timed_out or done.exit_code is None:
+        if done.session_ended:
             self._past = []
         else:
             self._past = [*self._past, program][-_LONGEST_SESSION:]

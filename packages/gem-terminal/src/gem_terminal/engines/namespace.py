@@ -210,7 +210,6 @@ class _NamespaceContainer(Container):
         self._removed = False
         reader, self._lifeline = os.pipe()
         heard, said = os.pipe()
-        null = os.open(os.devnull, os.O_RDWR)
         place = _place()
         # bubblewrap tells the number of the first process through its standard output.
         command = [
@@ -226,7 +225,7 @@ class _NamespaceContainer(Container):
         try:
             self._first = spawner.start(command, (reader, said, said), cgroups=self._cgroup.tasks)
         finally:
-            for used in (reader, said, null):
+            for used in (reader, said):
                 os.close(used)
         self._target = self._first_pid(heard)
 
