@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,13 @@ ROOT_FILES = "GEM_TERMINAL_TEST_ROOT"
 SMALL = Image(name=BASE)
 
 
-def _docker() -> Engine:
+def _docker(cache: Path) -> Engine:
     engine = DockerEngine()
     engine.check()
     try:
         engine.prepare(SMALL)
     except EngineError:
-        if ROOT_FILES not in os.environ:
+        if not os.environ.get(ROOT_FILES):
             raise
         pack = ["tar", "-C", os.environ[ROOT_FILES], "-c", "."]
         with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
@@ -36,25 +36,47 @@ def _docker() -> Engine:
     return engine
 
 
-def _namespace(folder: Path) -> Engine:
-    engine = NamespaceEngine(folder)
+def _namespace(cache: Path) -> Engine:
+    engine = NamespaceEngine(cache)
     engine.check()
-    if ROOT_FILES in os.environ:
-        base = folder / "bases" / BASE.replace(":", "_")
-        if not base.exists():
-            base.parent.mkdir(parents=True, exist_ok=True)
-            base.symlink_to(os.environ[ROOT_FILES])
+    base = cache / "bases" / BASE.replace(":", "_")
+    if os.environ.get(ROOT_FILES) and not base.exists():
+        base.parent.mkdir(parents=True, exist_ok=True)
+        base.symlink_to(os.environ[ROOT_FILES])
     engine.prepare(SMALL)
     return engine
 
 
-@pytest.fixture(scope="session", params=["docker", "namespace"])
-def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+ENGINES = {"docker": _docker, "namespace": _namespace}
+
+
+@pytest.fixture(scope="session")
+def cache(pytestconfig: pytest.Config) -> Path:
+    """Where unpacked images lie: kept from one run to the next, and shared by all workers."""
+    assert pytestconfig.cache is not None
+    return pytestconfig.cache.mkdir("gem-terminal") / "gem" / "terminal"  # as below XDG_CACHE_HOME
+
+
+@pytest.fixture(scope="session")
+def engine_or_skip(cache: Path) -> Callable[[str], Engine]:
+    """Makes an engine that works; the test is skipped, loudly, where it does not."""
+
+    def make(name: str) -> Engine:
+        try:
+            return ENGINES[name](cache)
+        except EngineError as error:
+            pytest.skip(f"LOUDLY: the {name} engine does not work here, so nothing about it is tested: {error}")
+
+    return make
+
+
+# With pytest-xdist's `--dist loadgroup` one worker has all tests of an engine, so that no image is built twice.
+@pytest.fixture(
+    scope="session", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"engine {name}")) for name in ENGINES]
+)
+def engine(request: pytest.FixtureRequest, engine_or_skip: Callable[[str], Engine]) -> Iterator[Engine]:
     """Every engine in turn."""
-    try:
-        made = _docker() if request.param == "docker" else _namespace(tmp_path_factory.mktemp("images"))
-    except EngineError as error:
-        pytest.skip(f"LOUDLY: the {request.param} engine does not work here, so nothing about it is tested: {error}")
+    made = engine_or_skip(request.param)
     yield made
     made.close()
 

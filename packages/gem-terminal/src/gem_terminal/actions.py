@@ -24,6 +24,7 @@ from gem.tools.calls import ToolCall, native_calls, tagged, text_call
 
 __all__ = [
     "TOOL_SCHEMAS",
+    "Asked",
     "Bash",
     "Finish",
     "Malformed",
@@ -82,6 +83,15 @@ class Malformed:
 
 Move = Bash | SendKeys | ReadFile | WriteFile | Finish | Malformed
 
+
+@dataclass(frozen=True)
+class Asked:
+    """A move, and the native call that asks for it; None where the text of an action does."""
+
+    move: Move
+    call: ToolCall | None = None
+
+
 _KINDS: dict[str, type[Bash | SendKeys | ReadFile | WriteFile]] = {
     "bash": Bash,
     "send_keys": SendKeys,
@@ -93,7 +103,11 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 _YAML_BODY = re.compile(r"\s*(?:cmd|timeout_secs)\s*:")
 _FINISH = re.compile(r"<finish\s*/?>")
 _NOTHING = Malformed("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
+_LONGEST_YAML = 1 << 14
+"""Characters; a longer body is taken for a command, since reading it as YAML could take seconds."""
+
 _MOST_CALLS = 16
+_TOO_MANY = Malformed(f"Not carried out: one message may have {_MOST_CALLS} calls.")
 
 
 def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,15 +145,16 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
 """The actions as chat APIs take them in ``tools``."""
 
 
-def moves_of(action: object) -> list[tuple[Move, str | None]]:
-    """Return what an action asks for, in order, each with the identifier of its native call.
+def moves_of(action: object) -> list[Asked]:
+    """Return what an action asks for, in order.
 
     Takes anything; time is linear in the length of the text. There is always at least one move.
     """
     if not isinstance(action, str) and (calls := native_calls(action)):
-        return [(_of_call(call), call.id) for call in calls[:_MOST_CALLS]]
+        carried_out = [Asked(_of_call(call), call) for call in calls[:_MOST_CALLS]]
+        return carried_out + [Asked(_TOO_MANY, call) for call in calls[_MOST_CALLS:]]
     text = action_text(action)
-    return [(_NOTHING if text is None else _of_text(text), None)]
+    return [Asked(_NOTHING if text is None else _of_text(text))]
 
 
 def recorded_move(move: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any]:
@@ -169,12 +184,12 @@ def _of_text(text: str) -> Move:
 
 
 def _of_body(body: str) -> Move:
-    if not _YAML_BODY.match(body):
+    if not _YAML_BODY.match(body) or len(body) > _LONGEST_YAML:
         return Bash(body.strip("\n"))
     import yaml
 
     try:
-        content = yaml.safe_load(body)
+        content = yaml.safe_load(body)  # in Python: the parser in C is ended by the system on deep nesting
     except (yaml.YAMLError, ValueError, RecursionError):
         return Bash(body.strip("\n"))
     if not isinstance(content, dict) or not isinstance(content.get("cmd"), str):

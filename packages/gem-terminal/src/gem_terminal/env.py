@@ -14,10 +14,10 @@ from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, St
 from gem.text import TERMINAL_STATE
 from gem_terminal.actions import (
     TOOL_SCHEMAS,
+    Asked,
     Bash,
     Finish,
     Malformed,
-    Move,
     ReadFile,
     SendKeys,
     WriteFile,
@@ -185,51 +185,51 @@ class TerminalEnv(Env[str, Action]):
         self._leave()
         self._phase, self._index, self._turn, self._moves = phase, index, turn, moves
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the container behind: a copy does again what was done, in one of its own."""
+        state = {**self.__dict__, "_workplace": None}
+        state.pop("engine", None)
+        return state
+
     def close(self) -> None:
         self._leave()
         super().close()
 
-    def _play(self, moves: Sequence[tuple[Move, str | None]], info: Info) -> tuple[str, float, bool, bool, Info]:
-        if self._workplace is None:  # the state was set: what was done is done again
-            self._workplace = self._arrive()
+    def _play(self, moves: Sequence[Asked], info: Info) -> tuple[str, float, bool, bool, Info]:
+        workplace = self._workplace
+        if workplace is None:  # the state was set: what was done is done again
+            workplace = self._workplace = self._arrive()
             for recorded in self._moves:
-                self._carry_out(move_of(recorded))
-        told: list[str] = []
-        finished = False
+                _carry_out(move_of(recorded), workplace)
         info["action_status"] = "legal"
-        for move, _ in moves:
-            if isinstance(move, Finish):
+        outcomes: list[Outcome] = []
+        finished = False
+        for asked in moves:
+            if finished or workplace.seconds_left == 0.0:
+                outcomes.append(Outcome("Not carried out: the task is over.", ok=False))
+            elif isinstance(asked.move, Finish):
                 finished = True
-                break
-            if isinstance(move, Malformed):
+                outcomes.append(Outcome(""))
+            elif isinstance(asked.move, Malformed):
                 info["action_status"] = "malformed"
-                told.append(move.why)
-                continue
-            outcome = self._carry_out(move)
-            self._moves.append(recorded_move(move))
-            info.update(outcome.info)
-            told.append(outcome.text)
-        out_of_time = self._workplace.seconds_left == 0.0
+                outcomes.append(Outcome(asked.move.why, ok=False))
+            else:
+                outcomes.append(_carry_out(asked.move, workplace))
+                self._moves.append(recorded_move(asked.move))
+            info.update(outcomes[-1].info)
+        if results := _tool_results(moves, outcomes):
+            info["tool_results"] = results
+        out_of_time = workplace.seconds_left == 0.0
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
-            return "\n\n".join(told), 0.0, False, False, info
-        verdict = self._workplace.verify()
+            return _observation(moves, outcomes), 0.0, False, False, info
+        verdict = workplace.verify()
         self._leave()
         self._phase = _OVER
         reward = verdict.reward if self.reward == "fraction" else float(verdict.reward == 1.0)
         # The turns were announced, so running out of them decides the task; the time was not.
         terminated = finished or not out_of_time
         return TERMINAL_STATE, reward, terminated, not finished, {**info, **_said(verdict)}
-
-    def _carry_out(self, move: Bash | SendKeys | ReadFile | WriteFile) -> Outcome:
-        assert self._workplace is not None
-        if isinstance(move, Bash):
-            return self._workplace.bash(move)
-        if isinstance(move, SendKeys):
-            return self._workplace.send_keys(move)
-        if isinstance(move, ReadFile):
-            return self._workplace.read_file(move)
-        return self._workplace.write_file(move)
 
     def _arrive(self) -> Workplace:
         seconds = self.task.seconds if self.episode_seconds is None else self.episode_seconds
@@ -249,6 +249,34 @@ class TerminalEnv(Env[str, Action]):
         if options.keys() == {"task"}:
             return names.index(choice("task", options["task"], names))
         raise ArgumentError(f"TerminalEnv has the reset options 'index' and 'task', one of them, got {sorted(options)}")
+
+
+def _carry_out(move: Bash | SendKeys | ReadFile | WriteFile, workplace: Workplace) -> Outcome:
+    if isinstance(move, Bash):
+        return workplace.bash(move)
+    if isinstance(move, SendKeys):
+        return workplace.send_keys(move)
+    if isinstance(move, ReadFile):
+        return workplace.read_file(move)
+    return workplace.write_file(move)
+
+
+def _observation(moves: Sequence[Asked], outcomes: Sequence[Outcome]) -> str:
+    if len(outcomes) == 1:
+        return outcomes[0].text
+    names = [asked.call.name if asked.call is not None else None for asked in moves]
+    return "\n\n".join(
+        f"Result of {str(name)[:64]}:\n{outcome.text}" for name, outcome in zip(names, outcomes, strict=True)
+    )
+
+
+def _tool_results(moves: Sequence[Asked], outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """What came of each native call, as :class:`gem.tools.ToolEnvWrapper` reports it."""
+    return [
+        {"tool_call_id": asked.call.id, "name": asked.call.name, "text": outcome.text, "ok": outcome.ok}
+        for asked, outcome in zip(moves, outcomes, strict=True)
+        if asked.call is not None and asked.call.id is not None
+    ]
 
 
 def _tasks(task: str | None, path: str | Path | None) -> tuple[Task, ...]:

@@ -1,93 +1,275 @@
-"""Things that take long to make, made ahead by a thread in the background: :class:`Pool`."""
+"""Things that take long to make, made ahead and let go of in the background: :class:`Pool`."""
 
 from __future__ import annotations
 
-import atexit
-from collections import deque
-from collections.abc import Callable
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence
+from itertools import chain
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
+from gem_terminal.errors import EngineError
+
 __all__ = ["Pool"]
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
+_STALE = 4
+"""A customer who has not come back while others came so many times as often as the pool is large has lost interest."""
 
-class Pool(Generic[T]):
-    """Keeps some fresh ones ready; each is handed out once and never comes back.
+_LAST_WAIT = 10.0
+"""Seconds that closing waits for what is being made at that moment."""
+
+
+class _Account(Generic[K, T]):
+    """What a customer holds, and what it said that it will take next."""
+
+    def __init__(self, customer: object) -> None:
+        self.customer = weakref.ref(customer)
+        self.held: list[T] = []
+        self.ahead: tuple[K, ...] = ()
+        self.visit = 0
+
+
+class Pool(Generic[K, T]):
+    """Hands out fresh things of several kinds, and keeps ready what its customers said that they will take next.
+
+    Each thing is handed out once and never comes back. A customer that finds nothing ready makes one itself, in its own
+    thread, and waits for nobody; what it raises is its own. What cannot be made ahead is left to the next customer that
+    asks for this kind, and is made ahead again once that has worked.
+
+    Threads in the background make and discard; they end when there is nothing to do. They discard first, and make only
+    while customers leave them room. What nobody waits for any more is discarded, also what a customer held that was
+    collected as garbage.
+
+    Where more is expected than the pool may hold, those who asked first have what they asked for, since their turn
+    comes first; whoever has not come back for long gives way.
 
     Args:
-        make: makes one; what it raises is raised by the next ``take`` that finds nothing ready.
-        discard: lets go of one that nobody took.
-        size: how many are kept ready; 0 makes each one when it is asked for.
+        make: makes one of a kind. It is called in any thread, several at once.
+        discard: lets go of one, and raises nothing.
+        is_sound: tells, at once, whether one that has waited is still good; one that is not is discarded.
+        most: how many are made ahead, of all kinds together; as many may wait to be discarded before customers have to
+            help with it.
+        hands: threads in the background.
+        rest: called when no customer and nothing else is left.
     """
 
-    def __init__(self, make: Callable[[], T], discard: Callable[[T], None], size: int) -> None:
+    def __init__(
+        self,
+        make: Callable[[K], T],
+        discard: Callable[[T], None],
+        is_sound: Callable[[T], bool] = lambda _: True,
+        *,
+        most: int = 32,
+        hands: int = 2,
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:
         self._make = make
         self._discard = discard
-        self._size = size
-        self._ready: deque[T] = deque()
+        self._is_sound = is_sound
+        self._most = most
+        self._most_hands = hands
+        self._rest = rest
         self._changed = Condition()
-        self._error: BaseException | None = None
+        self._accounts: dict[int, _Account[K, T]] = {}  # in the order in which they came last
+        self._visits = 0
+        self._ready: dict[K, deque[T]] = {}
+        self._making: Counter[K] = Counter()  # in the background
+        self._taking = 0  # made by customers at this moment
+        self._failed: set[K] = set()
+        self._refused: deque[T] = deque()
+        self._hands = 0
         self._closed = False
-        self._thread: Thread | None = None
 
-    def take(self) -> T:
-        """Return a fresh one: one that is ready, or else one that is made now."""
-        if not self._size:
-            return self._make()
+    def take(self, customer: object, kind: K, ahead: Sequence[K] = ()) -> T:
+        """Return a fresh one, which the customer holds until it releases it.
+
+        Args:
+            customer: who asks; known by its identity, and only weakly.
+            kind: what is wanted.
+            ahead: what this customer will take next; replaces what it said before.
+
+        Raises:
+            EngineError: if the pool is closed.
+            Exception: what making one raises.
+        """
+        item = self._ready_one(customer, kind)
+        if item is None:
+            item = self._made_now(kind)
         with self._changed:
-            self._begin()
-            while not self._ready and self._error is None and not self._closed:
-                self._changed.wait()
-            error, self._error = self._error, None
-            if self._ready:
-                self._changed.notify_all()
-                return self._ready.popleft()
-        if error is not None:
-            raise error
-        return self._make()
+            if not self._closed:
+                account = self._account(customer)
+                account.held.append(item)
+                account.ahead = tuple(ahead)
+                self._call_a_hand()
+                return item
+        self._discard(item)
+        raise EngineError("nothing is begun any more, since this process is ending")
+
+    def release(self, customer: object) -> None:
+        """Discard what the customer holds, in the background."""
+        with self._changed:
+            account = self._accounts.get(id(customer))
+            if account is not None:
+                self._refused.extend(account.held)
+                account.held.clear()
+            self._call_a_hand()
+        while (item := self._one_too_many()) is not None:
+            self._discard(item)
+
+    def leave(self, customer: object) -> None:
+        """Discard what the customer holds and what was made ahead for it. The last one waits until nothing is left."""
+        self.release(customer)
+        with self._changed:
+            self._accounts.pop(id(customer), None)
+            self._call_a_hand()
+            is_last = not self._accounts
+        if is_last:
+            self._settle(None)
 
     def close(self) -> None:
-        """Discard what is ready and stop making more; calling it again does nothing."""
+        """Discard everything, also what customers hold, and make nothing more; calling it again does nothing."""
         with self._changed:
             self._closed = True
-            left = list(self._ready)
-            self._ready.clear()
-            self._changed.notify_all()
-        for item in left:
-            self._discard(item)
-        if self._thread is not None:
-            self._thread.join()
-        atexit.unregister(self.close)
+            for account in self._accounts.values():
+                self._refused.extend(account.held)
+            self._accounts.clear()
+            self._call_a_hand()
+        self._settle(_LAST_WAIT)
 
-    def _begin(self) -> None:
-        if self._thread is None and self._size and not self._closed:
-            atexit.register(self.close)
-            self._thread = Thread(target=self._keep_filled, name="gem-terminal pool", daemon=True)
-            self._thread.start()
+    def forget(self, let_go: Callable[[T], None]) -> None:
+        """Drop everything without discarding it: a forked child has only copies of what is its parent's.
 
-    def _keep_filled(self) -> None:
+        The pool is of no more use. Nothing is locked, since no other thread lives on that would let go of the lock.
+        """
+        for item in chain(self._refused, *self._ready.values(), *(each.held for each in self._accounts.values())):
+            let_go(item)
+
+    def _account(self, customer: object) -> _Account[K, T]:
+        """The account of a customer, as the one that came last."""
+        account = self._accounts.pop(id(customer), None)
+        if account is None or account.customer() is not customer:
+            if account is not None:  # another, which has gone, had the same place in memory
+                self._refused.extend(account.held)
+            account = _Account(customer)
+        self._accounts[id(customer)] = account
+        self._visits += 1
+        account.visit = self._visits
+        return account
+
+    def _ready_one(self, customer: object, kind: K) -> T | None:
+        with self._changed:
+            account = self._account(customer)
+            ready = self._ready.get(kind, ())
+            while ready:
+                item = ready.popleft()
+                if self._is_sound(item):
+                    account.ahead = ()
+                    return item
+                self._refused.append(item)
+            if not self._making[kind]:  # or else what is on its way would be refused before the customer asks again
+                account.ahead = ()
+            self._taking += 1
+        return None
+
+    def _made_now(self, kind: K) -> T:
+        try:
+            item = self._make(kind)
+        finally:
+            with self._changed:
+                self._taking -= 1
+                self._call_a_hand()
+                self._changed.notify_all()
+        self._failed.discard(kind)
+        return item
+
+    def _one_too_many(self) -> T | None:
+        with self._changed:
+            return self._refused.popleft() if len(self._refused) > self._most else None
+
+    def _expected(self) -> Counter[K]:
+        """How many of each kind are to be ready; also finds the customers that have gone."""
+        for key, account in list(self._accounts.items()):
+            if account.customer() is None:
+                self._refused.extend(account.held)
+                del self._accounts[key]
+        accounts = list(self._accounts.values())
+        stale = sum(account.visit + _STALE * self._most < self._visits for account in accounts)
+        kinds = [kind for account in accounts[stale:] + accounts[:stale][::-1] for kind in account.ahead]
+        return Counter(kinds[: self._most])
+
+    def _next(self) -> K | None:
+        """The kind that is to be made next. What is ready and not expected any more is refused."""
+        expected = self._expected()
+        for kind, ready in list(self._ready.items()):
+            while len(ready) > expected[kind]:
+                self._refused.append(ready.popleft())
+            if not ready:
+                del self._ready[kind]
+        if self._taking + self._making.total() >= self._most_hands:
+            return None
+        for kind, number in expected.items():
+            if kind not in self._failed and len(self._ready.get(kind, ())) + self._making[kind] < number:
+                return kind
+        return None
+
+    def _call_a_hand(self) -> None:
+        """Start a thread if there is work for one more."""
+        kind = self._next()
+        if (kind is None and not self._refused) or self._hands >= self._most_hands:
+            return
+        self._hands += 1
+        try:
+            Thread(target=self._work, name="gem-terminal pool", daemon=True).start()
+        except RuntimeError:  # the interpreter is ending; whoever closes the pool does it all
+            self._hands -= 1
+
+    def _work(self) -> None:
         while True:
             with self._changed:
-                while not self._closed and (len(self._ready) >= self._size or self._error is not None):
-                    self._changed.wait()
-                if self._closed:
+                kind = self._next()
+                refused = self._refused.popleft() if self._refused else None
+                if refused is None and kind is None:
+                    self._hands -= 1
+                    self._changed.notify_all()
                     return
-            try:
-                made = self._make()
-            except BaseException as error:  # belongs to whoever takes next
-                with self._changed:
-                    self._error = error
-                    self._changed.notify_all()
-                continue
-            with self._changed:
-                kept = not self._is_closed()
-                if kept:
-                    self._ready.append(made)
-                    self._changed.notify_all()
-            if not kept:
-                self._discard(made)
+                if refused is None and kind is not None:
+                    self._making[kind] += 1
+                self._call_a_hand()
+            if refused is not None:
+                self._discard(refused)
+            elif kind is not None:
+                self._make_ahead(kind)
 
-    def _is_closed(self) -> bool:
-        return self._closed  # in a method, since a type checker takes it for unchanged while the lock was released
+    def _make_ahead(self, kind: K) -> None:
+        made: list[T] = []
+        try:
+            made.append(self._make(kind))
+        except Exception:  # whoever takes one of this kind makes it, and then learns why not
+            self._failed.add(kind)
+        with self._changed:
+            self._making[kind] -= 1
+            if made:
+                self._ready.setdefault(kind, deque()).extend(made)
+
+    def _settle(self, seconds: float | None) -> None:
+        """Help until nothing is left, customers have come, or the time is up."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            with self._changed:
+                self._next()
+                while not self._refused and not self._accounts and (self._hands or self._taking):
+                    left = None if deadline is None else deadline - time.monotonic()
+                    if (left is not None and left <= 0) or not self._changed.wait(left):
+                        return
+                if self._accounts:
+                    return
+                if not self._refused:
+                    self._rest()
+                    return
+                item = self._refused.popleft()
+            self._discard(item)

@@ -19,6 +19,12 @@ __all__ = ["Outcome", "Workplace"]
 _FILE_SECONDS = 30.0
 _SCREEN_SECONDS = 5.0
 
+# Regular files alone: a pipe or a device might have no end, and what takes too long ends everything in the container.
+_READ = """
+if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1: not a regular file"; exit 1; fi
+head -c 67108864 -- "$1"
+"""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -26,6 +32,8 @@ class Outcome:
 
     text: str
     info: dict[str, Any] = field(default_factory=dict)
+    ok: bool = True
+    """Whether it did what it was to do; a command does if its exit code is 0."""
 
 
 class Workplace:
@@ -72,7 +80,7 @@ class Workplace:
         notes = _notes(done, seconds)
         code = "" if done.exit_code is None else f"[exit code {done.exit_code}]"
         text = "\n".join(part for part in (done.output.rstrip("\n"), *notes, code) if part)
-        return Outcome(text, {"exit_code": done.exit_code, "timed_out": done.timed_out})
+        return Outcome(text, {"exit_code": done.exit_code, "timed_out": done.timed_out}, done.exit_code == 0)
 
     def send_keys(self, move: SendKeys) -> Outcome:
         """Type into the terminal, which is opened now if it was not yet."""
@@ -84,14 +92,14 @@ class Workplace:
     def read_file(self, move: ReadFile) -> Outcome:
         """Return what is in a file, as the agent's user may read it."""
         done = self._container.run(
-            ("sh", "-c", 'cat -- "$1"', "sh", _without_nul(move.path)),
+            ("sh", "-c", _READ, "sh", _without_nul(move.path)),
             seconds=self._granted(_FILE_SECONDS),
             user=self.task.user,
             workdir=self.task.workdir,
         )
         kept = Cut(self._output)
         kept.add(done.output)
-        return Outcome(kept.text(), {"exit_code": done.exit_code})
+        return Outcome(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def write_file(self, move: WriteFile) -> Outcome:
         """Write a file, as the agent's user may."""
@@ -104,7 +112,7 @@ class Workplace:
             stdin=content,
         )
         told = done.output.decode(errors="replace").strip()
-        return Outcome(told or f"Written to {move.path}.", {"exit_code": done.exit_code})
+        return Outcome(told or f"Written to {move.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def verify(self) -> Verdict:
         """End everything that the agent has started, and run the tests."""

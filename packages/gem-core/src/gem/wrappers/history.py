@@ -182,9 +182,9 @@ def assistant_message(action: Action, info: Info) -> Message:
 def reply_messages(assistant: Message, observation: Content, info: Info, tool_role: str) -> list[Message]:
     """Return what the environment said to an assistant message as messages.
 
-    Chat APIs demand a tool message for each native call, so each call is answered, whoever answers. Where
-    :class:`gem.tools.ToolEnvWrapper` did, ``info["tool_results"]`` tells the answers apart; otherwise the whole
-    observation is the answer to the last call.
+    Chat APIs demand a tool message for each native call, so each call is answered, whoever answers.
+    ``info["tool_results"]``, where there are any, tell the answers apart; otherwise the whole observation is the
+    answer to the last call.
 
     Args:
         assistant: the message that is answered.
@@ -196,7 +196,7 @@ def reply_messages(assistant: Message, observation: Content, info: Info, tool_ro
     if not calls:
         return [{"role": tool_role if info.get("use_tool") else "user", "content": observation}]
     contents: list[Content] = [*[""] * (len(calls) - 1), observation]
-    results = info.get("tool_results") if info.get("use_tool") else None
+    results = info.get("tool_results")
     if len(calls) > 1 and isinstance(results, list) and len(results) == len(calls):
         contents = [_result_content(result) for result in results]
         contents[-1] = join([contents[-1], _notice(observation)])

@@ -6,19 +6,51 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from gem_terminal.errors import EngineError
 from gem_terminal.output import Cut
 from gem_terminal.task import Image, Limits
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Channel", "Container", "Engine", "Finished", "Progress"]
+__all__ = ["BOUNDS", "About", "Channel", "Container", "Engine", "Finished", "Progress", "Stage", "tell"]
 
-Progress = Callable[[str], None]
-"""Told what an engine is doing while it takes long: a line of a build, a layer of a download."""
+
+@dataclass(frozen=True)
+class Stage:
+    """What an engine is doing while an image is made ready: a step of a build, a download."""
+
+    text: str
+    done: int | None = None
+    """Steps that have begun, or bytes that have come; None where that cannot be told."""
+    total: int | None = None
+    """Of so many."""
+
+
+Progress = Callable[[Stage], None]
+"""Told what an engine is doing while it takes long, in the thread that waits for it."""
+
+BOUNDS = ("memory", "pids", "cpu", "disk", "network")
+"""What an engine may be able to bound."""
+
+
+def tell(progress: Progress | None, stage: Stage) -> None:
+    """Tell whoever wants to know."""
+    if progress is not None:
+        progress(stage)
+
+
+@dataclass(frozen=True)
+class About:
+    """What there is to know of an engine before it is used."""
+
+    version: str
+    bounds: Mapping[str, bool]
+    """Each of :data:`BOUNDS` → whether the limit of a task is kept here."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +144,22 @@ class Container(ABC):
         """Unpack an uncompressed tar archive into a folder, as root."""
 
     @abstractmethod
+    def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
+        """Return an uncompressed tar archive of a file or folder, as root sees it; None if there is none.
+
+        The names in it are relative to the folder that the path is in, as Docker's ``get_archive`` has them. Links are
+        given as links, and nothing but regular files is opened. What else holds of a tree that a hostile process made
+        is not known: whoever unpacks the archive chooses what of it to trust.
+
+        Args:
+            path: from the root; a link at its end is not followed.
+            most: bytes that the archive may have, and that are held at once.
+
+        Raises:
+            EngineError: if it is larger, it changes so fast that it cannot be read, or the container has died.
+        """
+
+    @abstractmethod
     def kill_all(self) -> None:
         """Kill every process of the container but its first, whoever owns it and whatever it traps."""
 
@@ -136,6 +184,41 @@ class Engine(ABC):
     @abstractmethod
     def check(self) -> None:
         """Raise EngineError if the engine does not work here; the message says what to install or start."""
+
+    def about(self) -> About:
+        """Return which version it is and what it can bound here; starts no container.
+
+        Raises:
+            EngineError: if it does not work here.
+        """
+        return About("", dict.fromkeys(BOUNDS, False))
+
+    def has_base(self, name: str) -> bool:
+        """Tell whether an image is here under the name that a Dockerfile uses after ``FROM``; fetches nothing."""
+        return False
+
+    def add_base(self, name: str, archive: Path, progress: Progress | None = None) -> None:
+        """Make an image known under the name that a Dockerfile uses after ``FROM``.
+
+        Args:
+            name: for example ``"debian:bookworm-slim"``.
+            archive: a tar archive, packed or not: of a root file system, or of an image as ``docker save`` writes it.
+            progress: told how far it is.
+
+        Raises:
+            EngineError: if it is no such archive, or this engine takes none.
+        """
+        raise EngineError(
+            f"the {self.name} engine takes no base images; push {name} to the registry that it fetches from"
+        )
+
+    def discard_images(self, keep: Iterable[Image]) -> int:
+        """Remove the images that were built here, but for those of ``keep``; return how many.
+
+        Raises:
+            EngineError: if this engine cannot.
+        """
+        raise EngineError(f"the {self.name} engine removes no images; they are its registry's")
 
     @abstractmethod
     def prepare(self, image: Image, progress: Progress | None = None) -> str:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from pathlib import Path
 
 from gem_terminal.task import Image
 
-__all__ = ["digest_of"]
+__all__ = ["cache_folder", "digest_of"]
+
+
+def cache_folder() -> Path:
+    """Return where this user's files that can be made again lie."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "terminal"
 
 
 def digest_of(image: Image) -> str:

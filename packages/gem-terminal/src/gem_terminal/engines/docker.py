@@ -208,6 +208,29 @@ class _DockerContainer(Container):
         except (APIError, OSError) as error:
             raise EngineError(f"container {self.id[:12]} takes no files: {error}") from error
 
+    def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
+        from docker.errors import APIError, DockerException, NotFound
+
+        archive = bytearray()
+        try:
+            chunks, _ = self._client.api.get_archive(self.id, path.rstrip("/") or "/")
+            for chunk in chunks:
+                archive += chunk
+                if len(archive) > most:
+                    chunks.close()
+                    raise EngineError(f"{path} of container {self.id[:12]} is larger than {most} bytes")
+        except NotFound as error:
+            if "No such container" in str(error.explanation):
+                raise EngineError(f"container {self.id[:12]} has gone") from error
+            return None
+        except (DockerException, OSError) as error:
+            if isinstance(error, APIError) and "not a directory" in str(error.explanation):
+                return None
+            raise EngineError(f"container {self.id[:12]} gives no files: {error}") from error
+        if not archive.endswith(bytes(1024)):  # the mark of its end, which is missing where a file became shorter
+            raise EngineError(f"{path} of container {self.id[:12]} changed while it was read")
+        return bytes(archive)
+
     def kill_all(self) -> None:
         # Asking the engine for the processes would race with those that fork; kill(-1) reaches all at once.
         api = self._client.api

@@ -175,7 +175,7 @@ class _Spawner:
         """Start a process whose ends are these descriptors, which this process keeps as well."""
         asked = {
             "command": list(command), "target": None, "cgroups": [], "user": None, "environment": {}, "workdir": None,
-            "terminal": False, "unpack": False, "kill": False, **request,
+            "terminal": False, "unpack": False, "pack": False, "kill": False, **request,
         }  # fmt: skip
         reader, writer = os.pipe()
         try:
@@ -272,6 +272,26 @@ class _NamespaceContainer(Container):
         with os.fdopen(heard, "rb") as errors:
             if code != 0:
                 raise EngineError(f"container {self.id} takes no files: {errors.read().decode(errors='replace')}")
+
+    def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
+        packed, writer = os.pipe()
+        heard, said = os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        with os.fdopen(packed, "rb") as source, os.fdopen(heard, "rb") as errors:
+            try:
+                process = self._spawner.start((), (null, writer, said), target=self._target, pack=True, workdir=path)
+            finally:
+                for used in (null, writer, said):
+                    os.close(used)
+            archive = source.read(most + 1)
+            source.close()  # which ends it, if there was more
+            code = process.wait(None)
+            if len(archive) > most:
+                raise EngineError(f"{path} of container {self.id} is larger than {most} bytes")
+            if code != 0:
+                said_why = errors.read(1000).decode(errors="replace").strip()
+                raise EngineError(f"container {self.id} gives no files: {said_why}")
+        return archive or None
 
     def kill_all(self) -> None:
         null = os.open(os.devnull, os.O_RDWR)

@@ -12,16 +12,18 @@ Privileges are given up before anything of the container is executed: the boundi
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import resource
 import select
 import signal
 import socket
+import stat
 import sys
 import tarfile
 import termios
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
@@ -154,9 +156,15 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
             _check(_libc.setns(namespace, kind))
         os.fchdir(root)
         os.chroot(".")
+        os.closerange(3, 1 << 16)
+        sys.meta_path.clear()  # from here on an import would find the container's files, and run them
         if request["unpack"]:
             with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
-                archive.extractall(request["workdir"], filter="tar")
+                # By number, since the names would be looked up with the container's own libraries.
+                archive.extractall(request["workdir"], numeric_owner=True, filter="tar")
+            os._exit(0)
+        if request["pack"]:
+            _pack(request["workdir"])
             os._exit(0)
         os.setsid()
         if request["terminal"]:
@@ -166,12 +174,93 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         environment = {"HOME": user[2], "PATH": _PATH, **request["environment"]}
         os.chdir(request["workdir"] or "/")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.closerange(3, 1 << 16)
         os.execvpe(request["command"][0], request["command"], environment)  # noqa: S606  # no shell is wanted
     except BaseException as error:  # the copy of the spawner must not go on
         _say(request, error)
     os._exit(127)
 
+
+def _pack(path: str) -> None:
+    """Write a tar archive of a file or folder to stdout, or nothing if there is none.
+
+    Whatever the container does meanwhile, no link is followed but those in ``path`` itself, nothing but regular files
+    is opened, and no more is held than one entry and the folders above it.
+    """
+    path = path.rstrip("/") or "/"
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    parent = path.rpartition("/")[0]
+    with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+        _add(archive, path, parent)
+        folders = _entries(path)
+        while folders:
+            entry = next(folders[-1], None)
+            if entry is None:
+                folders.pop().close()
+                continue
+            _add(archive, entry.path, parent)
+            folders += _entries(entry.path)
+
+
+def _entries(path: str) -> list[Any]:
+    try:
+        return [os.scandir(path)] if stat.S_ISDIR(os.lstat(path).st_mode) else []
+    except (FileNotFoundError, NotADirectoryError):  # replaced at this moment
+        return []
+
+
+def _add(archive: tarfile.TarFile, path: str, parent: str) -> None:
+    """Add one entry: its name below ``parent``, its owner by number, and of a file as much as it was long at first."""
+    member = tarfile.TarInfo(path[len(parent) + 1 :] or ".")
+    with suppress(FileNotFoundError, NotADirectoryError), ExitStack() as opened:
+        status = os.lstat(path)
+        content = None
+        if stat.S_ISREG(status.st_mode):
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENXIO):  # it was a file a moment ago
+                    return
+                raise
+            content = opened.enter_context(os.fdopen(descriptor, "rb", buffering=0))
+            status = os.fstat(descriptor)
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+        if kind is None:  # a socket, which no archive holds
+            return
+        member.type, member.mode, member.mtime = kind, stat.S_IMODE(status.st_mode), int(status.st_mtime)
+        member.uid, member.gid = status.st_uid, status.st_gid
+        if kind == tarfile.SYMTYPE:
+            member.linkname = str(Path(path).readlink())
+        elif kind in (tarfile.CHRTYPE, tarfile.BLKTYPE):
+            member.devmajor, member.devminor = os.major(status.st_rdev), os.minor(status.st_rdev)
+        elif kind == tarfile.REGTYPE and content is not None:
+            member.size = status.st_size
+            archive.addfile(member, _Padded(content))  # type: ignore[arg-type]  # it reads, and no more is asked of it
+            return
+        archive.addfile(member)
+
+
+class _Padded:
+    """A file that can be read as far as it was long at first: zeros take the place of what was cut off since."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._file.read(size)
+        return data.ljust(size, b"\0")
+
+
+_KINDS = {
+    stat.S_IFREG: tarfile.REGTYPE,
+    stat.S_IFDIR: tarfile.DIRTYPE,
+    stat.S_IFLNK: tarfile.SYMTYPE,
+    stat.S_IFIFO: tarfile.FIFOTYPE,
+    stat.S_IFCHR: tarfile.CHRTYPE,
+    stat.S_IFBLK: tarfile.BLKTYPE,
+}
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -1,0 +1,174 @@
+"""The images of a Docker engine: found, fetched, built from folders, made from archives."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gem_terminal.engines.alone import alone
+from gem_terminal.engines.archives import flattened, looked_into
+from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.contexts import cache_folder, digest_of
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Image
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+__all__ = ["LABEL", "add_base", "discard", "has", "prepare"]
+
+LABEL = "gem.terminal"
+"""Every container and image of this package carries it; that of a container names its owner."""
+
+_REPOSITORY = "gem-terminal"
+_STEP = re.compile(r"step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
+
+
+def prepare(client: DockerClient, image: Image, progress: Progress | None) -> str:
+    """Return the reference of an image that the engine has; it is fetched or built if need be.
+
+    Images are made one at a time, so that what two of them begin with is made once.
+
+    Raises:
+        EngineError: if it cannot be had.
+    """
+    if image.folder is None:
+        assert image.name is not None
+        reference = image.name
+    else:
+        reference = _tag(image)
+    if not has(client, reference):
+        with alone(cache_folder() / "docker.lock", progress):
+            if not has(client, reference):  # whoever held the lock may have made it
+                if image.folder is None:
+                    _fetch(client, reference, progress)
+                else:
+                    _build(client, image, reference, progress)
+    return reference
+
+
+def has(client: DockerClient, reference: str) -> bool:
+    """Tell whether the engine has an image."""
+    from docker.errors import ImageNotFound
+
+    with _failing(f"the engine cannot look for the image {reference}"):
+        try:
+            client.images.get(reference)
+        except ImageNotFound:
+            return False
+    return True
+
+
+def add_base(client: DockerClient, name: str, archive: Path, progress: Progress | None) -> None:
+    """Import a root file system, or load a saved image, under a name."""
+    content = looked_into(archive, name)
+    repository, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
+    tell(progress, Stage(f"the engine reads {archive.name}"))
+    with _failing(f"{archive} cannot be made an image"):
+        if content.saved_as is not None:
+            with archive.open("rb") as data:
+                for event in client.api.load_image(data):
+                    _raise_if_refused(event)
+            client.api.tag(content.saved_as, repository, tag, force=True)
+        else:
+            with flattened(archive, content, progress) as flat, flat.open("rb") as data:
+                client.api.import_image_from_stream(data, repository, tag, changes=content.changes)
+    if not has(client, name):
+        raise EngineError(f"the engine has read {archive} and knows no image {name}")
+
+
+def discard(client: DockerClient, keep: Iterable[Image]) -> int:
+    """Remove the images that were built here, but for some, and those that a container is made of."""
+    from docker.errors import APIError
+
+    kept = {_tag(image) for image in keep if image.folder is not None}
+    count = 0
+    with _failing("the engine cannot list its images"):
+        built = client.images.list(filters={"label": f"{LABEL}=image"})
+    for image in built:
+        for tag in set(image.tags) - kept:
+            try:
+                client.images.remove(tag)
+                count += 1
+            except (APIError, OSError):  # a container needs it, or somebody else removes it at this moment
+                continue
+    return count
+
+
+def _tag(image: Image) -> str:
+    return f"{_REPOSITORY}:{digest_of(image)}"
+
+
+def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
+    advice = "load it with docker load, or build it under that name, or see gem terminal base --help"
+    tell(progress, Stage(f"fetching {name}"))
+    came: dict[str, tuple[int, int]] = {}
+    with _failing(f"the image {name} is not here and cannot be fetched", advice):
+        for event in client.api.pull(name, stream=True, decode=True):
+            _raise_if_refused(event)
+            detail = event.get("progressDetail") or {}
+            if event.get("status") == "Downloading" and detail.get("total"):
+                came[event["id"]] = (detail["current"], detail["total"])
+            elif event.get("status") == "Download complete" and event.get("id") in came:
+                came[event["id"]] = (came[event["id"]][1],) * 2
+            else:
+                continue
+            done, total = map(sum, zip(*came.values(), strict=True))
+            tell(progress, Stage(f"fetching {name}", done, total))
+    if not has(client, name):
+        raise EngineError(f"the image {name} is not here and cannot be fetched; {advice}")
+
+
+def _build(client: DockerClient, image: Image, tag: str, progress: Progress | None) -> None:
+    deadline = time.monotonic() + image.build_seconds
+    said: list[str] = []
+    done, total = None, None
+    tell(progress, Stage("sending the folder to the engine"))
+    with _failing(f"the image of {image.folder} cannot be built"):
+        events = client.api.build(
+            path=str(image.folder),
+            dockerfile=image.dockerfile,
+            tag=tag,
+            rm=True,
+            forcerm=True,
+            labels={LABEL: "image"},
+            timeout=max(int(image.build_seconds), 1),
+            decode=True,
+        )
+        for event in events:
+            line = str(event.get("stream") or event.get("error") or "").strip()
+            if line:
+                said = [*said[-2:], line]
+                step = _STEP.match(line)
+                if step is not None:
+                    done, total, line = int(step[1]), int(step[2]), step[3]
+                tell(progress, Stage(line, done, total))
+            if "error" in event:
+                raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}")
+            if time.monotonic() > deadline:
+                events.close()  # which ends the build
+                raise EngineError(
+                    f"the image of {image.folder} cannot be built in {image.build_seconds:g} seconds, which is what the "
+                    f"task grants; the last that was heard: {' | '.join(said)}"
+                )
+
+
+def _raise_if_refused(event: Any) -> None:
+    if "error" in event:
+        raise OSError(event["error"])
+
+
+@contextmanager
+def _failing(what: str, advice: str = "") -> Iterator[None]:
+    """Let whatever the engine, or the way to it, raises become an EngineError."""
+    from docker.errors import DockerException
+    from urllib3.exceptions import HTTPError
+
+    try:
+        yield
+    except (DockerException, HTTPError, OSError) as error:
+        raise EngineError(f"{what}: {error}{f'; {advice}' if advice else ''}") from error

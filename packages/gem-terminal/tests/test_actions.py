@@ -1,0 +1,199 @@
+"""What an agent says and what is understood, without a container."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_terminal.actions import (
+    TOOL_SCHEMAS,
+    Bash,
+    Finish,
+    Malformed,
+    ReadFile,
+    SendKeys,
+    WriteFile,
+    move_of,
+    moves_of,
+    recorded_move,
+)
+
+
+def native(*calls: tuple[Any, Any]) -> dict[str, Any]:
+    """Return an assistant message with native calls."""
+    return {
+        "role": "assistant",
+        "content": "so:",
+        "tool_calls": [
+            {"id": f"call-{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for index, (name, arguments) in enumerate(calls)
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "move"),
+    [
+        ("<bash>ls</bash>", Bash("ls")),
+        ("I look.\n<bash>\nls -la\ncd /tmp\n</bash> and then", Bash("ls -la\ncd /tmp")),
+        ("<bash>echo '<finish/>'</bash>", Bash("echo '<finish/>'")),
+        ("<bash>cmd: make all\ntimeout_secs: 120</bash>", Bash("make all", 120.0)),
+        ("<bash>\ncmd: |\n  cat <<END\n  a: b\n  END\n</bash>", Bash("cat <<END\na: b\nEND\n")),
+        ("<bash>cmd: [1, 2]</bash>", Malformed("")),
+        ("<bash>cmd: : :</bash>", Bash("cmd: : :")),
+        ("<finish/>", Finish()),
+        ("done <finish />", Finish()),
+        ("<finish></finish>", Finish()),
+        ("<finish/> <bash>rm -rf /</bash>", Finish()),
+        ("<bash>ls", Malformed("")),
+        ("ls", Malformed("")),
+        ('<tool_call>{"name": "read_file", "arguments": {"path": "/a"}}</tool_call>', ReadFile("/a")),
+        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', Malformed("")),
+    ],
+)
+def test_the_first_complete_tag_counts(text: str, move: Any) -> None:
+    """A command, the reference's YAML form of it, the end of the task, and tool calls written as text are read."""
+    (asked,) = moves_of(text)
+    assert isinstance(asked.move, Malformed) if isinstance(move, Malformed) else asked.move == move
+    assert asked.call is None
+
+
+def test_native_calls_are_read_in_order() -> None:
+    """Arguments are JSON text or objects; each move keeps the call that its result has to name."""
+    asked = moves_of(
+        native(
+            ("bash", '{"command": "make", "timeout_secs": 90}'),
+            ("send_keys", {"keys": ["q", "Enter"]}),
+            ("send_keys", {"keys": "C-c"}),
+            ("read_file", '{"path": "/etc/hosts"}'),
+            ("write_file", {"path": "a", "content": "b"}),
+            ("finish", "{}"),
+        )
+    )
+    assert [one.move for one in asked] == [
+        Bash("make", 90.0),
+        SendKeys(("q", "Enter")),
+        SendKeys(("C-c",)),
+        ReadFile("/etc/hosts"),
+        WriteFile("a", "b"),
+        Finish(),
+    ]
+    assert [one.call and one.call.id for one in asked] == [f"call-{index}" for index in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("bash", "{}", "command must be a string"),
+        ("bash", {"command": 7}, "command must be a string"),
+        ("bash", "{", "cannot be read"),
+        ("send_keys", {"keys": [1]}, "list of strings"),
+        ("write_file", {"path": "a"}, "content must be a string"),
+        ("launch", {}, "bash, send_keys, read_file, write_file, finish"),
+        (None, {}, "names no function"),
+    ],
+)
+def test_a_wrong_call_is_answered_with_what_is_wrong(name: Any, arguments: Any, why: str) -> None:
+    """The agent can mend it: the sentence says which argument, or which tools there are."""
+    (asked,) = moves_of(native((name, arguments)))
+    assert isinstance(asked.move, Malformed)
+    assert why in asked.move.why
+
+
+def test_more_calls_than_one_message_may_have_are_refused_each() -> None:
+    """Every call gets an answer, since chat APIs demand one."""
+    asked = moves_of(native(*[("bash", {"command": "ls"})] * 40))
+    assert len(asked) == 40
+    assert [isinstance(one.move, Bash) for one in asked].count(True) == 16
+
+
+@pytest.mark.parametrize("seconds", [0, -1, True, "5", None, "nan", 1e300])
+def test_a_time_that_is_none_is_left_out(seconds: Any) -> None:
+    """The environment's own limit then holds."""
+    (asked,) = moves_of(native(("bash", {"command": "ls", "timeout_secs": seconds})))
+    assert asked.move == Bash("ls", None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+NAMES = st.sampled_from([schema["function"]["name"] for schema in TOOL_SCHEMAS]) | JSON
+
+
+PIECES = [
+    "<bash>",
+    "</bash>",
+    "<finish/>",
+    "<tool_call>",
+    "cmd:",
+    "timeout_secs: 5",
+    "\n",
+    " ",
+    "&a",
+    "*a",
+    "{",
+    "!!int",
+]
+
+
+@given(
+    st.one_of(
+        JSON,
+        st.binary(),
+        st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+        st.builds(lambda calls: native(*calls), st.lists(st.tuples(NAMES, JSON | JSON.map(json.dumps)), max_size=3)),
+    )
+)
+def test_anything_is_understood_or_malformed(action: Any) -> None:
+    """Nothing raises, there is always a move, and what is carried out can be recorded in JSON and read again."""
+    asked = moves_of(action)
+    assert asked
+    for one in asked:
+        if not isinstance(one.move, (Finish, Malformed)):
+            assert move_of(json.loads(json.dumps(recorded_move(one.move)))) == one.move
+
+
+HOSTILE = [
+    "<bash>",
+    "</bash>",
+    "<finish",
+    "<tool_call>",
+    "cmd: ",
+    "x: &a [*a, ",
+    "{a: ",
+    "? ",
+    "a\n",
+    "k: v\n",
+    "[",
+    "- - ",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_reading_is_linear(piece: str) -> None:
+    """Eight times the text costs far less than 64 times as much; in processor time, the best of five."""
+
+    def seconds(text: str) -> float:
+        best = float("inf")
+        for _ in range(5):
+            began = time.process_time()
+            moves_of(text)
+            best = min(best, time.process_time() - began)
+        return best
+
+    small, large = (seconds(f"<bash>cmd: a\n{piece * count}</bash>") for count in (4_000, 32_000))
+    assert large < 32 * max(small, 1e-4)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_yaml_without_measure_is_read_in_bounded_time(piece: str) -> None:
+    """Where a body is short enough to be read as YAML, no nesting or repetition of it crashes the parser."""
+    (asked,) = moves_of(f"<bash>cmd: a\n{piece * (16_000 // len(piece))}</bash>")
+    assert isinstance(asked.move, (Bash, Malformed))
