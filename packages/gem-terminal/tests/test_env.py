@@ -37,7 +37,7 @@ def write_task(folder: Path, **files: str) -> Path:
 @pytest.fixture
 def env(engine: Engine, tmp_path: Path) -> Iterator[TerminalEnv]:
     """The task of this file, begun."""
-    made = TerminalEnv(path=write_task(tmp_path / "hello"), engine=engine, max_turns=6)
+    made = TerminalEnv(path=write_task(tmp_path / "hello"), engine=engine, max_turns=20)
     made.reset(seed=0)
     yield made
     made.close()
@@ -82,10 +82,57 @@ def test_native_calls_do_all_there_is(env: TerminalEnv) -> None:
     env.step(call("write_file", path="/desk/big.txt", content=text))
     assert env.step(call("bash", command="wc -c < big.txt"))[0] == f"{len(text.encode())}\n[exit code 0]"
     assert "hello" in env.step(call("read_file", path="/desk/big.txt"))[0]
-    assert "No such file" in env.step(call("read_file", path="/nothing"))[0]
+    assert "such file" in env.step(call("read_file", path="/nothing"))[0]
+    for endless in ("/dev/zero", "/desk/pipe"):
+        env.step(call("bash", command="[ -e pipe ] || mkfifo pipe"))
+        assert "not a regular file" in env.step(call("read_file", path=endless))[0]
     observation, *_ = env.step(call("send_keys", keys=["echo on the $((40 + 2))nd", "Enter"]))
     assert "on the 42nd" in observation
     assert env.step(call("finish"))[2]
+
+
+def test_each_native_call_has_its_own_result(env: TerminalEnv) -> None:
+    """Several calls in a message are carried out in order up to the end of the task, and every one is answered."""
+    calls = [
+        ("bash", {"command": "echo hello > hello.txt"}),
+        ("fly", {}),
+        ("bash", {"command": "cat none"}),
+        ("finish", {}),
+        ("bash", {"command": "rm hello.txt"}),
+    ]
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": f"c{index}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for index, (name, arguments) in enumerate(calls)
+        ],
+    }
+    _, reward, terminated, _, info = env.step(message)
+    assert (reward, terminated) == (1.0, True)
+    results = info["tool_results"]
+    assert [(result["tool_call_id"], result["name"], result["ok"]) for result in results] == [
+        ("c0", "bash", True),
+        ("c1", "fly", False),
+        ("c2", "bash", False),
+        ("c3", "finish", True),
+        ("c4", "bash", False),
+    ]
+    assert "No such file" in results[2]["text"]
+    assert "task is over" in results[4]["text"]
+
+
+def test_chat_messages_answer_every_call(env: TerminalEnv) -> None:
+    """The wrapper that keeps a chat gives each native call a tool message of its own."""
+    from gem.wrappers import wrapper
+
+    chat = wrapper("messages")(env)
+    chat.reset(seed=0)
+    message = call("bash", command="echo one")
+    message["tool_calls"].append({**call("bash", command="echo two")["tool_calls"][0], "id": "2"})
+    messages, *_ = chat.step(message)
+    answers = [(said["tool_call_id"], said["content"]) for said in messages if said["role"] == "tool"]
+    assert answers == [("1", "one\n[exit code 0]"), ("2", "two\n[exit code 0]")]
 
 
 def test_an_interactive_program_is_played(env: TerminalEnv) -> None:
@@ -109,7 +156,7 @@ def test_an_action_that_cannot_be_read_costs_a_turn(env: TerminalEnv, action: An
 
 def test_running_out_of_turns_verifies(env: TerminalEnv) -> None:
     """The turns were announced, so the episode is decided, and truncated as well."""
-    for _ in range(5):
+    for _ in range(19):
         env.step("<bash>echo hello > hello.txt</bash>")
     assert env.step("<bash>true</bash>")[1:4] == (1.0, True, True)
 
@@ -181,7 +228,7 @@ def test_an_episode_goes_on_from_its_state(env: TerminalEnv, engine: Engine, tmp
     env.step("<bash>cd /tmp; X=5; echo hel > part</bash>")
     env.step(call("write_file", path="/desk/hello.txt", content="hello\n"))
     state = json.loads(json.dumps(env.get_state()))
-    with TerminalEnv(path=tmp_path / "hello", engine=engine, max_turns=6) as twin:
+    with TerminalEnv(path=tmp_path / "hello", engine=engine, max_turns=20) as twin:
         twin.set_state(state)
         assert twin.step("<bash>pwd; echo $X; cat part</bash>")[0] == "/tmp\n5\nhel\n[exit code 0]"
         assert twin.step("<finish/>")[1] == 1.0

@@ -1,22 +1,37 @@
-"""Folders on their way into a container."""
+"""Folders on their way into a container, and from one container to another."""
 
 from __future__ import annotations
 
+import fnmatch
 import io
+import re
 import tarfile
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
-__all__ = ["archive_of"]
+from gem_terminal.task import Artifact
+
+__all__ = ["archive_of", "carried", "files_in"]
+
+_LONGEST_NAME = 4096
+"""Bytes of a path that Linux takes (``PATH_MAX``)."""
+_MOST_MEMBERS = 250_000
+"""Entries of an archive that are looked at; each takes about a kilobyte of memory."""
 
 
-def archive_of(sources: Iterable[Path], root: str) -> bytes:
-    """Return a tar archive of files, and of what is in folders, under ``root/``: owned by root, modes kept."""
+def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) -> bytes:
+    """Return a tar archive of files, and of what is in folders, under ``root/``: owned by root, modes kept.
+
+    Args:
+        readable: every user may read what is in it and execute scripts (``*.sh``), whatever the modes say.
+    """
     buffer = io.BytesIO()
 
     def owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
         member.uname = member.gname = "root"
+        if readable:
+            member.mode |= 0o555 if member.isdir() or member.name.endswith(".sh") else 0o444
         return member
 
     with tarfile.open(fileobj=buffer, mode="w") as archive:
@@ -25,3 +40,120 @@ def archive_of(sources: Iterable[Path], root: str) -> bytes:
             if source.exists():
                 archive.add(source, arcname=arcname, filter=owned_by_root)
     return buffer.getvalue()
+
+
+def carried(
+    archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact], never: Sequence[str] = ()
+) -> bytes:
+    """Make an archive of an artifact safe to unpack in another container, at the same path.
+
+    Files, folders, and links that lead to something that is carried as well are kept; so a link to where the tests
+    lie, or to what only the other container has, is not. Nor are devices, pipes, bits that change a program's user, or
+    anything under a name that leaves the artifact.
+
+    Args:
+        archive: what ``Container.get`` returned; it is trusted in nothing.
+        artifact: what was asked for.
+        all_of_them: what is carried.
+        never: paths that are not carried, nor what is in them.
+
+    Returns:
+        An archive to unpack at the root.
+
+    Raises:
+        tarfile.TarError, EOFError, OverflowError, ValueError: if it is no archive.
+    """
+    source = PurePosixPath(artifact.source)
+    sources = [PurePosixPath(other.source) for other in all_of_them]
+    barred = [PurePosixPath(path) for path in never]
+    left_out = [re.compile(f"(?:^|/){fnmatch.translate(each)[:-2]}(?:/|$)") for each in artifact.exclude]
+    buffer = io.BytesIO()
+    files: dict[str, str] = {}
+    seen: set[PurePosixPath] = set()
+    links: set[PurePosixPath] = set()
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as given, tarfile.open(fileobj=buffer, mode="w") as made:
+        for number, member in enumerate(given):
+            if number >= _MOST_MEMBERS or member.size < 0:
+                raise ValueError(f"it has more than {_MOST_MEMBERS} entries, or one that is malformed")
+            names = PurePosixPath(member.name).parts
+            if not names or names[0] != source.name or ".." in names or len(member.name) > _LONGEST_NAME:
+                continue
+            if any(pattern.search("/".join(names[1:])) for pattern in left_out):
+                continue
+            path = source.joinpath(*names[1:])
+            if path in seen or not links.isdisjoint(path.parents):  # as no tree has it
+                continue
+            if any(path == kept_out or kept_out in path.parents for kept_out in barred):
+                continue
+            seen.add(path)
+            content: bytes | memoryview = b""
+            copy = _plain(member, path)
+            if member.issym():
+                links.add(path)
+                if not _stays(path.parent, member.linkname, sources):
+                    continue
+                copy.type, copy.linkname = tarfile.SYMTYPE, member.linkname
+            elif member.islnk() and member.linkname in files:
+                copy.type, copy.linkname = tarfile.LNKTYPE, files[member.linkname]
+            elif member.isdir():
+                copy.type = tarfile.DIRTYPE
+            elif member.isreg() and not member.issparse():
+                content = memoryview(archive)[member.offset_data : member.offset_data + member.size]
+                if len(content) < member.size:
+                    raise EOFError(f"{member.name} is cut off")
+                copy.size = member.size
+                files[member.name] = copy.name
+            else:
+                continue
+            made.addfile(copy, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def files_in(archive: bytes, longest: Mapping[str, int]) -> dict[str, bytes | ValueError]:
+    """Return what is in some files of an archive.
+
+    Args:
+        archive: what ``Container.get`` returned.
+        longest: the name of a member → bytes that it may have.
+
+    Returns:
+        Name → content, or why that cannot be had; what is not there is left out.
+    """
+    found: dict[str, bytes | ValueError] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as given:
+            for member in given:
+                if member.name not in longest:
+                    continue
+                if not member.isreg() or member.issparse():
+                    found[member.name] = ValueError("it is no regular file")
+                elif member.size > longest[member.name]:
+                    found[member.name] = ValueError(f"it is longer than {longest[member.name]} bytes")
+                else:
+                    found[member.name] = archive[member.offset_data : member.offset_data + member.size]
+    except tarfile.TarError as error:
+        return {name: ValueError(f"it cannot be read: {error}") for name in longest}
+    return found
+
+
+def _plain(member: tarfile.TarInfo, path: PurePosixPath) -> tarfile.TarInfo:
+    """Return a header with what may be kept of another one, whatever kind it is of."""
+    copy = tarfile.TarInfo(str(path).lstrip("/"))
+    copy.mode, copy.uid, copy.gid, copy.mtime = member.mode & 0o1777, member.uid, member.gid, int(member.mtime)
+    return copy
+
+
+def _stays(folder: PurePosixPath, target: str, sources: Sequence[PurePosixPath]) -> bool:
+    """Tell whether a link in a folder leads to something that is carried, whatever other links it passes.
+
+    It may go up from where it lies, which is no link itself, and then down; what it passes on the way down leads to
+    something that is carried, for the same reason. It may not go up again, since that would be from who knows where.
+    """
+    if not target or len(target) > _LONGEST_NAME:
+        return False
+    parts = PurePosixPath(target).parts
+    goal = folder
+    while parts and parts[0] == "..":
+        goal, parts = goal.parent, parts[1:]
+    goal = goal.joinpath(*parts)
+    return ".." not in parts and any(source == goal or source in goal.parents for source in sources)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from gem.arguments import choice, integer, real
 from gem.core import Action, Env, Info
@@ -28,7 +31,8 @@ from gem_terminal.actions import (
 from gem_terminal.engines import Engine, engine_by_name
 from gem_terminal.errors import EngineError
 from gem_terminal.formats import load_tasks
-from gem_terminal.pools import pool_of
+from gem_terminal.pool import Pool
+from gem_terminal.pools import Plan, workplaces
 from gem_terminal.task import Task
 from gem_terminal.verification import Verdict
 from gem_terminal.workplace import Outcome, Workplace
@@ -71,7 +75,8 @@ class TerminalEnv(Env[str, Action]):
         episode_seconds: what an episode may take; None for what the task says.
         output: bytes of a command's output that the agent is shown; longer ones are cut in the middle.
         reward: ``"fraction"`` or ``"binary"``.
-        warm: containers that are started ahead for each task.
+        warm: containers that are started ahead, for as many episodes, once the environment has come back for a second
+            one. Of several tasks those that come next have to be known: the last reset had neither seed nor options.
     """
 
     def __init__(
@@ -84,7 +89,7 @@ class TerminalEnv(Env[str, Action]):
         episode_seconds: float | None = None,
         output: int = 16 << 10,
         reward: str = "fraction",
-        warm: int = 0,
+        warm: int = 1,
     ) -> None:
         self.tasks = _tasks(task, path)
         self._engine = (
@@ -103,6 +108,9 @@ class TerminalEnv(Env[str, Action]):
         self._turn = 0
         self._moves: list[dict[str, Any]] = []
         self._workplace: Workplace | None = None
+        self._pool: Pool[Plan, Workplace] | None = None
+        self._begun = 0
+        self._draws_tasks = False
 
     @property
     def task(self) -> Task:
@@ -136,6 +144,7 @@ class TerminalEnv(Env[str, Action]):
             index = self._chosen(options)
         self._leave()
         self._index, self._turn, self._moves = index, 0, []
+        self._draws_tasks = seed is None and not options
         self._workplace = self._arrive()
         self._phase = _WORKING
         syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns)
@@ -187,12 +196,15 @@ class TerminalEnv(Env[str, Action]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the container behind: a copy does again what was done, in one of its own."""
-        state = {**self.__dict__, "_workplace": None}
+        state = {**self.__dict__, "_workplace": None, "_pool": None}
         state.pop("engine", None)
         return state
 
     def close(self) -> None:
-        self._leave()
+        self._workplace = None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.leave(self)
         super().close()
 
     def _play(self, moves: Sequence[Asked], info: Info) -> tuple[str, float, bool, bool, Info]:
@@ -232,15 +244,34 @@ class TerminalEnv(Env[str, Action]):
         return TERMINAL_STATE, reward, terminated, not finished, {**info, **_said(verdict)}
 
     def _arrive(self) -> Workplace:
-        seconds = self.task.seconds if self.episode_seconds is None else self.episode_seconds
-        workplace = pool_of(self.engine, self.task, self.warm, self.output, self.command_seconds, seconds).take()
+        if self._pool is None:
+            self._pool = workplaces(self.engine)
+            _IN_USE.add(self)
+        self._begun += 1
+        workplace = self._pool.take(self, self._plan(self._index), [self._plan(index) for index in self._ahead()])
         workplace.begin()
         return workplace
 
+    def _plan(self, index: int) -> Plan:
+        task = self.tasks[index]
+        seconds = task.seconds if self.episode_seconds is None else self.episode_seconds
+        return Plan(task, self.output, self.command_seconds, seconds)
+
+    def _ahead(self) -> list[int]:
+        """The tasks that come next, so that their containers can be started: none before an environment comes back."""
+        if self._begun == 1:
+            return []
+        if len(self.tasks) == 1:
+            return [0] * self.warm
+        if not self._draws_tasks:  # the caller chooses them
+            return []
+        rng = copy(self.rng)
+        return [rng.randrange(len(self.tasks)) for _ in range(self.warm)]
+
     def _leave(self) -> None:
-        workplace, self._workplace = self._workplace, None
-        if workplace is not None:
-            workplace.close()
+        self._workplace = None
+        if self._pool is not None:
+            self._pool.release(self)
 
     def _chosen(self, options: Mapping[str, Any]) -> int:
         names = [task.name for task in self.tasks]
@@ -249,6 +280,19 @@ class TerminalEnv(Env[str, Action]):
         if options.keys() == {"task"}:
             return names.index(choice("task", options["task"], names))
         raise ArgumentError(f"TerminalEnv has the reset options 'index' and 'task', one of them, got {sorted(options)}")
+
+
+_IN_USE: WeakSet[TerminalEnv] = WeakSet()
+
+
+def _begin_anew() -> None:
+    """Let go of the parent's containers, in a forked child, which does what was done again in its own."""
+    for env in _IN_USE:
+        env._workplace = env._pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _carry_out(move: Bash | SendKeys | ReadFile | WriteFile, workplace: Workplace) -> Outcome:

@@ -6,6 +6,7 @@ import time
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from itertools import chain
 from threading import Condition, Thread
 from typing import Generic, TypeVar
@@ -21,7 +22,7 @@ _STALE = 4
 """A customer who has not come back while others came so many times as often as the pool is large has lost interest."""
 
 _LAST_WAIT = 10.0
-"""Seconds that closing waits for what is being made at that moment."""
+"""Seconds that the last customer, and closing, wait for what is being made at that moment."""
 
 
 class _Account(Generic[K, T]):
@@ -50,7 +51,7 @@ class Pool(Generic[K, T]):
 
     Args:
         make: makes one of a kind. It is called in any thread, several at once.
-        discard: lets go of one, and raises nothing.
+        discard: lets go of one; what it raises is nobody's.
         is_sound: tells, at once, whether one that has waited is still good; one that is not is discarded.
         most: how many are made ahead, of all kinds together; as many may wait to be discarded before customers have to
             help with it.
@@ -97,18 +98,34 @@ class Pool(Generic[K, T]):
             EngineError: if the pool is closed.
             Exception: what making one raises.
         """
-        item = self._ready_one(customer, kind)
-        if item is None:
-            item = self._made_now(kind)
         with self._changed:
-            if not self._closed:
-                account = self._account(customer)
+            self._check_open()
+            account = self._account(customer)
+            item = self._sound_one(kind)
+            if item is not None:
                 account.held.append(item)
                 account.ahead = tuple(ahead)
                 self._call_a_hand()
                 return item
-        self._discard(item)
-        raise EngineError("nothing is begun any more, since this process is ending")
+            if not self._making[kind]:  # or else what is on its way would be refused before this one is served
+                account.ahead = ()
+            self._taking += 1
+        made: list[T] = []
+        try:
+            made.append(self._make(kind))
+            return made[0]
+        finally:
+            with self._changed:
+                self._taking -= 1
+                if self._closed:
+                    self._refused.extend(made)
+                elif made:
+                    self._accounts.setdefault(id(customer), account)  # it may have left meanwhile
+                    account.held += made
+                    account.ahead = tuple(ahead)
+                    self._failed.discard(kind)
+                self._call_a_hand()
+                self._changed.notify_all()
 
     def release(self, customer: object) -> None:
         """Discard what the customer holds, in the background."""
@@ -119,7 +136,7 @@ class Pool(Generic[K, T]):
                 account.held.clear()
             self._call_a_hand()
         while (item := self._one_too_many()) is not None:
-            self._discard(item)
+            self._let_go(item)
 
     def leave(self, customer: object) -> None:
         """Discard what the customer holds and what was made ahead for it. The last one waits until nothing is left."""
@@ -129,7 +146,7 @@ class Pool(Generic[K, T]):
             self._call_a_hand()
             is_last = not self._accounts
         if is_last:
-            self._settle(None)
+            self._settle()
 
     def close(self) -> None:
         """Discard everything, also what customers hold, and make nothing more; calling it again does nothing."""
@@ -139,7 +156,7 @@ class Pool(Generic[K, T]):
                 self._refused.extend(account.held)
             self._accounts.clear()
             self._call_a_hand()
-        self._settle(_LAST_WAIT)
+        self._settle()
 
     def forget(self, let_go: Callable[[T], None]) -> None:
         """Drop everything without discarding it: a forked child has only copies of what is its parent's.
@@ -148,6 +165,10 @@ class Pool(Generic[K, T]):
         """
         for item in chain(self._refused, *self._ready.values(), *(each.held for each in self._accounts.values())):
             let_go(item)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("nothing is begun any more, since this process is ending")
 
     def _account(self, customer: object) -> _Account[K, T]:
         """The account of a customer, as the one that came last."""
@@ -161,31 +182,13 @@ class Pool(Generic[K, T]):
         account.visit = self._visits
         return account
 
-    def _ready_one(self, customer: object, kind: K) -> T | None:
-        with self._changed:
-            account = self._account(customer)
-            ready = self._ready.get(kind, ())
-            while ready:
-                item = ready.popleft()
-                if self._is_sound(item):
-                    account.ahead = ()
-                    return item
-                self._refused.append(item)
-            if not self._making[kind]:  # or else what is on its way would be refused before the customer asks again
-                account.ahead = ()
-            self._taking += 1
+    def _sound_one(self, kind: K) -> T | None:
+        while ready := self._ready.get(kind):
+            item = ready.popleft()
+            if self._is_sound(item):
+                return item
+            self._refused.append(item)
         return None
-
-    def _made_now(self, kind: K) -> T:
-        try:
-            item = self._make(kind)
-        finally:
-            with self._changed:
-                self._taking -= 1
-                self._call_a_hand()
-                self._changed.notify_all()
-        self._failed.discard(kind)
-        return item
 
     def _one_too_many(self) -> T | None:
         with self._changed:
@@ -241,7 +244,7 @@ class Pool(Generic[K, T]):
                     self._making[kind] += 1
                 self._call_a_hand()
             if refused is not None:
-                self._discard(refused)
+                self._let_go(refused)
             elif kind is not None:
                 self._make_ahead(kind)
 
@@ -249,27 +252,31 @@ class Pool(Generic[K, T]):
         made: list[T] = []
         try:
             made.append(self._make(kind))
-        except Exception:  # whoever takes one of this kind makes it, and then learns why not
+        except Exception:  # whoever takes one of this kind makes it, and then learns why it fails
             self._failed.add(kind)
-        with self._changed:
-            self._making[kind] -= 1
-            if made:
+        finally:
+            with self._changed:
+                self._making -= Counter((kind,))
                 self._ready.setdefault(kind, deque()).extend(made)
 
-    def _settle(self, seconds: float | None) -> None:
-        """Help until nothing is left, customers have come, or the time is up."""
-        deadline = None if seconds is None else time.monotonic() + seconds
+    def _let_go(self, item: T) -> None:
+        with suppress(Exception):  # its reaper looks again; nobody here could do more
+            self._discard(item)
+
+    def _settle(self) -> None:
+        """Help until nothing is left, or customers have come, or the time is up."""
+        deadline = time.monotonic() + _LAST_WAIT
         while True:
             with self._changed:
                 self._next()
-                while not self._refused and not self._accounts and (self._hands or self._taking):
-                    left = None if deadline is None else deadline - time.monotonic()
-                    if (left is not None and left <= 0) or not self._changed.wait(left):
+                while not self._refused and not self._accounts and (self._hands or (self._closed and self._taking)):
+                    if not self._changed.wait(deadline - time.monotonic()):
                         return
                 if self._accounts:
                     return
                 if not self._refused:
-                    self._rest()
+                    if not self._taking:
+                        self._rest()
                     return
                 item = self._refused.popleft()
-            self._discard(item)
+            self._let_go(item)

@@ -1,7 +1,11 @@
-"""The pools of workplaces that the environments of a process share."""
+"""The pools of workplaces that the environments of a process share: :func:`workplaces`."""
 
 from __future__ import annotations
 
+import atexit
+import os
+from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 from gem_terminal.engines import Engine
@@ -9,33 +13,81 @@ from gem_terminal.pool import Pool
 from gem_terminal.task import Task
 from gem_terminal.workplace import Workplace
 
-__all__ = ["pool_of"]
+__all__ = ["Plan", "workplaces"]
 
-_POOLS: dict[tuple[object, ...], Pool[Workplace]] = {}
+_POOLS: dict[Engine, Pool[Plan, Workplace]] = {}
 _LOCK = Lock()
 
 
-def pool_of(
-    engine: Engine, task: Task, size: int, output: int, command_seconds: float, seconds: float | None
-) -> Pool[Workplace]:
-    """Return the pool of workplaces for a task, which environments with the same arguments share.
+@dataclass(frozen=True)
+class Plan:
+    """All that shapes a workplace, so that equal plans can share what was made ahead; see :class:`Workplace`."""
 
-    What an earlier process left behind is removed when the first pool of an engine is made.
+    task: Task
+    output: int
+    command_seconds: float
+    seconds: float | None
+
+    def __hash__(self) -> int:  # what a task says may be in dicts, which have none
+        return hash((self.task.folder, self.output, self.command_seconds, self.seconds))
+
+
+def workplaces(engine: Engine) -> Pool[Plan, Workplace]:
+    """Return the pool of workplaces of an engine, one in this process.
+
+    When it is made, what an earlier process left behind is removed. When the process ends (also by an exception, or
+    as one that multiprocessing has started), everything is removed that it has not closed. A forked child begins
+    anew.
+
+    Raises:
+        EngineError: if the engine does not answer.
     """
-    key = (id(engine), task.folder, size, output, command_seconds, seconds)
     with _LOCK:
-        pool = _POOLS.get(key)
+        pool = _POOLS.get(engine)
         if pool is None:
-            if not any(other[0] == id(engine) for other in _POOLS):
-                engine.reap()
-
-            def make() -> Workplace:
-                container = engine.start(engine.prepare(task.image), task.limits, task.environment)
-                try:
-                    return Workplace(task, container, output=output, command_seconds=command_seconds, seconds=seconds)
-                except BaseException:
-                    container.remove()
-                    raise
-
-            pool = _POOLS[key] = Pool(make, Workplace.close, size)
+            engine.reap()
+            if not _POOLS:
+                _at_the_end()
+            pool = _POOLS[engine] = Pool(partial(_make, engine), Workplace.close, Workplace.is_sound, rest=engine.rest)
     return pool
+
+
+def _make(engine: Engine, plan: Plan) -> Workplace:
+    container = engine.start(engine.prepare(plan.task.image), plan.task.limits, plan.task.environment)
+    try:
+        return Workplace(
+            plan.task,
+            container,
+            engine=engine,
+            output=plan.output,
+            command_seconds=plan.command_seconds,
+            seconds=plan.seconds,
+        )
+    except BaseException:
+        container.remove()
+        raise
+
+
+def _at_the_end() -> None:
+    from multiprocessing.util import Finalize
+
+    atexit.register(_close_all)
+    Finalize(None, _close_all, exitpriority=0)  # processes of multiprocessing end without atexit
+
+
+def _close_all() -> None:
+    for pool in list(_POOLS.values()):
+        pool.close()
+
+
+def _begin_anew() -> None:
+    """Let go of the parent's workplaces, in a forked child."""
+    global _LOCK
+    _LOCK = Lock()
+    for pool in _POOLS.values():
+        pool.forget(Workplace.let_go)
+    _POOLS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

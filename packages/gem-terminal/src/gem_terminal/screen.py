@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-
-import pyte
+from contextlib import suppress
 
 from gem_terminal.engines.base import Container
 from gem_terminal.errors import EngineError
+from gem_terminal.terminal import Terminal
 
 __all__ = ["Screen", "bytes_of"]
 
@@ -18,7 +18,7 @@ _SETTLED = 0.15
 
 _NAMED = {
     "Enter": "\r", "Tab": "\t", "BTab": "\x1b[Z", "Space": " ", "BSpace": "\x7f", "Escape": "\x1b",
-    "Up": "\x1b[A", "Down": "\x1b[B", "Right": "\x1b[C", "Left": "\x1b[D", "Home": "\x1b[1~", "End": "\x1b[4~",
+    "Up": "\x1b[A", "Down": "\x1b[B", "Right": "\x1b[C", "Left": "\x1b[D", "Home": "\x1b[H", "End": "\x1b[F",
     "IC": "\x1b[2~", "Insert": "\x1b[2~", "DC": "\x1b[3~", "Delete": "\x1b[3~",
     "PPage": "\x1b[5~", "PageUp": "\x1b[5~", "PgUp": "\x1b[5~", "NPage": "\x1b[6~", "PageDown": "\x1b[6~",
     "PgDn": "\x1b[6~", "F1": "\x1bOP", "F2": "\x1bOQ", "F3": "\x1bOR", "F4": "\x1bOS", "F5": "\x1b[15~",
@@ -28,9 +28,18 @@ _NAMED = {
 """Keys by their names in tmux, and what a terminal of the kind xterm sends for them."""
 
 
-def bytes_of(keys: Iterable[str]) -> bytes:
-    """Return what a terminal sends for keys: ``Enter``, ``C-c``, ``M-x``, ``Up``, and any other text as it is."""
-    return "".join(map(_sent, keys)).encode(errors="replace")
+_CURSOR_KEYS = frozenset(("Up", "Down", "Right", "Left", "Home", "End"))
+"""Keys that a program can have sent as ``ESC O`` in place of ``ESC [``."""
+
+
+def bytes_of(keys: Iterable[str], application: bool = False) -> bytes:
+    """Return what a terminal sends for keys: ``Enter``, ``C-c``, ``M-x``, ``Up``, and any other text as it is.
+
+    Args:
+        keys: by their names in tmux, or text.
+        application: whether the program has asked for the application form of the cursor keys (DECCKM).
+    """
+    return "".join(_sent(key, application) for key in keys).encode(errors="replace")
 
 
 class Screen:
@@ -52,8 +61,8 @@ class Screen:
         told = {"TERM": "xterm", "COLUMNS": str(_COLUMNS), "LINES": str(_ROWS), **(environment or {})}
         self._channel = container.open(("bash",), terminal=True, user=user, workdir=workdir, environment=told)
         self._channel.resize(_COLUMNS, _ROWS)
-        self._screen = pyte.Screen(_COLUMNS, _ROWS)
-        self._stream = pyte.ByteStream(self._screen)
+        self._terminal = Terminal(_COLUMNS, _ROWS, self._reply)
+        self._begun = False
         self.ended = False
 
     def press(self, keys: Iterable[str], seconds: float) -> str:
@@ -61,38 +70,44 @@ class Screen:
 
         Waits until something was drawn and nothing more comes, at most so many seconds. Without keys it only waits.
         """
+        deadline = time.monotonic() + seconds
+        if not self._begun:  # what is typed before the shell has shown its prompt would be shown twice
+            self._begun = True
+            self._settle(deadline)
         try:
-            self._channel.write(bytes_of(keys))
+            self._channel.write(bytes_of(keys, self._terminal.application_keys))
         except EngineError:
             self.ended = True
-        deadline = time.monotonic() + seconds
+        self._settle(deadline)
+        return self._terminal.text()
+
+    def _settle(self, deadline: float) -> None:
         drawn = False
         while not self.ended and (left := deadline - time.monotonic()) > 0:
             data = self._channel.read(min(left, _SETTLED) if drawn else left)
             if data is None:
                 self.ended = True
             elif data:
-                self._stream.feed(data)
+                self._terminal.feed(data)
                 drawn = True
             elif drawn:
                 break
-        return self.text()
-
-    def text(self) -> str:
-        """Return what stands on the screen, without blank ends."""
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip("\n")
 
     def close(self) -> None:
         """End the terminal; calling it again does nothing."""
         self._channel.close()
 
+    def _reply(self, answer: bytes) -> None:
+        with suppress(EngineError):  # whoever asked has gone
+            self._channel.write(answer)
 
-def _sent(key: str) -> str:
+
+def _sent(key: str, application: bool) -> str:
     if key in _NAMED:
-        return _NAMED[key]
+        return _NAMED[key].replace("[", "O") if application and key in _CURSOR_KEYS else _NAMED[key]
     modifier, _, rest = key.partition("-")
     if modifier == "C" and len(rest) == 1 and rest.isascii():
         return "\x7f" if rest == "?" else chr(ord(rest.upper()) & 0x1F)
     if modifier == "M" and rest:
-        return "\x1b" + _sent(rest)
+        return "\x1b" + _sent(rest, application)
     return key

@@ -129,6 +129,11 @@ class Shell:
             kept.add(tail[:-64])
             tail = tail[-64:]
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the shell that waits for a command goes on, as far as can be told at once."""
+        return self._channel is not None and self._channel.read(0.0) is not None
+
     def close(self) -> None:
         """End the shell; calling it again does nothing."""
         if self._channel is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Image", "Limits", "Task", "Tests"]
+__all__ = ["Artifact", "Collect", "Healthcheck", "Image", "Limits", "Separate", "Task", "Tests"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,45 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Artifact:
+    """What of the agent's container a verifier in a container of its own is given."""
+
+    source: str
+    """The path of a file or folder from the root; it has the same path in the verifier's container."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of what is left out of a folder, matched as ``tar --exclude`` matches them."""
+
+
+@dataclass(frozen=True)
+class Collect:
+    """A command that writes down what runs in the agent's container, before its processes are killed."""
+
+    command: str
+    """Run by ``sh -c``; its failure is none of the task."""
+    seconds: float = 60.0
+    user: str | None = None
+
+
+@dataclass(frozen=True)
+class Separate:
+    """The container of its own that the tests of a task run in."""
+
+    image: Image
+    limits: Limits
+    environment: Mapping[str, str] = field(default_factory=dict)
+    workdir: str | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    """What is carried into it, and nothing else is."""
+    collect: tuple[Collect, ...] = ()
+
+
+@dataclass(frozen=True)
 class Tests:
     """How a task is verified."""
 
     sources: tuple[Path, ...]
-    """Files, and folders for what is in them: copied to ``/tests`` after the agent's processes have ended."""
+    """Files, and folders for what is in them: copied to ``/tests`` after the agent's processes have ended. None of
+    them, where the image of a separate verifier brings its own."""
     command: str
     """Run by ``bash -c`` in the working directory."""
     seconds: float = 600.0
@@ -48,8 +82,26 @@ class Tests:
     environment: Mapping[str, str] = field(default_factory=dict)
     reward: str = "file"
     """``"file"``: read from ``/logs/verifier/reward.json`` or ``reward.txt``; ``"pytest"``: from pytest's summary."""
-    image: Image | None = None
-    """The image that the tests run in, where that is not the agent's."""
+    separate: Separate | None = None
+    """Where the tests run, if that is not the agent's container."""
+
+
+@dataclass(frozen=True)
+class Healthcheck:
+    """A command that has to succeed before an agent begins; Docker's ``HEALTHCHECK``, as Harbor has it."""
+
+    command: str
+    """Run by ``sh -c`` as the image's user."""
+    interval: float = 5.0
+    """Seconds between two attempts."""
+    seconds: float = 30.0
+    """What an attempt may take."""
+    start_period: float = 0.0
+    """Seconds in which failures do not count."""
+    start_interval: float = 5.0
+    """Seconds between two attempts in that time."""
+    retries: int = 3
+    """Failures after which it is given up."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +122,9 @@ class Task:
     workdir: str | None = None
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    healthcheck: Healthcheck | None = None
     solution: Path | None = None
-    """The script of the oracle: ``solve.sh`` in a folder, or a single script."""
+    """The script of the oracle: ``solve.sh`` in a folder, or a single script; or the ``solution.yaml`` of
+    Terminal-Bench 1, a list of commands."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """What the author says of the task: difficulty, category, keywords …"""

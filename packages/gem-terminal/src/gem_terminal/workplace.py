@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
-from gem_terminal.engines.base import Container
+from gem_terminal.engines.base import Container, Engine
 from gem_terminal.output import Cut
 from gem_terminal.screen import Screen
 from gem_terminal.shell import Command, Shell
@@ -42,16 +43,25 @@ class Workplace:
     Args:
         task: what is worked on.
         container: a fresh one; it is removed when the workplace is closed.
+        engine: where it runs; starts the container of a verifier that has its own.
         output: bytes that an outcome shows at most.
         command_seconds: what a command may take if it does not say.
         seconds: what all of them may take together.
     """
 
     def __init__(
-        self, task: Task, container: Container, *, output: int, command_seconds: float, seconds: float | None
+        self,
+        task: Task,
+        container: Container,
+        *,
+        engine: Engine | None = None,
+        output: int,
+        command_seconds: float,
+        seconds: float | None,
     ) -> None:
         self.task = task
         self._container = container
+        self._engine = engine
         self._output = output
         self._command_seconds = command_seconds
         self._seconds = seconds
@@ -63,6 +73,11 @@ class Workplace:
         }
         self._shell = Shell(container, output=output, **self._place)
         self._screen: Screen | None = None
+        self._process = os.getpid()
+
+    def is_sound(self) -> bool:
+        """Whether the shell goes on, which it does not once its container has died; costs microseconds."""
+        return self._shell.is_open
 
     def begin(self) -> None:
         """Start the clock of the episode."""
@@ -114,17 +129,19 @@ class Workplace:
         told = done.output.decode(errors="replace").strip()
         return Outcome(told or f"Written to {move.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
-    def verify(self) -> Verdict:
-        """End everything that the agent has started, and run the tests."""
-        self._close_ends()
-        return verify(self.task, self._container)
+    def verify(self, *, keep_processes: bool = False) -> Verdict:
+        """Run the tests; see :func:`~gem_terminal.verification.verify`."""
+        self.let_go()
+        return verify(self.task, self._container, self._engine, keep_processes=keep_processes)
 
     def close(self) -> None:
-        """Remove the container; calling it again does nothing."""
-        self._close_ends()
-        self._container.remove()
+        """Remove the container, unless a forked child asks, whose parent's it is; calling it again does nothing."""
+        self.let_go()
+        if self._process == os.getpid():
+            self._container.remove()
 
-    def _close_ends(self) -> None:
+    def let_go(self) -> None:
+        """Close this process's ends of what runs in the container."""
         self._shell.close()
         if self._screen is not None:
             self._screen.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from threading import RLock
 
 from gem_terminal.engines.base import Channel, Container, Engine, Finished, Progress
 from gem_terminal.errors import EngineError
@@ -13,37 +13,52 @@ __all__ = ["NAMES", "Channel", "Container", "Engine", "Finished", "Progress", "e
 NAMES = ("docker", "namespace")
 """The engines in the order in which ``"auto"`` tries them."""
 
+_ASKED_FOR = ("kubernetes",)
+"""Those that nobody wants by accident."""
+
 CHOICE = "GEM_TERMINAL_ENGINE"
 """The environment variable that says what ``"auto"`` stands for."""
 
 
-@cache
+_ENGINES: dict[str, Engine] = {}
+_LOCK = RLock()
+
+
 def engine_by_name(name: str) -> Engine:
-    """Return the engine of this name, one for the whole process.
+    """Return the engine of this name, one for the whole process, whichever thread asks first.
 
     Args:
-        name: ``"docker"``, ``"namespace"``, or ``"auto"``: what the environment variable ``GEM_TERMINAL_ENGINE`` says,
-            or else the first of them that works here.
+        name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: what the environment variable
+            ``GEM_TERMINAL_ENGINE`` says, or else the first of the former two that works here.
 
     Raises:
         EngineError: if it does not work here; the message says what to install.
     """
-    if name == "auto":
-        chosen = os.environ.get(CHOICE, "auto")
-        return _first_that_works() if chosen == "auto" else engine_by_name(chosen)
-    engine: Engine
+    with _LOCK:
+        if name == "auto":
+            chosen = os.environ.get(CHOICE, "auto")
+            return _first_that_works() if chosen == "auto" else engine_by_name(chosen)
+        if name not in _ENGINES:
+            engine = _new(name)
+            engine.check()
+            _ENGINES[name] = engine
+        return _ENGINES[name]
+
+
+def _new(name: str) -> Engine:
     if name == "docker":
         from gem_terminal.engines.docker import DockerEngine
 
-        engine = DockerEngine()
-    elif name == "namespace":
+        return DockerEngine()
+    if name == "namespace":
         from gem_terminal.engines.namespace import NamespaceEngine
 
-        engine = NamespaceEngine()
-    else:
-        raise EngineError(f"there is no engine {name!r}; there are {', '.join(NAMES)} and auto")
-    engine.check()
-    return engine
+        return NamespaceEngine()
+    if name == "kubernetes":
+        from gem_terminal.engines.kubernetes import KubernetesEngine
+
+        return KubernetesEngine()
+    raise EngineError(f"there is no engine {name!r}; there are {', '.join((*NAMES, *_ASKED_FOR))} and auto")
 
 
 def _first_that_works() -> Engine:
@@ -54,3 +69,12 @@ def _first_that_works() -> Engine:
         except EngineError as error:
             refusals.append(f"{name}: {error}")
     raise EngineError(f"no container engine works here. {'; '.join(refusals)}")
+
+
+def _begin_anew() -> None:
+    global _LOCK
+    _LOCK = RLock()  # another thread may have held it, which does not live on in a forked child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

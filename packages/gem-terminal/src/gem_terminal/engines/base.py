@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from gem_terminal.errors import EngineError
 from gem_terminal.output import Cut
@@ -67,12 +69,15 @@ class Channel(ABC):
     """The two ends of a process in a container: what is written to it, what it writes."""
 
     @abstractmethod
-    def write(self, data: bytes) -> None:
-        """Write all of it; EngineError if the process has gone."""
+    def write(self, data: bytes, seconds: float = 10.0) -> bool:
+        """Write all of it; False if the process has gone, or has not taken all of it after this time."""
 
     @abstractmethod
     def read(self, seconds: float) -> bytes | None:
-        """Return what has come, after at most this time: empty if nothing has, None once the process has gone."""
+        """Return what has come, after at most this time: empty if nothing has, None once the process has gone.
+
+        What others that hold its output write afterwards is not waited for.
+        """
 
     @abstractmethod
     def resize(self, columns: int, rows: int) -> None:
@@ -128,7 +133,7 @@ class Container(ABC):
         channel = self.open(command, user=user, environment=environment, workdir=workdir)
         kept, deadline = Cut(), time.monotonic() + seconds
         try:
-            channel.write(stdin)
+            channel.write(stdin, seconds)  # one that wants none of it may have ended, and says why
             while (left := deadline - time.monotonic()) > 0:
                 data = channel.read(left)
                 if data is None:
@@ -163,6 +168,30 @@ class Container(ABC):
     def kill_all(self) -> None:
         """Kill every process of the container but its first, whoever owns it and whatever it traps."""
 
+    def survivors(self) -> int:
+        """Return how many processes there are besides the first, and one that it may have started to wait for.
+
+        They are counted from outside, so that nothing in the container has a say in it. An engine that cannot look
+        into a container from outside counts none.
+
+        Raises:
+            EngineError: if the container or the engine has died.
+        """
+        return 0
+
+    def troubles(self, suspected: bool = False) -> tuple[str, ...]:
+        """Return what has befallen the container since this was last asked: limits that it met, in words.
+
+        Where processes fill all the room that they have, so that nothing else can run, they are killed.
+
+        Args:
+            suspected: whether a process ended in a way that makes it worth asking the engine, which takes a while.
+
+        Raises:
+            EngineError: if the container or the engine has died.
+        """
+        return ()
+
     @abstractmethod
     def remove(self) -> None:
         """Remove the container with everything in it; calling it again does nothing."""
@@ -177,9 +206,14 @@ class Container(ABC):
 
 
 class Engine(ABC):
-    """Starts containers from images. Safe to use from several threads."""
+    """Starts containers from images. Safe to use from several threads, and in a forked child, which begins anew."""
 
     name: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        engine = super().__new__(cls)
+        _ENGINES.add(engine)
+        return engine
 
     @abstractmethod
     def check(self) -> None:
@@ -242,6 +276,24 @@ class Engine(ABC):
     def reap(self) -> int:
         """Remove what processes that have gone left behind; return how many containers that were."""
 
+    def rest(self) -> None:  # noqa: B027  # most engines have nothing of the kind
+        """Let go of what is of use to running containers alone, if there are none; it comes back with the next one."""
+
+    def begin_anew(self) -> None:  # noqa: B027  # the same
+        """Become as new in a forked child: close its copies of what is open, ask nothing of what is its parent's."""
+
     @abstractmethod
     def close(self) -> None:
         """Let go of the engine; calling it again does nothing."""
+
+
+_ENGINES: WeakSet[Engine] = WeakSet()
+
+
+def _in_child() -> None:
+    for engine in _ENGINES:
+        engine.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

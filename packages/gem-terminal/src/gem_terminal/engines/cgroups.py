@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from gem_terminal.engines.base import Container
 from gem_terminal.engines.owners import Owner
 from gem_terminal.task import Limits
 
-__all__ = ["Cgroup", "controllers", "reap_cgroups"]
+__all__ = ["Cgroup", "Counts", "controllers", "counts_of_process", "reap_cgroups", "troubles_of"]
 
 _ROOT = Path("/sys/fs/cgroup")
 _OURS = "gem-terminal"
@@ -20,6 +25,86 @@ _PERIOD = 100_000
 
 _EMPTIES_IN = 2.0
 """Seconds that a group may take to notice that its last process has gone."""
+
+
+_COUNTED = ("memory.oom_control", "memory.events", "pids.events", "pids.current")
+"""The files that count: of memory by version 1, and by version 2, and of processes by both."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the control groups of a container have counted so far."""
+
+    killed: int = 0
+    """Processes that were killed, since the memory ran out."""
+    refused: int = 0
+    """Processes that were not started, since there were too many."""
+    processes: int = 0
+    """Those that there are."""
+
+    @classmethod
+    def parsed(cls, text: str) -> Counts:
+        """Read lines that begin with the name of their file."""
+        found = {}
+        for line in text.splitlines():
+            name, _, value = line.rpartition(" ")
+            found[name] = int(value) if value.isdigit() else 0
+        killed = found.get("memory.oom_control oom_kill", 0) or found.get("memory.events oom_kill", 0)
+        return cls(killed, found.get("pids.events max", 0), found.get("pids.current", 0))
+
+    @classmethod
+    def of(cls, folders: Iterable[Path]) -> Counts:
+        """Count in the folders of control groups; what cannot be read counts as nothing."""
+        lines = []
+        for folder in folders:
+            for name in _COUNTED:
+                try:
+                    content = (folder / name).read_text(encoding="ascii")
+                except OSError:
+                    continue
+                lines += [f"{name} {line}" for line in content.splitlines()]
+        return cls.parsed("\n".join(lines))
+
+    def said_since(self, before: Counts, limits: Limits) -> list[str]:
+        """Return in words what was counted since."""
+        if self.killed < before.killed or self.refused < before.refused:  # a container that was restarted
+            before = Counts()
+        said = []
+        if number := self.killed - before.killed:
+            what = "a process was" if number == 1 else f"{number} processes were"
+            said.append(f"{what} killed, since the memory of {limits.memory >> 20} MiB ran out")
+        if self.refused > before.refused:
+            said.append(f"the limit of {limits.processes} processes was reached")
+        return said
+
+
+def troubles_of(container: Container, before: Counts, counts: Counts, limits: Limits) -> list[str]:
+    """Return what befell a container between two counts, in words; what left no room for anything else is killed."""
+    said = counts.said_since(before, limits)
+    if counts.refused > before.refused and counts.processes * 4 >= limits.processes * 3:
+        container.kill_all()
+        said.append("every process was killed, since they left no room for another")
+    return said
+
+
+def counts_of_process(pid: int, name: str) -> Counts | None:
+    """Return what is counted for the container that a process of this machine is in.
+
+    Args:
+        pid: its number; 0 if that is not known.
+        name: what the names of its control groups hold, so that no other process is taken for it.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines() if pid else []
+    except OSError:
+        return None
+    folders = []
+    for line in lines:
+        _, names, path = line.split(":", 2)
+        if name in path:
+            folders += [_ROOT / each / path.strip("/") for each in names.split(",")]
+    folders = [folder for folder in folders if any((folder / name).is_file() for name in _COUNTED)]
+    return Counts.of(folders) if folders else None
 
 
 @cache
@@ -75,6 +160,10 @@ class Cgroup:
         """The files that a process writes ``0`` to in order to join."""
         return [str(folder / "cgroup.procs") for folder in self._folders]
 
+    def counts(self) -> Counts:
+        """Return what was counted for the container so far."""
+        return Counts.of(self._folders)
+
     def remove(self) -> None:
         """Remove the groups, whose processes have all been killed; calling it again does nothing."""
         for folder in self._folders:
@@ -89,9 +178,16 @@ def reap_cgroups() -> int:
         pid, began, _ = folder.name.split("-")
         ours = Owner.this_process()
         if not Owner(ours.host, int(pid), began).is_alive():
+            _kill(folder)
             _remove(folder)
             names.add(folder.name)
     return len(names)
+
+
+def _kill(folder: Path) -> None:
+    with suppress(OSError):  # it has just been removed, or what is in it has ended
+        for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split():
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def _remove(folder: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import select
-import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cached_property
-from threading import Lock
+from functools import cached_property, partial
+from pathlib import Path
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.base import Channel, Container, Engine, Progress
-from gem_terminal.engines.contexts import digest_of
+from gem_terminal.engines import docker_images
+from gem_terminal.engines.base import About, Container, Engine, Progress
+from gem_terminal.engines.disk import DISK, SHARED_MEMORY, DiskWatch, Written, du
+from gem_terminal.engines.docker_container import DockerContainer, failing
+from gem_terminal.engines.docker_images import LABEL
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, Limits
@@ -22,17 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["DockerEngine"]
 
-LABEL = "gem.terminal"
-"""Every container and image of this package carries it; that of a container names its owner."""
-
 _KEPT = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
 """What root inside a container keeps: enough for chown, su and package managers, nothing that reaches outside."""
 
-_WAIT = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"]
-"""The first process: it waits, takes in orphans, and is the one that kill(-1) spares."""
-_KILL = ["sh", "-c", "kill -9 -1"]
+# The first process waits and never forks, so that it outlives any bomb. Bash takes in orphans while it reads; its input is
+# held open by the engine, and who writes into it changes nothing. Without bash, what is killed is started again.
+_WAIT = """\
+command -v bash >/dev/null && exec bash -c 'while read -r; do :; done; exec sleep 1000000000'
+while :; do sleep 3600 & wait $!; done"""
 _STARTS = 4
 """Containers that are started at once; more only wait for each other in the engine."""
+_ANSWERS_IN = 30
+"""Seconds in which an engine answers, or counts as gone."""
 
 
 class DockerEngine(Engine):
@@ -46,8 +49,7 @@ class DockerEngine(Engine):
 
     def __init__(self, url: str | None = None) -> None:
         self._url = url
-        self._owner = Owner.this_process()
-        self._preparing = Lock()
+        self._begin()
 
     @cached_property
     def client(self) -> DockerClient:
@@ -60,9 +62,10 @@ class DockerEngine(Engine):
         from docker.errors import DockerException
 
         try:
-            client = docker.DockerClient(self._url) if self._url else docker.from_env()
+            make = partial(docker.DockerClient, self._url) if self._url else docker.from_env
+            client = make(timeout=_ANSWERS_IN)
             client.ping()
-        except DockerException as error:
+        except (DockerException, OSError) as error:
             where = self._url or os.environ.get("DOCKER_HOST") or "the local socket"
             raise EngineError(
                 f"no Docker engine answers at {where} ({error}); start one (Debian: apt install docker.io), "
@@ -73,29 +76,92 @@ class DockerEngine(Engine):
     def check(self) -> None:
         assert self.client
 
-    def prepare(self, image: Image, progress: Progress | None = None) -> str:
-        import docker.errors
-
-        with self._preparing:
-            if image.folder is None:
-                assert image.name is not None
-                return self._fetched(image.name, progress)
-            tag = f"gem-terminal:{digest_of(image)}"
-            try:
-                self.client.images.get(tag)
-            except docker.errors.ImageNotFound:
-                self._build(image, tag, progress)
-            return tag
-
-    def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
-        from docker.errors import APIError
+    def about(self) -> About:
+        from docker.errors import DockerException
 
         try:
-            container = self.client.containers.run(
+            info = self.client.info()
+        except (DockerException, OSError) as error:
+            raise EngineError(f"the Docker engine does not say what it is: {error}") from error
+        bounds = {
+            "memory": bool(info.get("MemoryLimit")),
+            "pids": bool(info.get("PidsLimit")),
+            "cpu": bool(info.get("CpuCfsQuota")),
+            "disk": False,
+            "network": True,
+        }
+        return About(str(info.get("ServerVersion", "")), bounds)
+
+    def prepare(self, image: Image, progress: Progress | None = None) -> str:
+        return docker_images.prepare(self.client, image, progress)
+
+    def has_base(self, name: str) -> bool:
+        return docker_images.has(self.client, name)
+
+    def add_base(self, name: str, archive: Path, progress: Progress | None = None) -> None:
+        docker_images.add_base(self.client, name, archive, progress)
+
+    def discard_images(self, keep: Iterable[Image]) -> int:
+        return docker_images.discard(self.client, keep)
+
+    def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
+        disk = limits.disk or DISK
+        with self._starting, failing(f"the container engine could not start {reference}"):
+            description = self._started(reference, limits, disk, dict(environment or {}))
+        container = DockerContainer(self.client, description, limits, self._forget)
+        if not self._bounds_disks:
+            self._containers[container.id] = container
+            self._disks.add(container, disk)
+        return container
+
+    def reap(self) -> int:
+        api = self.client.api
+        with failing("the container engine does not say what there is"):
+            containers = api.containers(all=True, filters={"label": LABEL})
+            volumes = (api.volumes(filters={"label": LABEL}) or {}).get("Volumes") or []
+            networks = api.networks(filters={"label": LABEL})
+            images = api.images(filters={"label": LABEL, "dangling": True})
+        left = [each["Id"] for each in _left(containers)]
+        count = sum(_removed(partial(api.remove_container, each, force=True, v=True)) for each in left)
+        for volume in _left(volumes):
+            _removed(partial(api.remove_volume, volume["Name"], force=True))
+        for network in _left(networks):
+            _removed(partial(api.remove_network, network["Id"]))
+        for image in images:  # what a build has left that was ended before it gave it its name
+            _removed(partial(api.remove_image, image["Id"]))
+        return count
+
+    def begin_anew(self) -> None:
+        self.__dict__.pop("client", None)
+        self._begin()
+
+    def close(self) -> None:
+        client = self.__dict__.pop("client", None)
+        if client is not None:
+            client.close()
+
+    def _begin(self) -> None:
+        self._owner = Owner.this_process()
+        self._starting = BoundedSemaphore(_STARTS)
+        self._bounds_disks = True  # taken for granted until the storage driver refuses
+        self._containers: dict[str, DockerContainer] = {}
+        self._disks = DiskWatch(self._written)
+
+    def _started(self, reference: str, limits: Limits, disk: int, environment: dict[str, str]) -> Mapping[str, Any]:
+        """Start a container and return what the engine says of it."""
+        from docker.errors import APIError
+        from docker.types import Ulimit
+
+        containers, api = self.client.containers, self.client.api
+        options: dict[str, Any] = {"storage_opt": {"size": str(disk)}} if self._bounds_disks else {}
+        try:
+            made = containers.create(
                 reference,
-                _WAIT,
+                ["sh", "-c", _WAIT],
                 entrypoint=[],
                 detach=True,
+                stdin_open=True,
+                stop_signal="SIGKILL",
                 cap_drop=["ALL"],
                 cap_add=_KEPT,
                 security_opt=["no-new-privileges"],
@@ -104,217 +170,50 @@ class DockerEngine(Engine):
                 mem_limit=limits.memory,
                 memswap_limit=limits.memory,
                 pids_limit=limits.processes,
+                shm_size=SHARED_MEMORY,
+                # One file may fill the disk, and no more, before the watch has seen it.
+                ulimits=[Ulimit(name="fsize", soft=disk, hard=disk), Ulimit(name="core", soft=0, hard=0)],
                 labels={LABEL: str(self._owner)},
-                environment=dict(environment or {}),
+                environment=environment,
                 user="root",
+                **options,
             )
-        except (APIError, OSError) as error:
-            raise EngineError(f"the container engine could not start {reference}: {error}") from error
-        return _DockerContainer(self.client, str(container.id))
-
-    def reap(self) -> int:
-        from docker.errors import APIError, NotFound
-
-        count = 0
-        for container in self.client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
-            if Owner.parse(container.labels[LABEL]).is_alive():
-                continue
-            try:
-                container.remove(force=True, v=True)
-                count += 1
-            except (NotFound, APIError):  # somebody else reaps it at this moment
-                continue
-        return count
-
-    def close(self) -> None:
-        client = self.__dict__.pop("client", None)
-        if client is not None:
-            client.close()
-
-    def _fetched(self, name: str, progress: Progress | None) -> str:
-        from docker.errors import APIError, ImageNotFound
-
+        except APIError as error:
+            if not options or "storage" not in str(error.explanation).lower():
+                raise
+            self._bounds_disks = False
+            return self._started(reference, limits, disk, environment)
+        identifier = str(made.id)
         try:
-            self.client.images.get(name)
-        except ImageNotFound:
-            try:
-                for event in self.client.api.pull(name, stream=True, decode=True):
-                    _tell(progress, event.get("status"))
-                self.client.images.get(name)
-            except (APIError, ImageNotFound) as error:
-                raise EngineError(
-                    f"the image {name} is not here and cannot be fetched ({error}); load it with docker load, or "
-                    "build it under that name"
-                ) from error
-        return name
+            api.start(identifier)
+            description: Mapping[str, Any] = api.inspect_container(identifier)
+        except BaseException:
+            _removed(partial(api.remove_container, identifier, force=True, v=True))
+            raise
+        return description
 
-    def _build(self, image: Image, tag: str, progress: Progress | None) -> None:
-        from docker.errors import APIError
+    def _written(self) -> dict[str, Written]:
+        """Return what each container has written, by its files where they lie on this machine."""
+        folders = {container.id: container.folders for container in list(self._containers.values())}
+        if all(group and os.access(group[0], os.R_OK | os.X_OK) for group in folders.values()):
+            return du(folders)
+        with failing("the container engine does not say what was written"):
+            listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
+        return {each["Id"]: Written(each.get("SizeRw") or 0) for each in listed}
 
-        said: list[str] = []
-        try:
-            for event in self.client.api.build(
-                path=str(image.folder),
-                dockerfile=image.dockerfile,
-                tag=tag,
-                rm=True,
-                forcerm=True,
-                labels={LABEL: "image"},
-                timeout=int(image.build_seconds),
-                decode=True,
-            ):
-                line = str(event.get("stream") or event.get("error") or "").strip()
-                if line:
-                    said.append(line)
-                    _tell(progress, line)
-                if "error" in event:
-                    raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said[-3:])}")
-        except (APIError, OSError) as error:
-            raise EngineError(f"the image of {image.folder} cannot be built: {error}") from error
+    def _forget(self, container: DockerContainer) -> None:
+        self._containers.pop(container.id, None)
+        self._disks.remove(container)
 
 
-class _DockerContainer(Container):
-    def __init__(self, client: DockerClient, identifier: str) -> None:
-        self.id = identifier
-        self._client = client
-
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
-        from docker.errors import APIError
-
-        api = self._client.api
-        try:
-            execution = api.exec_create(
-                self.id, list(command), stdin=True, tty=terminal, user=user or "", environment=dict(environment or {}),
-                workdir=workdir,
-            )["Id"]  # fmt: skip
-            stream = api.exec_start(execution, tty=terminal, socket=True)
-        except (APIError, OSError) as error:
-            raise EngineError(f"container {self.id[:12]} cannot run {next(iter(command))}: {error}") from error
-        return _DockerChannel(self._client, execution, stream, framed=not terminal)
-
-    def put(self, archive: bytes, folder: str) -> None:
-        from docker.errors import APIError
-
-        try:
-            self._client.api.put_archive(self.id, folder, archive)
-        except (APIError, OSError) as error:
-            raise EngineError(f"container {self.id[:12]} takes no files: {error}") from error
-
-    def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
-        from docker.errors import APIError, DockerException, NotFound
-
-        archive = bytearray()
-        try:
-            chunks, _ = self._client.api.get_archive(self.id, path.rstrip("/") or "/")
-            for chunk in chunks:
-                archive += chunk
-                if len(archive) > most:
-                    chunks.close()
-                    raise EngineError(f"{path} of container {self.id[:12]} is larger than {most} bytes")
-        except NotFound as error:
-            if "No such container" in str(error.explanation):
-                raise EngineError(f"container {self.id[:12]} has gone") from error
-            return None
-        except (DockerException, OSError) as error:
-            if isinstance(error, APIError) and "not a directory" in str(error.explanation):
-                return None
-            raise EngineError(f"container {self.id[:12]} gives no files: {error}") from error
-        if not archive.endswith(bytes(1024)):  # the mark of its end, which is missing where a file became shorter
-            raise EngineError(f"{path} of container {self.id[:12]} changed while it was read")
-        return bytes(archive)
-
-    def kill_all(self) -> None:
-        # Asking the engine for the processes would race with those that fork; kill(-1) reaches all at once.
-        api = self._client.api
-        from docker.errors import APIError
-
-        try:
-            execution = api.exec_create(self.id, _KILL, user="root")["Id"]
-            api.exec_start(execution)
-        except (APIError, OSError) as error:
-            raise EngineError(f"the processes of container {self.id[:12]} cannot be killed: {error}") from error
-
-    def remove(self) -> None:
-        from docker.errors import APIError, NotFound
-
-        try:
-            self._client.api.remove_container(self.id, force=True, v=True)
-        except (NotFound, APIError, OSError):  # gone, or the engine is: the reaper looks again
-            return
+def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return those whose owners have gone."""
+    return [each for each in labelled if not Owner.parse((each.get("Labels") or {}).get(LABEL, "")).is_alive()]
 
 
-class _DockerChannel(Channel):
-    """A process behind one socket. Without a terminal the engine sends frames: a header of 8 bytes, then the data."""
-
-    def __init__(self, client: DockerClient, execution: str, stream: Any, framed: bool) -> None:
-        self._client = client
-        self._execution = execution
-        self._stream = stream
-        self._socket: socket.socket = getattr(stream, "_sock", stream)
-        self._framed = framed
-        self._left = 0
-        self._header = b""
-        self._gone = False
-
-    def write(self, data: bytes) -> None:
-        try:
-            self._socket.sendall(data)
-        except OSError as error:
-            raise EngineError(f"the process in the container has gone: {error}") from error
-
-    def read(self, seconds: float) -> bytes | None:
-        if self._gone:
-            return None
-        ready, _, _ = select.select([self._socket], [], [], max(seconds, 0.0))
-        if not ready:
-            return b""
-        try:
-            data = self._socket.recv(1 << 16)
-        except OSError:
-            data = b""
-        if not data:
-            self._gone = True
-            return None
-        return self._without_headers(data) if self._framed else data
-
-    def resize(self, columns: int, rows: int) -> None:
-        self._client.api.exec_resize(self._execution, height=rows, width=columns)
-
-    def exit_code(self, seconds: float) -> int | None:
-        code: int | None = self._client.api.exec_inspect(self._execution)["ExitCode"]
-        return code
-
-    def close(self) -> None:
-        self._gone = True
-        response = getattr(self._stream, "_response", None)  # holds the connection as well
-        for end in (self._socket, response, self._stream):
-            with suppress(OSError, ValueError):  # closed with another of them
-                if end is not None:
-                    end.close()
-
-    def _without_headers(self, data: bytes) -> bytes:
-        kept = []
-        while data:
-            if not self._left:
-                missing = 8 - len(self._header)
-                self._header, data = self._header + data[:missing], data[missing:]
-                if len(self._header) < 8:
-                    break
-                self._left, self._header = int.from_bytes(self._header[4:], "big"), b""
-                continue
-            kept.append(data[: self._left])
-            data, self._left = data[self._left :], self._left - len(kept[-1])
-        return b"".join(kept)
-
-
-def _tell(progress: Progress | None, line: str | None) -> None:
-    if progress is not None and line:
-        progress(line)
+def _removed(remove: Callable[[], object]) -> bool:
+    """Remove something; False if it could not be, since somebody else removes it at this moment, or it is used."""
+    with suppress(EngineError), failing(""):
+        remove()
+        return True
+    return False

@@ -71,7 +71,7 @@ def add_base(client: DockerClient, name: str, archive: Path, progress: Progress 
     with _failing(f"{archive} cannot be made an image"):
         if content.saved_as is not None:
             with archive.open("rb") as data:
-                for event in client.api.load_image(data):
+                for event in client.api.load_image(data):  # type: ignore[no-untyped-call]
                     _raise_if_refused(event)
             client.api.tag(content.saved_as, repository, tag, force=True)
         else:
@@ -152,8 +152,8 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
             if time.monotonic() > deadline:
                 events.close()  # which ends the build
                 raise EngineError(
-                    f"the image of {image.folder} cannot be built in {image.build_seconds:g} seconds, which is what the "
-                    f"task grants; the last that was heard: {' | '.join(said)}"
+                    f"the image of {image.folder} cannot be built in the {image.build_seconds:g} seconds that its task "
+                    f"grants; the last that was heard: {' | '.join(said)}"
                 )
 
 

@@ -11,16 +11,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.archive import archive_of
-from gem_terminal.engines.base import Progress
-from gem_terminal.engines.contexts import digest_of
+from gem_terminal.engines.alone import alone
+from gem_terminal.engines.archives import flattened, looked_into, unpack
+from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.contexts import cache_folder, digest_of
+from gem_terminal.engines.debian import bootstrap, suite_of
 from gem_terminal.engines.dockerfile import Instruction, parse
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.task import Image, Limits
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["ImageStore"]
 
 _BUILD = Limits(cpus=float(os.cpu_count() or 1), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
-_DEBIAN = re.compile(r"(?:docker\.io/)?(?:library/)?debian:(\w+)(?:-slim)?(?:-\d+(?:-slim)?)?")
 
 
 class ImageStore:
@@ -43,27 +43,26 @@ class ImageStore:
     """
 
     def __init__(self, folder: Path | None, engine: NamespaceEngine) -> None:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        self._folder = folder or cache / "gem" / "terminal"
+        self._folder = folder or cache_folder()
         self._engine = engine
 
     def prepare(self, image: Image, progress: Progress | None) -> str:
         """Return the reference of an image, which is built now if need be.
 
+        Images are made one at a time, so that what two of them begin with is made once.
+
         Raises:
             EngineError: if a base is missing or a step fails.
         """
-        if image.folder is None:
-            assert image.name is not None
-            layers = [self._base(image.name, progress)]
-            config: dict[str, Any] = {}
-            reference = hashlib.sha256(image.name.encode()).hexdigest()[:24]
-        else:
-            reference = digest_of(image)
-            if (self._folder / "images" / reference).is_file():
-                return reference
-            layers, config = self._build(image, progress)
-        self._write(reference, {"layers": [str(layer) for layer in layers], "config": config})
+        reference = _reference(image)
+        if not self._is_made(reference):
+            with alone(self._folder / "lock", progress):
+                if not self._is_made(reference):  # whoever held the lock may have made it
+                    layers, config = self._build(image, progress)
+                    self._write(
+                        self._folder / "images" / reference,
+                        {"layers": [str(layer) for layer in layers], "config": config},
+                    )
         return reference
 
     def layers(self, reference: str) -> tuple[list[Path], Mapping[str, Any]]:
@@ -71,44 +70,66 @@ class ImageStore:
         content = json.loads((self._folder / "images" / reference).read_text(encoding="utf-8"))
         return [Path(layer) for layer in content["layers"]], content["config"]
 
-    def add_base(self, name: str, source: Path) -> Path:
-        """Unpack a tar archive of a root file system under the name that a Dockerfile uses after FROM."""
+    def has_base(self, name: str) -> bool:
+        """Tell whether there is a root file system of this name."""
+        return (self._folder / "bases" / _file_name(name)).is_dir()
 
-        def unpack(folder: Path) -> None:
-            with tarfile.open(source) as archive:
-                archive.extractall(folder, filter="tar")
+    def add_base(self, name: str, source: Path, progress: Progress | None) -> None:
+        """Unpack a root file system, or what the layers of a saved image make together, under a name.
 
-        return self._made(self._folder / "bases" / _file_name(name), unpack)
+        Raises:
+            EngineError: if the archive holds neither.
+        """
+        content = looked_into(source, name)
 
-    def _base(self, name: str, progress: Progress | None) -> Path:
+        def make(folder: Path) -> None:
+            with flattened(source, content, progress) as archive:
+                tell(progress, Stage(f"unpacking {source.name}"))
+                unpack(archive, folder)
+
+        with alone(self._folder / "lock", progress):
+            config = {"environment": dict(content.environment), "workdir": content.workdir or "/", "user": content.user}
+            self._write(self._folder / "configs" / _file_name(name), config)
+            self._made(self._folder / "bases" / _file_name(name), make)
+
+    def discard(self, keep: Iterable[Image]) -> int:
+        """Remove the images that were built, but for some, and the layers that no other image has."""
+        kept = {_reference(image) for image in keep}
+        with alone(self._folder / "lock", None):
+            removed = [path for path in (self._folder / "images").glob("*") if path.name not in kept]
+            for path in removed:
+                path.unlink()
+            used = {layer for path in (self._folder / "images").glob("*") for layer in self.layers(path.name)[0]}
+            for layer in set((self._folder / "layers").glob("*")) - used:
+                shutil.rmtree(layer)
+        return len(removed)
+
+    def _base(self, name: str, progress: Progress | None) -> tuple[Path, dict[str, Any]]:
         folder = self._folder / "bases" / _file_name(name)
-        if folder.is_dir():
-            return folder
-        debian = _DEBIAN.fullmatch(name)
-        if debian is None or shutil.which("debootstrap") is None or os.getuid() != 0:
-            advice = "install debootstrap and run as root, or add" if debian else "add"
-            raise EngineError(
-                f"the base image {name} is not here; {advice} a tar archive of it with "
-                f"NamespaceEngine().add_base({name!r}, path)"
-            )
-
-        def bootstrap(into: Path) -> None:
-            _tell(progress, f"debootstrap {debian[1]}")
-            command = ["debootstrap", "--variant=minbase", debian[1], str(into)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a command of ours
-            if done.returncode != 0:
-                raise EngineError(f"{' '.join(command)} failed: {done.stdout[-300:]}{done.stderr[-300:]}")
-
-        return self._made(folder, bootstrap)
+        suite = suite_of(name)
+        if not folder.is_dir():
+            if suite is None or shutil.which("debootstrap") is None or os.getuid() != 0:
+                advice = "install debootstrap and run as root, or add it" if suite else "add it"
+                raise EngineError(
+                    f"the base image {name} is not here; {advice} with: gem terminal base {name} --from ARCHIVE.tar "
+                    "--engine namespace"
+                )
+            self._made(folder, lambda into: bootstrap(suite, into, progress))
+        config = self._folder / "configs" / _file_name(name)
+        return folder, json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
 
     def _build(self, image: Image, progress: Progress | None) -> tuple[list[Path], dict[str, Any]]:
-        assert image.folder is not None
+        if image.folder is None:
+            assert image.name is not None
+            base, settings = self._base(image.name, progress)
+            return [base], settings
         layers: list[Path] = []
         config: dict[str, Any] = {"environment": {}, "workdir": "/", "user": None}
         arguments: dict[str, str] = {}
         chain = hashlib.sha256()
-        for step in parse(image.folder / image.dockerfile):
-            _tell(progress, step.line)
+        steps = parse(image.folder / image.dockerfile)
+        for number, step in enumerate(steps, 1):
+            tell(progress, Stage(step.line, number, len(steps)))
             if step.name == "RUN":
                 chain.update(f"{step.line}\0{json.dumps(config, sort_keys=True)}\0{json.dumps(arguments)}".encode())
                 layers.insert(
@@ -119,7 +140,9 @@ class ImageStore:
             if step.name == "FROM":
                 name = step.words()[0]
                 chain.update(name.encode())
-                layers.append(self._base(name, progress))
+                base, settings = self._base(name, progress)
+                layers.append(base)
+                config |= settings
             elif step.name in ("COPY", "ADD", "WORKDIR"):
                 if step.name == "WORKDIR":
                     config["workdir"] = str(PurePosixPath(config["workdir"]) / step.text)
@@ -176,12 +199,21 @@ class ImageStore:
                     raise
         return folder
 
-    def _write(self, reference: str, content: Mapping[str, Any]) -> None:
-        path = self._folder / "images" / reference
+    def _is_made(self, reference: str) -> bool:
+        return (self._folder / "images" / reference).is_file()
+
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = path.with_suffix(f".{os.getpid()}")
         scratch.write_text(json.dumps(content), encoding="utf-8")
         scratch.rename(path)
+
+
+def _reference(image: Image) -> str:
+    if image.folder is not None:
+        return digest_of(image)
+    assert image.name is not None
+    return hashlib.sha256(image.name.encode()).hexdigest()[:24]
 
 
 def _copy(container: Any, step: Instruction, workdir: str, image: Image) -> None:
@@ -222,8 +254,3 @@ def _assignments(step: Instruction) -> dict[str, str]:
 
 def _file_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
-
-
-def _tell(progress: Progress | None, line: str) -> None:
-    if progress is not None:
-        progress(line)

@@ -1,12 +1,13 @@
 """Starts processes inside the namespaces of a container; a program of its own, spoken to through a socket.
 
 It stays small and has one thread, so that forking it costs a millisecond, and it is the parent of what it starts, so
-that exit codes are exact. It is run by path (``python -I -S spawner.py FD``) and imports nothing but the standard
-library. A request is one JSON datagram with four descriptors: what the process reads, what it writes, what it writes
-errors to, and where its exit status goes, as one decimal line.
+that exit codes are exact. It is run by path (``python -I -S spawner.py FD FILTER``) and imports nothing but the
+standard library. A request is one JSON datagram with four descriptors or five: what the process reads, what it writes,
+what it writes errors to, where its exit status goes, as one decimal line, and the first process of its container.
 
 Privileges are given up before anything of the container is executed: the bounding set, then the user, then
-``no_new_privs``. The numbers are those of ``capability.h`` and ``prctl.h`` of Linux.
+``no_new_privs``, then system calls, by the filter. The numbers are those of ``capability.h``, ``prctl.h`` and
+``seccomp.h`` of Linux.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from typing import Any
 
 _CLONE_NEWPID = 0x20000000
 _NAMESPACES = (("mnt", 0x00020000), ("uts", 0x04000000), ("ipc", 0x08000000), ("net", 0x40000000))
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
+_CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 1 << 14, 1 << 18
+_DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
 _CAPABILITIES = 41
 """CAP_CHOWN is 0, CAP_CHECKPOINT_RESTORE, the last one that Linux has, is 40."""
 
@@ -40,7 +44,7 @@ _KEPT = frozenset((0, 1, 3, 4, 5, 6, 7))
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, seccomp: bytes) -> None:
     """Serve requests until the other end of the socket is closed."""
     requests = socket.socket(fileno=descriptor)
     listening: list[Any] = [requests]
@@ -55,19 +59,20 @@ def main(descriptor: int) -> None:
         _report(running)
         if not select.select(listening, [], [], 0)[0]:
             continue
-        message, descriptors, _, _ = socket.recv_fds(requests, 1 << 20, 4)
+        message, descriptors, _, _ = socket.recv_fds(requests, 1 << 20, 5)
         if not message:
             return
-        stdin, stdout, stderr, status = descriptors
+        stdin, stdout, stderr, status, *target = descriptors
+        request = {**json.loads(message), "target": target[0] if target else None, "seccomp": seccomp}
         try:
-            pid = _start(json.loads(message), (stdin, stdout, stderr), own)
+            pid = _start(request, (stdin, stdout, stderr), own)
         except OSError as error:
             os.write(status, f"! {error}\n".encode())
             os.close(status)
         else:
             os.write(status, f"{pid}\n".encode())
             running[pid] = status
-        for used in (stdin, stdout, stderr):
+        for used in (stdin, stdout, stderr, *target):
             os.close(used)
 
 
@@ -98,8 +103,9 @@ def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int
         if not pid:
             _execute_here(request, ends)
         return pid
-    theirs = os.open(f"/proc/{request['target']}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    theirs = os.open(f"/proc/{request['pid']}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
+        _check_alive(request)
         _check(_libc.setns(theirs, _CLONE_NEWPID))
         try:
             pid = os.fork()
@@ -118,11 +124,44 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         _leave_the_spawner(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
-        os.closerange(3, 1 << 16)
+        _build(**request["build"])
+        reader, writer = os.pipe()
+        os.write(writer, request["seccomp"])
+        os.dup2(reader, 3)  # where bubblewrap is told to look for it
+        os.closerange(4, 1 << 16)
         os.execvp(request["command"][0], request["command"])  # noqa: S606  # no shell is wanted
     except BaseException as error:  # the copy of the spawner must not go on
         _say(request, error)
     os._exit(127)
+
+
+def _build(place: str, size: int, files: int, layers: list[str], devices: bool) -> None:
+    """Make the root of a container, ``root`` in a folder, in a mount namespace of its own.
+
+    Args:
+        place: an empty folder; what the container writes goes to a tmpfs that is mounted on it.
+        size, files: what it may write: bytes, and files and folders.
+        layers: folders that lie under that, topmost first.
+        devices: whether to make devices as well, in ``devices``. Those of the machine could be had instead, but then
+            who is root in the container could change their modes for everybody.
+    """
+    _check(_libc.unshare(_CLONE_NEWNS))
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE, "")
+    _mount("tmpfs", place, "tmpfs", 0, f"size={size},nr_inodes={files},mode=755")
+    os.chdir(place)
+    for name in ("upper", "work", "root", "devices"):
+        os.mkdir(name)  # noqa: PTH102  # pathlib is slower, and there are no paths to speak of
+    under = ":".join("".join(f"\\{letter}" if letter in "\\:," else letter for letter in layer) for layer in layers)
+    _mount("overlay", "root", "overlay", 0, f"lowerdir={under},upperdir=upper,workdir=work")
+    for name, major, minor in _DEVICES if devices else ():
+        os.mknod(f"devices/{name}", stat.S_IFCHR, os.makedev(major, minor))
+        Path("devices", name).chmod(0o666)
+    os.chdir("/")
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str) -> None:
+    words = [None if word is None else word.encode() for word in (source, target, kind)]
+    _check(_libc.mount(*words, ctypes.c_ulong(flags), options.encode()))
 
 
 def _say(request: dict[str, Any], error: BaseException) -> None:
@@ -130,9 +169,16 @@ def _say(request: dict[str, Any], error: BaseException) -> None:
         os.write(2, f"{' '.join(request['command'][:1]) or 'the container'}: {error}\n".encode())
 
 
+def _check_alive(request: dict[str, Any]) -> None:
+    """Make sure that what was opened by the number of the first process is its, and not of one that has it now."""
+    signal.pidfd_send_signal(request["target"], 0)
+
+
 def _leave_the_spawner(request: dict[str, Any]) -> None:
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):  # the last two are ignored by any Python
+        signal.signal(number, signal.SIG_DFL)
+    os.umask(0o022)
     for group in request["cgroups"]:
         Path(group).write_text("0", encoding="ascii")
 
@@ -145,11 +191,14 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
             with suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)  # everything in the container but its first process and this one
             os._exit(0)
+        # If the memory runs out, the first process is not what ends.
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
         namespaces = [
-            (os.open(f"/proc/{request['target']}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
+            (os.open(f"/proc/{request['pid']}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
             for name, kind in _NAMESPACES
         ]
-        root = os.open(f"/proc/{request['target']}/root", os.O_RDONLY | os.O_CLOEXEC)
+        root = os.open(f"/proc/{request['pid']}/root", os.O_RDONLY | os.O_CLOEXEC)
+        _check_alive(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
         for namespace, kind in namespaces:
@@ -174,6 +223,7 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         environment = {"HOME": user[2], "PATH": _PATH, **request["environment"]}
         os.chdir(request["workdir"] or "/")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _give_up_calls(request["seccomp"])
         os.execvpe(request["command"][0], request["command"], environment)  # noqa: S606  # no shell is wanted
     except BaseException as error:  # the copy of the spawner must not go on
         _say(request, error)
@@ -294,6 +344,17 @@ def _give_up_privileges(user: tuple[int, int, str]) -> None:
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 
 
+class _Filter(ctypes.Structure):
+    """``struct sock_fprog``: how many instructions of 8 bytes, and where."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def _give_up_calls(program: bytes) -> None:
+    argument = ctypes.byref(_Filter(len(program) // 8, program))
+    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, argument, 0, 0))
+
+
 def _check(result: int) -> None:
     if result < 0:
         number = ctypes.get_errno()
@@ -301,4 +362,4 @@ def _check(result: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), bytes.fromhex(sys.argv[2]))

@@ -8,7 +8,7 @@ from gem.errors import ArgumentError
 from gem_terminal.formats import harbor, terminal_bench
 from gem_terminal.task import Task
 
-__all__ = ["load_task", "load_tasks"]
+__all__ = ["load_task", "load_tasks", "task_folders"]
 
 _FORMATS = {"task.toml": harbor.load, "task.yaml": terminal_bench.load}
 """The file that a format is known by → its reader."""
@@ -38,13 +38,22 @@ def load_tasks(folder: str | Path) -> tuple[Task, ...]:
         TaskError: as :func:`load_task`, for the first task that is malformed.
         ArgumentError: if there is no task in it.
     """
+    return tuple(load_task(child) for child in task_folders(folder))
+
+
+def task_folders(folder: str | Path) -> tuple[Path, ...]:
+    """Return the folders of the tasks that are in a folder, or the folder itself if it is one, without reading them.
+
+    Raises:
+        ArgumentError: if there is no task in it.
+    """
     path = _folder(folder)
     if any((path / name).is_file() for name in _FORMATS):
-        return (load_task(path),)
+        return (path,)
     folders = sorted(child for child in path.iterdir() if any((child / name).is_file() for name in _FORMATS))
     if not folders:
         raise ArgumentError(f"{path} holds no task: neither it nor a folder in it has {' or '.join(_FORMATS)}")
-    return tuple(load_task(child) for child in folders)
+    return tuple(folders)
 
 
 def _folder(folder: str | Path) -> Path:

@@ -183,7 +183,7 @@ def _tests(folder: Path, config: _Harbor) -> Tests:
         seconds=verifier.timeout_sec,
         user=_user(verifier.user),
         environment=_filled(folder, verifier.env),
-        image=_image(tests, verifier.environment or config.environment) if separate else None,
+        separate=None,
     )
 
 

@@ -1,0 +1,1 @@
+"""The command ``gem terminal``, one module for each of its commands."""

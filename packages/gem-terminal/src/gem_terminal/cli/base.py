@@ -1,0 +1,85 @@
+"""``gem terminal base``."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from gem.cli.output import json_option, print_json
+from gem_terminal.cli.options import engine_option
+from gem_terminal.engines.base import Progress
+
+__all__ = ["base_command"]
+
+
+@click.command("base")
+@click.argument("name")
+@click.option(
+    "--from",
+    "archive",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="ARCHIVE",
+    help="A tar archive of a root file system, or of an image as docker save and OCI tools write it.",
+)
+@click.option("--suite", help="Make it with debootstrap, of this suite of Debian.  [default: the one that NAME names]")
+@click.option("--mirror", metavar="URL", help="Where debootstrap finds the packages.  [default: Debian's own]")
+@engine_option
+@json_option
+def base_command(
+    name: str, archive: Path | None, suite: str | None, mirror: str | None, engine_name: str, as_json: bool
+) -> None:
+    """Make a base image known under NAME, where no registry can be reached.
+
+    NAME is what the Dockerfiles of tasks say after FROM. An image that is there already stays as it is. debootstrap
+    needs root, and reaches a mirror of Debian.
+
+    \b
+    Examples:
+      docker save debian:bookworm-slim > debian.tar         on a machine that has it
+      gem terminal base debian:bookworm-slim --from debian.tar
+      gem terminal base debian:bookworm-slim                made of Debian's packages
+    """
+    from gem_terminal.engines import engine_by_name
+    from gem_terminal.engines.debian import suite_of
+    from gem_terminal.progress import showing
+
+    if archive is not None and (suite is not None or mirror is not None):
+        raise click.UsageError("an image comes from an archive, or from a suite and its mirror, and not from both")
+    suite = suite or suite_of(name)
+    if archive is None and suite is None:
+        raise click.UsageError(f"say where {name} comes from: --from ARCHIVE, or --suite with one of Debian's suites")
+    engine = engine_by_name(engine_name)
+    begin = time.monotonic()
+    made = not engine.has_base(name)
+    if made:
+        with showing(f"base image {name}") as tell:
+            if archive is not None:
+                engine.add_base(name, archive, tell)
+            else:
+                with tempfile.TemporaryDirectory(prefix="gem-terminal-", dir=_roomy()) as scratch:
+                    engine.add_base(name, _debian(str(suite), mirror, Path(scratch), tell), tell)
+    seconds = time.monotonic() - begin
+    if as_json:
+        print_json({"name": name, "engine": engine.name, "made": made, "seconds": round(seconds, 3)})
+    elif made:
+        click.echo(f"The {engine.name} engine knows {name} now; that took {seconds:.0f} s.")
+    else:
+        click.echo(f"The {engine.name} engine knows {name} already; nothing was changed.")
+
+
+def _debian(suite: str, mirror: str | None, scratch: Path, tell: Progress) -> Path:
+    from gem_terminal.engines.debian import bootstrap, packed
+
+    bootstrap(suite, scratch / "root", tell, mirror)
+    return packed(scratch / "root", scratch / "root.tar", tell)
+
+
+def _roomy() -> Path:
+    """Return a folder for a whole Debian, on a disk and not in memory, as temporary folders may be."""
+    from gem_terminal.engines.contexts import cache_folder
+
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return cache_folder()

@@ -1,0 +1,87 @@
+"""``gem terminal build``."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from gem.cli.output import Table, json_option, print_json
+from gem.errors import GemError
+from gem_terminal.cli.chosen import Found, tasks_of
+from gem_terminal.cli.options import engine_option, targets_argument
+from gem_terminal.engines import Engine
+from gem_terminal.engines.base import Stage
+from gem_terminal.task import Image, Task
+
+__all__ = ["build_command"]
+
+
+@click.command("build")
+@targets_argument
+@engine_option
+@json_option
+def build_command(targets: tuple[str, ...], engine_name: str, as_json: bool) -> None:
+    """Make the images of tasks ahead, so that the first episodes need not wait for them.
+
+    Images are known by what is in their folders: one that is there already is not made again. Exit code 1 if one cannot
+    be made; the others are made nevertheless.
+
+    \b
+    Examples:
+      gem terminal build
+      gem terminal build my-tasks --engine namespace
+    """
+    from gem_terminal.engines import engine_by_name
+
+    found = tasks_of(targets)
+    engine = engine_by_name(engine_name)
+    rows = [row for number, one in enumerate(found, 1) for row in _made(engine, one, number, len(found))]
+    if as_json:
+        print_json(rows)
+    else:
+        table = Table(("task", "image", "made", "seconds"), right=("seconds",))
+        for row in rows:
+            made = "failed" if row["error"] else "now" if row["made"] else "before"
+            table.add_row(row["task"], row["image"] or "", made, f"{row['seconds']:.1f}")
+        table.show()
+        for row in rows:
+            if row["error"]:
+                click.secho(f"{row['task']}: {row['error']}", fg="red", err=True)
+    if any(row["error"] for row in rows):
+        raise click.exceptions.Exit(1)
+
+
+def _made(engine: Engine, one: Found, number: int, total: int) -> list[dict[str, Any]]:
+    if one.task is None:
+        return [_row(one.name, None, made=False, seconds=0.0, error=one.error)]
+    return [_prepared(engine, one.task, image, f"{number} of {total}: {one.name}") for image in _images(one.task)]
+
+
+def _images(task: Task) -> list[Image]:
+    """Return the image that the agent works in, and that of the tests where they have one of their own."""
+    return [task.image] if task.tests.separate is None else [task.image, task.tests.separate.image]
+
+
+def _prepared(engine: Engine, task: Task, image: Image, title: str) -> dict[str, Any]:
+    from gem_terminal.progress import showing
+
+    begin = time.monotonic()
+    reference, error = None, None
+    stages: list[Stage] = []
+    with showing(title) as tell:
+
+        def heard(stage: Stage) -> None:
+            stages[:] = [stage]
+            tell(stage)
+
+        try:
+            reference = engine.prepare(image, heard)
+        except GemError as raised:
+            error = str(raised)
+    return _row(task.name, reference, made=bool(stages), seconds=time.monotonic() - begin, error=error)
+
+
+def _row(task: str, image: str | None, *, made: bool, seconds: float, error: str | None) -> dict[str, Any]:
+    return {"task": task, "image": image, "made": made, "seconds": round(seconds, 3), "error": error}

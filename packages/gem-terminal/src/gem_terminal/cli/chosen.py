@@ -1,0 +1,77 @@
+"""Which tasks a command is about: :func:`tasks_of`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from gem.arguments import nearest
+from gem.errors import ArgumentError
+from gem_terminal.errors import TaskError
+from gem_terminal.formats import load_task, task_folders
+from gem_terminal.task import Task
+
+__all__ = ["Found", "bundled", "readable", "tasks_of"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A folder that is a task, or says that it is."""
+
+    folder: Path
+    task: Task | None
+    error: str | None = None
+    """Why there is no task: it is malformed, or asks for what is not supported."""
+
+    @property
+    def name(self) -> str:
+        return self.folder.name if self.task is None else self.task.name
+
+
+def tasks_of(targets: Iterable[str]) -> list[Found]:
+    """Return the tasks of folders and of names, or all that come with the package where nothing is said.
+
+    Raises:
+        ArgumentError: if one is neither a folder with a task in it nor the name of a task that comes with the package.
+    """
+    folders = [folder for target in targets for folder in _folders(target)] or list(task_folders(bundled()))
+    return [_read(folder) for folder in dict.fromkeys(folders)]
+
+
+def readable(found: Iterable[Found]) -> list[Task]:
+    """Return the tasks.
+
+    Raises:
+        TaskError: for the first that is none.
+    """
+    tasks = []
+    for one in found:
+        if one.task is None:
+            raise TaskError(one.error)
+        tasks.append(one.task)
+    return tasks
+
+
+def bundled() -> Path:
+    """Return the folder of the tasks that come with the package."""
+    return Path(str(files("gem_terminal") / "tasks"))
+
+
+def _folders(target: str) -> tuple[Path, ...]:
+    if Path(target).expanduser().is_dir():
+        return task_folders(target)
+    names = sorted(folder.name for folder in task_folders(bundled()))
+    if target in names:
+        return (bundled() / target,)
+    hint = nearest(target, names)
+    advice = f"did you mean {hint!r}?" if hint else "'gem terminal list' shows those that come with the package"
+    raise ArgumentError(f"{target!r} is neither a folder nor the name of a task; {advice}")
+
+
+def _read(folder: Path) -> Found:
+    try:
+        return Found(folder, load_task(folder))
+    except (TaskError, OSError) as error:
+        return Found(folder, None, str(error))

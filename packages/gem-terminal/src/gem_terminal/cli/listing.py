@@ -1,0 +1,89 @@
+"""``gem terminal list``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from gem.cli.output import Table, json_option, print_json
+from gem_terminal.cli.chosen import Found, tasks_of
+from gem_terminal.cli.options import targets_argument
+from gem_terminal.task import Image
+
+__all__ = ["list_command"]
+
+_FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+
+
+@click.command("list")
+@targets_argument
+@json_option
+def list_command(targets: tuple[str, ...], as_json: bool) -> None:
+    """List the tasks of folders, or those that come with the package.
+
+    A folder is a task, or holds tasks. One that is malformed, or asks for what is not supported, is listed with what is
+    wrong; the others are not affected. No engine is needed.
+
+    \b
+    Examples:
+      gem terminal list
+      gem terminal list ~/terminal-bench-2
+      gem terminal list my-tasks --json
+    """
+    found = tasks_of(targets)
+    if as_json:
+        print_json([_described(one) for one in found])
+        return
+    rows = Table(("task", "format", "difficulty", "image", "network", "time", "solution"), right=("time",))
+    for one in found:
+        row = _described(one)
+        if one.task is not None:
+            rows.add_row(
+                row["name"],
+                row["format"],
+                row["difficulty"] or "",
+                row["image"],
+                "yes" if row["network"] else "no",
+                "" if row["seconds"] is None else f"{row['seconds']:g} s",
+                "yes" if row["solution"] else "no",
+            )
+    if rows.rows:
+        rows.show()
+    wrong = [one for one in found if one.task is None]
+    for one in wrong:
+        click.secho(f"{one.name}: {one.error}", fg="yellow")
+    count = f"{len(found) - len(wrong)} tasks"
+    click.secho(f"{count}, and {len(wrong)} that cannot be used" if wrong else count, dim=True)
+
+
+def _described(one: Found) -> dict[str, Any]:
+    task = one.task
+    if task is None:
+        return {"name": one.name, "folder": str(one.folder), "error": one.error}
+    return {
+        "name": task.name,
+        "folder": str(task.folder),
+        "error": None,
+        "format": task.format,
+        "difficulty": task.metadata.get("difficulty"),
+        "image": _image(task.image),
+        "network": task.limits.network,
+        "seconds": task.seconds,
+        "solution": task.solution is not None,
+        "verifier": "shared" if task.tests.separate is None else "separate",
+        "cpus": task.limits.cpus,
+        "memory": task.limits.memory,
+    }
+
+
+def _image(image: Image) -> str:
+    """Return the name of an image, or what one that is built begins with."""
+    if image.folder is None:
+        return str(image.name)
+    try:
+        bases = _FROM.findall((image.folder / image.dockerfile).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        bases = []
+    return f"built on {bases[-1]}" if bases else "built"

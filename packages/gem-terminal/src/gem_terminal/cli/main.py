@@ -1,0 +1,41 @@
+"""``gem terminal``."""
+
+from __future__ import annotations
+
+import click
+
+from gem.cli.command_table import CommandTable
+
+__all__ = ["terminal_command"]
+
+COMMANDS = {
+    "engines": "gem_terminal.cli.engines:engines_command",
+    "list": "gem_terminal.cli.listing:list_command",
+    "shell": "gem_terminal.cli.shell:shell_command",
+    "new": "gem_terminal.cli.new:new_command",
+    "verify": "gem_terminal.cli.verify:verify_command",
+    "build": "gem_terminal.cli.build:build_command",
+    "base": "gem_terminal.cli.base:base_command",
+    "reap": "gem_terminal.cli.reap:reap_command",
+}
+
+
+class Commands(CommandTable):
+    """The commands of ``gem terminal``."""
+
+    table = COMMANDS
+    prefix = "terminal "
+
+
+@click.group("terminal", cls=Commands)
+def terminal_command() -> None:
+    """Tasks in containers: look at them, try them, verify them, make their images.
+
+    \b
+    Examples:
+      gem terminal engines                      what can run containers here
+      gem terminal list                         the tasks that come with the package
+      gem terminal shell ledger                 try one of them yourself
+      gem terminal new my-task                  begin a task of your own
+      gem terminal verify my-task               does its solution pass, and does nothing fail?
+    """

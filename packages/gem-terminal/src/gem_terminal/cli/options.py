@@ -1,0 +1,31 @@
+"""Options and arguments that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["engine_option", "targets_argument"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENGINES = ("docker", "namespace", "kubernetes")
+
+
+def engine_option(command: F) -> F:
+    """Add ``--engine``, passed on as ``engine_name``."""
+    return click.option(
+        "--engine",
+        "engine_name",
+        type=click.Choice(["auto", *ENGINES]),
+        default="auto",
+        show_default=True,
+        help="Where the containers run; auto is the first that works, or what GEM_TERMINAL_ENGINE says.",
+    )(command)
+
+
+def targets_argument(command: F) -> F:
+    """Add any number of folders and names of tasks, passed on as ``targets``."""
+    return click.argument("targets", metavar="[PATH|NAME]...", nargs=-1)(command)

@@ -1,0 +1,150 @@
+"""Proving that a task is sound: :class:`Prover`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from gem.errors import GemError
+from gem_terminal.cli.chosen import Found
+from gem_terminal.engines import Engine
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Task
+
+if TYPE_CHECKING:
+    from gem_terminal.env import TerminalEnv
+
+__all__ = ["Proof", "Prover"]
+
+_LONGEST = 600
+"""Characters of what a solution printed that are shown."""
+
+
+@dataclass
+class Proof:
+    """What came of a task."""
+
+    name: str
+    folder: str
+    oracle: list[float] = field(default_factory=list)
+    """What the solution earned, attempt by attempt."""
+    nothing: list[float] = field(default_factory=list)
+    """What doing nothing earned."""
+    seconds: float = 0.0
+    """The longest episode of the solution, from its reset to its verdict; the image is made before."""
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    log: str = ""
+    """What the tests printed after the solution, where it did not pass."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+class Prover:
+    """Plays the solution of tasks, and nothing at all.
+
+    Args:
+        engine: where.
+        attempts: how often each.
+    """
+
+    def __init__(self, engine: Engine, attempts: int) -> None:
+        self._engine = engine
+        self._attempts = attempts
+        self._lock = Lock()
+        self._open: set[TerminalEnv] = set()
+        self._stopped = False
+
+    def prove(self, found: Found) -> Proof:
+        """Return what comes of a task; whatever is wrong with it stands in there."""
+        proof = Proof(found.name, str(found.folder))
+        if found.task is None:
+            proof.problems.append(str(found.error))
+            return proof
+        try:
+            self._prepare(found.task)
+            for attempt in range(self._attempts):
+                self._solve(found.task, proof, attempt)
+                self._do_nothing(found.task, proof, attempt)
+        except (GemError, OSError) as error:
+            proof.problems.append(str(error))
+        return proof
+
+    def stop(self) -> None:
+        """End what is going on; the threads that play it come back at once."""
+        with self._lock:
+            self._stopped = True
+            for env in self._open:
+                env.close()
+
+    def _prepare(self, task: Task) -> None:
+        from gem_terminal.progress import showing
+
+        with showing(f"image of {task.name}") as tell:
+            self._engine.prepare(task.image, tell)
+
+    def _solve(self, task: Task, proof: Proof, attempt: int) -> None:
+        from gem_terminal.oracle import OraclePolicy
+
+        if task.solution is None:
+            if not attempt:
+                proof.problems.append("it brings no solution, so nothing shows that it can be solved")
+            return
+
+        def solve(env: TerminalEnv) -> tuple[float, dict[str, Any], str]:
+            observation, info = env.reset(seed=attempt)
+            policy = OraclePolicy(env)
+            policy.reset(observation, info)
+            ended = False
+            while not ended:
+                said = observation
+                observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
+                ended = terminated or truncated
+            return reward, info, said
+
+        begin = time.monotonic()
+        reward, info, said = self._played(task, solve)
+        proof.seconds = max(proof.seconds, round(time.monotonic() - begin, 3))
+        proof.oracle.append(reward)
+        if reward != 1.0:
+            why = info.get("verifier_error") or info.get("error") or f"its output ended with: {said[-_LONGEST:]!r}"
+            proof.problems.append(f"the solution earned {reward:g}: {why}")
+            proof.log = str(info.get("verifier_log", ""))
+
+    def _do_nothing(self, task: Task, proof: Proof, attempt: int) -> None:
+        def finish(env: TerminalEnv) -> tuple[float, dict[str, Any], str]:
+            env.reset(seed=attempt)
+            _, reward, _, _, info = env.step("<finish/>")
+            return reward, info, ""
+
+        reward, info, _ = self._played(task, finish)
+        proof.nothing.append(reward)
+        if "error" in info:
+            proof.problems.append(f"doing nothing: {info['error']}")
+        elif reward >= 1.0:
+            proof.problems.append(f"doing nothing earned {reward:g}, so the tests test nothing")
+        elif reward != 0.0:
+            proof.warnings.append(
+                f"doing nothing earned {reward:g}, so the tests reward what was there at the beginning"
+            )
+
+    def _played(
+        self, task: Task, play: Callable[[TerminalEnv], tuple[float, dict[str, Any], str]]
+    ) -> tuple[float, dict[str, Any], str]:
+        from gem_terminal.env import TerminalEnv
+
+        with TerminalEnv(path=task.folder, engine=self._engine) as env:
+            with self._lock:
+                if self._stopped:
+                    raise EngineError("it was interrupted")
+                self._open.add(env)
+            try:
+                return play(env)
+            finally:
+                with self._lock:
+                    self._open.discard(env)

@@ -1,0 +1,77 @@
+"""``gem terminal reap``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gem.cli.output import json_option, print_json
+from gem_terminal.cli.chosen import readable, tasks_of
+from gem_terminal.cli.options import ENGINES, targets_argument
+from gem_terminal.engines import Engine
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Image
+
+__all__ = ["reap_command"]
+
+
+@click.command("reap")
+@targets_argument
+@click.option("--engine", "engine_name", type=click.Choice(ENGINES), help="This one alone.  [default: all that work]")
+@click.option("--images", is_flag=True, help="Remove images as well: all but those of the bundled tasks and of PATH.")
+@json_option
+def reap_command(targets: tuple[str, ...], engine_name: str | None, images: bool, as_json: bool) -> None:
+    """Remove the containers that processes left behind which have ended, however they ended.
+
+    What belongs to a process that goes on is never touched. This also happens by itself, whenever a process begins its
+    first episode. Images are removed only where --images says so, and base images never; do that while nothing runs.
+
+    \b
+    Examples:
+      gem terminal reap
+      gem terminal reap --images my-tasks       images that neither the bundled tasks nor my-tasks need
+    """
+    if targets and not images:
+        raise click.UsageError("PATH says which images are kept; it needs --images")
+    keep = _images((*targets,)) if images else []
+    rows = [_reaped(engine, keep if images else None) for engine in _engines(engine_name)]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        removed = f"{row['containers']} containers"
+        if row["images"] is not None:
+            removed += f" and {row['images']} images"
+        click.echo(f"{row['engine']}: removed {removed}")
+    if not rows:
+        click.echo("No engine works here, so there is nothing to remove; see: gem terminal engines")
+
+
+def _images(targets: tuple[str, ...]) -> list[Image]:
+    tasks = readable([*tasks_of(()), *(tasks_of(targets) if targets else ())])
+    separate = [task.tests.separate.image for task in tasks if task.tests.separate is not None]
+    return [task.image for task in tasks] + separate
+
+
+def _engines(name: str | None) -> list[Engine]:
+    from gem_terminal.engines import engine_by_name
+
+    if name is not None:
+        return [engine_by_name(name)]
+    found = []
+    for each in ENGINES:
+        try:
+            found.append(engine_by_name(each))
+        except EngineError:  # it has nothing that could be removed
+            continue
+    return found
+
+
+def _reaped(engine: Engine, keep: list[Image] | None) -> dict[str, Any]:
+    containers = engine.reap()
+    return {
+        "engine": engine.name,
+        "containers": containers,
+        "images": None if keep is None else engine.discard_images(keep),
+    }

@@ -1,0 +1,152 @@
+"""``gem terminal shell``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gem.cli.output import json_option, print_json
+from gem.errors import ArgumentError
+from gem_terminal.cli.chosen import readable, tasks_of
+from gem_terminal.cli.options import engine_option
+
+if TYPE_CHECKING:
+    from gem_terminal.env import TerminalEnv
+
+__all__ = ["shell_command"]
+
+HELP = """Type a command of bash and press enter. Working directory, variables and background jobs stay.
+  .keys TEXT KEY…   type into a terminal with a screen: .keys 'vi notes' Enter
+  .read PATH        read a file
+  .finish           say that the task is done, and have it verified
+  .quit             leave without a verdict (so does ctrl-d)
+  .help             this"""
+_TURNS = 100_000
+"""More than anybody types."""
+
+_SECONDS = 600.0
+
+
+@click.command("shell")
+@click.argument("target", metavar="PATH|NAME")
+@engine_option
+@json_option
+def shell_command(target: str, engine_name: str, as_json: bool) -> None:
+    """Try a task yourself: what is typed are the actions of an episode.
+
+    With --json nothing is printed but one object at the end, with what was typed, what it brought, and the verdict.
+
+    \b
+    Examples:
+      gem terminal shell ledger
+      gem terminal shell my-tasks/first --engine namespace
+      echo 'ls -la' | gem terminal shell ledger
+    """
+    from gem_terminal.engines import engine_by_name
+    from gem_terminal.env import TerminalEnv
+    from gem_terminal.progress import showing
+
+    tasks = readable(tasks_of((target,)))
+    if len(tasks) > 1:
+        raise ArgumentError(f"{target} holds {len(tasks)} tasks; choose one: {', '.join(task.name for task in tasks)}")
+    task, engine = tasks[0], engine_by_name(engine_name)
+    with showing(f"image of {task.name}") as tell:
+        engine.prepare(task.image, tell)
+    with TerminalEnv(path=task.folder, engine=engine, max_turns=_TURNS, command_seconds=_SECONDS) as env:
+        session = _Session(env, quiet=as_json)
+        session.play()
+    if as_json:
+        print_json(session.report)
+
+
+class _Session:
+    """A person and an episode."""
+
+    def __init__(self, env: TerminalEnv, quiet: bool) -> None:
+        self.env = env
+        self.quiet = quiet
+        self.report: dict[str, Any] = {"task": None, "turns": [], "reward": None, "success": None, "error": None}
+
+    def play(self) -> None:
+        _, info = self.env.reset()
+        self.report["task"] = info["task"]
+        self._show(self.env.task.instruction)
+        self._show(HELP, dim=True)
+        for line in self._lines():
+            if line == ".quit":
+                break
+            if line == ".help":
+                self._show(HELP, dim=True)
+                continue
+            try:
+                action = _action(line)
+            except ValueError as error:
+                self._show(f"{error}; .help shows what there is", dim=True)
+                continue
+            if self._acts(line, action):
+                return
+        self._show("Left without a verdict.", dim=True)
+
+    def _acts(self, line: str, action: dict[str, Any]) -> bool:
+        """Play a turn; tell whether it was the last."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        ended = terminated or truncated
+        if "error" in info:
+            self.report["error"] = info["error"]
+            self._show(observation)
+        elif not ended:
+            self._show(observation)
+            self.report["turns"].append({"typed": line, "observation": observation})
+        else:
+            self.report |= {
+                "reward": reward,
+                **{key: info.get(key) for key in ("success", "tests_passed", "tests_total")},
+            }
+            self.report["verifier_log"] = info.get("verifier_log", "")
+            self._show(info.get("verifier_log", ""), dim=True)
+            self._show(info.get("verifier_error", ""))
+            self._show(f"Reward {reward:g}.")
+        return ended
+
+    def _lines(self) -> Iterator[str]:
+        prompt = ""
+        if sys.stdin.isatty() and not self.quiet:
+            prompt = "$ "
+            with suppress(ImportError):
+                import readline  # noqa: F401  # gives input() a history and keys to edit with
+        while True:
+            try:
+                line = input(prompt).strip()
+            except EOFError:
+                return
+            if line:
+                yield line
+
+    def _show(self, text: str, dim: bool = False) -> None:
+        if text and not self.quiet:
+            click.secho(text.rstrip("\n"), dim=dim)
+
+
+def _action(line: str) -> dict[str, Any]:
+    """Return what was typed as a message of an agent; ValueError if it is none."""
+    if not line.startswith(".") or line.startswith((". ", "./", "../")):
+        return _call("bash", command=line)
+    name, _, rest = line.partition(" ")
+    if name == ".finish":
+        return _call("finish")
+    if name == ".read" and rest:
+        return _call("read_file", path=rest.strip())
+    if name == ".keys" and rest:
+        return _call("send_keys", keys=shlex.split(rest))
+    raise ValueError(f"{line!r} is nothing that can be done")
+
+
+def _call(name: str, **arguments: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}

@@ -1,0 +1,90 @@
+"""``gem terminal verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict
+
+import click
+
+from gem.cli.output import Table, json_option, print_json
+from gem_terminal.cli.chosen import tasks_of
+from gem_terminal.cli.options import engine_option, targets_argument
+from gem_terminal.cli.proof import Proof, Prover
+
+__all__ = ["verify_command"]
+
+_LOG_LINES = 12
+"""Lines of the tests' output that are shown of a task that failed."""
+
+
+@click.command("verify")
+@targets_argument
+@engine_option
+@click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Tasks at once.  [default: one a CPU]")
+@click.option(
+    "--attempts", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeat each; all have to agree."
+)
+@json_option
+def verify_command(targets: tuple[str, ...], engine_name: str, jobs: int | None, attempts: int, as_json: bool) -> None:
+    """Test whether tasks are sound: the solution earns 1.0, and doing nothing earns less.
+
+    For each task one episode plays the solution that the task brings, and one finishes at once. Doing nothing should
+    earn 0.0; anything in between is worth a warning, since the tests then give reward for what was there. Exit code 1
+    if a task fails, is malformed or brings no solution.
+
+    \b
+    Examples:
+      gem terminal verify
+      gem terminal verify my-tasks --jobs 2
+      gem terminal verify my-tasks/flaky --attempts 10
+    """
+    from gem.testing.pool import usable_cpus
+    from gem_terminal.engines import engine_by_name
+    from gem_terminal.engines.base import Stage
+    from gem_terminal.progress import showing
+
+    found = tasks_of(targets)
+    prover = Prover(engine_by_name(engine_name), attempts)
+    proofs: dict[int, Proof] = {}
+    with showing("verified") as tell, ThreadPoolExecutor(jobs or usable_cpus()) as threads:
+        running = {threads.submit(prover.prove, one): number for number, one in enumerate(found)}
+        try:
+            for done in as_completed(running):
+                number = running[done]
+                proofs[number] = done.result()
+                tell(Stage(found[number].name, len(proofs), len(found)))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            prover.stop()
+            raise
+    _show([proofs[number] for number in sorted(proofs)], print_json if as_json else None)
+    if not all(proof.ok for proof in proofs.values()):
+        raise click.exceptions.Exit(1)
+
+
+def _show(proofs: list[Proof], print_as_json: Callable[[object], None] | None) -> None:
+    if print_as_json is not None:
+        print_as_json([{**asdict(proof), "ok": proof.ok} for proof in proofs])
+        return
+    rows = Table(("task", "oracle", "nothing", "seconds", "verdict"), right=("oracle", "nothing", "seconds"))
+    for proof in proofs:
+        verdict = "failed" if not proof.ok else "warning" if proof.warnings else "ok"
+        rows.add_row(proof.name, _rewards(proof.oracle), _rewards(proof.nothing), f"{proof.seconds:.1f}", verdict)
+    rows.show()
+    for proof in proofs:
+        for text, colour in [*((p, "red") for p in proof.problems), *((w, "yellow") for w in proof.warnings)]:
+            click.secho(f"{proof.name}: {text}", fg=colour)
+        for line in proof.log.splitlines()[-_LOG_LINES:] if proof.problems else ():
+            click.secho(f"  {line}", dim=True)
+    failed = sum(not proof.ok for proof in proofs)
+    click.secho(f"{len(proofs)} tasks, {failed} failed" if failed else f"{len(proofs)} tasks, all sound", bold=True)
+
+
+def _rewards(rewards: list[float]) -> str:
+    """Return one number where all attempts agree, and their range where they do not."""
+    if not rewards:
+        return "–"
+    low, high = min(rewards), max(rewards)
+    return f"{low:g}" if low == high else f"{low:g}–{high:g}"

@@ -1,0 +1,146 @@
+"""Keeping containers from filling the disk of an engine that cannot bound what they write: :class:`DiskWatch`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from threading import Condition, Thread
+from typing import NamedTuple, Protocol
+
+from gem_terminal.errors import EngineError
+
+__all__ = ["DISK", "SHARED_MEMORY", "DiskWatch", "Written", "du", "files_of"]
+
+DISK = 1 << 30
+"""Bytes that a container may write where its task says nothing."""
+
+SHARED_MEMORY = 64 << 20
+"""Bytes of ``/dev/shm``, as Docker grants them."""
+
+_PERIOD = 1.0
+"""Seconds between two looks."""
+_SHARE = 10
+"""A look that took long is followed by a pause so many times as long."""
+_TOO_FAR = 2
+"""So many times its limit, and a container is removed: killing what writes has not helped."""
+
+
+class Written(NamedTuple):
+    """What a container has written."""
+
+    size: int
+    """Bytes."""
+    files: int = 0
+    """How many there are, folders and all; 0 where the engine does not tell."""
+
+
+class Watched(Protocol):
+    """A container whose disk is bounded from outside."""
+
+    id: str
+
+    def overwrote(self, note: str, beyond_help: bool) -> None:
+        """Kill what runs in it, or the container itself, and tell whoever asks why."""
+
+
+def files_of(size: int) -> int:
+    """Return how many files may be made where so many bytes may be written: what `mke2fs` has, twice."""
+    return max(size >> 13, 1024)
+
+
+class DiskWatch:
+    """Looks every second at what containers have written, in a thread that lives as long as there are some.
+
+    Args:
+        measure: returns what each container has written; those that it does not know are passed over.
+    """
+
+    def __init__(self, measure: Callable[[], Mapping[str, Written]]) -> None:
+        self._measure = measure
+        self._limits: dict[str, tuple[Watched, int]] = {}
+        self._seen: dict[str, Written] = {}
+        self._changed = Condition()
+        self._thread: Thread | None = None
+
+    def add(self, container: Watched, limit: int) -> None:
+        """Keep a container from writing more than so many bytes."""
+        with self._changed:
+            self._limits[container.id] = (container, limit)
+            if self._thread is None:
+                self._thread = Thread(target=self._watch, name="gem-terminal disk watch", daemon=True)
+                self._thread.start()
+
+    def remove(self, container: Watched) -> None:
+        """Look at it no more."""
+        with self._changed:
+            self._limits.pop(container.id, None)
+            self._seen.pop(container.id, None)
+            self._changed.notify_all()
+
+    def _watch(self) -> None:
+        pause = _PERIOD
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._limits, pause)
+                if not self._limits:
+                    self._thread = None
+                    return
+            began = time.monotonic()
+            with suppress(EngineError):  # the engine has gone, which whoever uses it will be told
+                self.look()
+            pause = max(_PERIOD, _SHARE * (time.monotonic() - began))
+
+    def look(self) -> None:
+        """Look once.
+
+        Raises:
+            EngineError: if the engine has gone.
+        """
+        for identifier, written in self._measure().items():
+            with self._changed:
+                container, limit = self._limits.get(identifier, (None, 0))
+            if container is None:
+                continue
+            if written.size <= limit and written.files <= files_of(limit):
+                self._seen.pop(identifier, None)
+                continue
+            # One that has been told may clean up: it is killed again only if it goes on writing.
+            before = self._seen.get(identifier, Written(0))
+            self._seen[identifier] = written
+            if written.size > before.size or written.files > before.files:
+                much = f"{limit} bytes" if written.size > limit else f"{files_of(limit)} files"
+                beyond_help = written.size > _TOO_FAR * limit or written.files > _TOO_FAR * files_of(limit)
+                container.overwrote(
+                    f"more than {much} were written to the disk, so {'the container' if beyond_help else 'what ran'} "
+                    "was killed",
+                    beyond_help,
+                )
+
+
+def du(folders: Mapping[str, Iterable[str]]) -> dict[str, Written]:
+    """Return what is in folders of this machine, by name, as ``du`` counts it: whatever was built in them by whom.
+
+    Raises:
+        EngineError: if there is no ``du`` that counts files.
+    """
+    every = [folder for group in folders.values() for folder in group]
+    sizes, files = _du("--block-size=1", every), _du("--inodes", every)
+    return {
+        name: Written(sum(sizes.get(each, 0) for each in group), sum(files.get(each, 0) for each in group))
+        for name, group in folders.items()
+    }
+
+
+def _du(option: str, folders: list[str]) -> dict[str, int]:
+    if not folders:
+        return {}
+    command = ["du", "--summarize", "--null", option, "--", *folders]
+    try:
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)  # noqa: S603
+    except OSError as error:
+        raise EngineError(f"what containers write cannot be measured: {error}") from error
+    lines = (line.partition("\t") for line in done.stdout.decode(errors="surrogateescape").split("\0"))
+    return {folder: int(count) for count, tab, folder in lines if tab}

@@ -1,0 +1,169 @@
+"""What pods of tasks look like, and what a pod that does not start tells about it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from gem_terminal.engines.owners import Owner
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Limits
+
+__all__ = ["CONTAINER", "OWNER", "POLICY", "Phase", "manifest", "phase_of", "policy", "selector"]
+
+CONTAINER = "task"
+"""The name of the one container in a pod."""
+
+OWNER = "gem.terminal/owner"
+"""The annotation that names the process a pod belongs to; a label could not hold it."""
+
+POLICY = "gem-terminal-no-network"
+_LABEL, _HOST, _NETWORK = "gem.terminal", "gem.terminal/host", "gem.terminal/network"
+_KEPT = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+_WAIT = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
+"""The first process: it waits, takes in orphans, and is the one that kill(-1) spares."""
+
+_HOPELESS = frozenset(
+    ("CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ImageInspectError", "ImagePullBackOff",
+     "InvalidImageName", "RegistryUnavailable", "RunContainerError")
+)  # fmt: skip
+"""Why a container waits, where waiting longer brings nothing."""
+
+
+def selector(owner: Owner) -> str:
+    """Return what the labels of all pods are that processes of this machine have made."""
+    return f"{_LABEL}=pod,{_HOST}={_host(owner)}"
+
+
+def manifest(
+    name: str,
+    image: str,
+    limits: Limits,
+    environment: Mapping[str, str],
+    owner: Owner,
+    seconds: int,
+    overrides: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the manifest of a pod.
+
+    Args:
+        name: of the pod.
+        image: of its container.
+        limits: what it may use; there is none on processes in a pod, the nodes have one.
+        environment: what all processes in it are told.
+        owner: the process that it belongs to.
+        seconds: after so many the cluster ends it, whoever has forgotten it.
+        overrides: merged into the manifest, mappings key by key; ``spec.containers`` takes a list with one mapping.
+    """
+    resources = {"cpu": f"{max(int(limits.cpus * 1000), 1)}m", "memory": str(limits.memory)}
+    disk = {} if limits.disk is None else {"ephemeral-storage": str(limits.disk)}
+    container = {
+        "name": CONTAINER,
+        "image": image,
+        "command": ["/bin/sh", "-c", _literal(_WAIT)],
+        "env": [{"name": key, "value": _literal(value)} for key, value in environment.items()],
+        "resources": {"limits": {**resources, **disk}, "requests": resources},
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": list(_KEPT)},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {_LABEL: "pod", _HOST: _host(owner), _NETWORK: "any" if limits.network else "none"},
+            "annotations": {OWNER: str(owner)},
+        },
+        "spec": {
+            "hostname": name,
+            "containers": [container],
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "activeDeadlineSeconds": seconds,
+            "terminationGracePeriodSeconds": 0,
+        },
+    }
+    return _merged(pod, overrides)
+
+
+def policy() -> dict[str, Any]:
+    """Return the network policy that lets nothing into or out of the pods whose tasks ask for no network."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": POLICY, "labels": {_LABEL: "policy"}},
+        "spec": {"podSelector": {"matchLabels": {_NETWORK: "none"}}, "policyTypes": ["Ingress", "Egress"]},
+    }
+
+
+class Phase:
+    """How far a pod is.
+
+    Args:
+        running: whether its container runs.
+        failed: why it never will; empty as long as it may.
+        waits: what it waits for.
+    """
+
+    def __init__(self, running: bool = False, failed: str = "", waits: str = "") -> None:
+        self.running = running
+        self.failed = failed
+        self.waits = waits
+
+
+def phase_of(pod: Mapping[str, Any]) -> Phase:
+    """Read the status of a pod, as the API gives it in JSON."""
+    status = pod.get("status") or {}
+    state: Mapping[str, Any] = {}
+    for container in status.get("containerStatuses") or ():
+        if container.get("name") == CONTAINER:
+            state = container.get("state") or {}
+    if pod.get("metadata", {}).get("deletionTimestamp"):
+        return Phase(failed="it is being deleted")
+    if status.get("phase") in ("Failed", "Succeeded") or "terminated" in state:
+        return Phase(failed=_told(state.get("terminated")) or _told(status) or f"it has {status.get('phase')}")
+    if "running" in state:
+        return Phase(running=True)
+    waiting = state.get("waiting") or {}
+    if waiting.get("reason") in _HOPELESS:
+        return Phase(failed=_told(waiting))
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return Phase(waits=_told(condition))
+    return Phase(waits=_told(waiting) or f"it is {status.get('phase') or 'not known to a node'}")
+
+
+def _told(state: Mapping[str, Any] | None) -> str:
+    parts = (str(state[key]) for key in ("reason", "message") if state.get(key)) if state else ()
+    return ": ".join(parts)
+
+
+def _host(owner: Owner) -> str:
+    """What a label can hold of a machine's name: 63 characters, and no slash."""
+    return hashlib.sha256(owner.host.encode()).hexdigest()[:32]
+
+
+def _literal(text: str) -> str:
+    """Keep the cluster from replacing ``$(NAME)``: it reads ``$$`` as a dollar."""
+    return text.replace("$", "$$")
+
+
+def _merged(ours: dict[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(ours)
+    for key, value in theirs.items():
+        mine = merged.get(key)
+        if key == "containers" and isinstance(mine, list):
+            if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping)):
+                raise EngineError("pod_overrides has in spec.containers a list with one mapping, for the one container")
+            merged[key] = [_merged(mine[0], value[0])]
+        elif isinstance(value, Mapping) and isinstance(mine, dict):
+            merged[key] = _merged(mine, value)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,415 @@
+"""A container of the namespace engine, and the processes in it: :class:`NamespaceContainer`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import termios
+import time
+from array import array
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from fcntl import ioctl
+from pathlib import Path
+from typing import Any
+
+from gem_terminal.engines.base import Channel, Container
+from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
+from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.disk import DISK, SHARED_MEMORY, files_of
+from gem_terminal.engines.spawning import Process, Spawner
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Limits
+
+__all__ = ["NamespaceContainer", "begin"]
+
+_KEPT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
+_BEGINS_IN = 30.0
+"""Seconds in which a container begins and its processes end, or it counts as failed."""
+_AT_ONCE = 64 << 10
+_EARLY = 1 << 20
+"""Bytes of output that are held while input is written."""
+
+# The first process ends when the pipe that it reads from does. It never forks, so that it outlives any bomb; bash takes
+# in orphans while it reads. Without bash, what waits may be killed and is started again.
+_WAIT = """\
+echo ready >&2
+exec 2>/dev/null
+command -v bash >/dev/null && exec bash -c 'while read -r; do :; done'
+exec 3<&0
+while :; do cat <&3 >/dev/null & wait $! && exit; done"""
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+# As Docker has them: what says too much of the machine, and what could be written to by who is root there.
+_MASKED_FILES = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_list", "timer_stats", "sysrq-trigger")
+_MASKED_FOLDERS = ("acpi", "asound", "scsi")
+_READ_ONLY = ("bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "sys", "tty")
+
+
+class NamespaceContainer(Container):
+    """One that runs; what it writes lies in memory, and counts as such.
+
+    Args:
+        spawner: starts its processes.
+        layers: the folders of its image, topmost first.
+        limits: what is granted to it.
+        environment, config: what its processes are told, and who runs them where, by default.
+    """
+
+    def __init__(
+        self,
+        spawner: Spawner,
+        layers: Iterable[Path],
+        limits: Limits,
+        environment: Mapping[str, str],
+        config: Mapping[str, Any],
+    ) -> None:
+        self._spawner = spawner
+        self._limits = limits
+        self._environment = dict(environment)
+        self._workdir = config.get("workdir")
+        self._user = config.get("user")
+        self.is_removed = False
+        self._cgroup = Cgroup(limits)
+        self._counts = Counts()
+        self.id = self._cgroup.name
+        try:
+            self._first, self._target, self._lifeline = self._begun(layers)
+        except BaseException:
+            self._cgroup.remove()
+            raise
+
+    def open(
+        self,
+        command: Iterable[str],
+        *,
+        terminal: bool = False,
+        user: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        workdir: str | None = None,
+    ) -> Channel:
+        if terminal:
+            ours, theirs = pty.openpty()
+            ends = [theirs] * 3
+            mine = (ours, ours)
+        else:
+            stdin, ours_in = os.pipe()
+            ours_out, stdout = os.pipe()
+            ends, mine = [stdin, stdout, stdout], (ours_in, ours_out)
+        try:
+            process = self._start(
+                (ends[0], ends[1], ends[2]),
+                command=command,
+                cgroups=self._cgroup.tasks,
+                user=user or self._user,
+                environment={**self._environment, **(environment or {})},
+                workdir=workdir or self._workdir,
+                terminal=terminal,
+            )
+        except BaseException:
+            for end in set(mine):
+                os.close(end)
+            raise
+        finally:
+            for end in set(ends):
+                os.close(end)
+        return _PipeChannel(process, *mine)
+
+    def put(self, archive: bytes, folder: str) -> None:
+        reader, writer = os.pipe()
+        heard, said = os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        with os.fdopen(heard, "rb") as errors:
+            try:
+                process = self._start((reader, null, said), unpack=True, workdir=folder)
+            except BaseException:
+                os.close(writer)
+                raise
+            finally:
+                for used in (reader, null, said):
+                    os.close(used)
+            with suppress(BrokenPipeError), os.fdopen(writer, "wb") as sink:  # its exit code says why
+                sink.write(archive)
+            if process.wait(None) != 0:
+                raise EngineError(f"container {self.id} takes no files: {errors.read().decode(errors='replace')}")
+
+    def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
+        packed, writer = os.pipe()
+        heard, said = os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        with os.fdopen(packed, "rb") as source, os.fdopen(heard, "rb") as errors:
+            try:
+                process = self._start((null, writer, said), pack=True, workdir=path)
+            finally:
+                for used in (null, writer, said):
+                    os.close(used)
+            archive = source.read(most + 1)
+            source.close()  # which ends it, if there was more
+            code = process.wait(None)
+            if len(archive) > most:
+                raise EngineError(f"{path} of container {self.id} is larger than {most} bytes")
+            if code != 0:
+                said_why = errors.read(1000).decode(errors="replace").strip()
+                raise EngineError(f"container {self.id} gives no files: {said_why}")
+        return archive or None
+
+    def kill_all(self) -> None:
+        null = os.open(os.devnull, os.O_RDWR)
+        try:
+            self._start((null, null, null), kill=True).wait(_BEGINS_IN)
+        finally:
+            os.close(null)
+
+    def troubles(self, suspected: bool = False) -> tuple[str, ...]:
+        before, self._counts = self._counts, self._cgroup.counts()
+        return tuple(troubles_of(self, before, self._counts, self._limits))
+
+    def remove(self) -> None:
+        if self.is_removed:
+            return
+        self.is_removed = True
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._target, signal.SIGKILL)
+        os.close(self._target)
+        os.close(self._lifeline)
+        self._first.wait(_BEGINS_IN)
+        self._first.close()
+        self._cgroup.remove()
+
+    def disown(self) -> None:
+        """Close a forked child's copy of what this process lives on."""
+        if not self.is_removed:
+            self.is_removed = True
+            os.close(self._lifeline)
+            os.close(self._target)
+            self._first.close()
+
+    def save(self, folder: Path) -> None:
+        """Copy what was changed in this container into a folder, as a layer: deletions are marked in it."""
+        changed = f"/proc/{self._first.pid}/root{_place()}/upper"
+        command = ["cp", "-a", "--", f"{changed}/.", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a command of ours
+        if done.returncode != 0:
+            raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:]}")
+
+    def _start(self, ends: tuple[int, int, int], command: Iterable[str] = (), **request: Any) -> Process:
+        if self.is_removed:
+            raise EngineError(f"container {self.id} was removed")
+        return self._spawner.start(command, ends, self._target, pid=self._pid, **request)
+
+    def _begun(self, layers: Iterable[Path]) -> tuple[Process, int, int]:
+        """Begin it; return bubblewrap's process, a descriptor of the first one, and the pipe that it lives on."""
+        reader, lifeline = os.pipe()
+        heard, said = os.pipe()
+        first = None
+        with os.fdopen(heard, "rb") as told:
+            try:
+                first = begin(
+                    self._spawner, layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
+                    hostname=self.id[-12:], cgroups=self._cgroup.tasks,
+                )  # fmt: skip
+                os.close(said)
+                said = -1
+                self._pid = _first_pid(told)
+                return first, os.pidfd_open(self._pid), lifeline
+            except BaseException:
+                os.close(lifeline)
+                if first is not None:
+                    first.wait(_BEGINS_IN)
+                    first.close()
+                raise
+            finally:
+                for used in (reader, said):
+                    if used >= 0:
+                        os.close(used)
+
+
+def begin(
+    spawner: Spawner,
+    layers: Iterable[Path],
+    limits: Limits,
+    ends: tuple[int, int, int],
+    first: Iterable[str],
+    *,
+    hostname: str = "",
+    cgroups: Iterable[str] = (),
+) -> Process:
+    """Begin a container and return bubblewrap's process, which first writes the number of the container's first one.
+
+    Args:
+        spawner: starts it.
+        layers: the folders of its image, topmost first.
+        limits: what is granted to it.
+        ends: what its first process reads, writes, and writes errors to.
+        first: what that process runs.
+        hostname: its name; empty for that of this machine.
+        cgroups: files that it is entered in.
+    """
+    place = _place()
+    # What is written lies in memory and counts as such, so the disk must leave room for processes.
+    size = min(limits.disk or DISK, limits.memory // 2)
+    shared = min(SHARED_MEMORY, limits.memory // 8)
+    devices = () if spawner.rootless else _DEVICES
+    command = [
+        shutil.which("bwrap") or "bwrap", "--info-fd", "1", "--seccomp", "3", "--die-with-parent",
+        "--bind", f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
+        *(word for name in devices for word in ("--dev-bind", f"{place}/devices/{name}", f"/dev/{name}")),
+        "--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
+        "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network(limits.network),
+        *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
+        "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "--cap-drop", "ALL", *(word for name in _KEPT for word in ("--cap-add", name)),
+        "--", *first,
+    ]  # fmt: skip
+    build = {
+        "place": place, "size": size, "files": files_of(size), "layers": list(map(str, layers)),
+        "devices": bool(devices),
+    }  # fmt: skip
+    return spawner.start(command, ends, build=build, cgroups=list(cgroups))
+
+
+class _PipeChannel(Channel):
+    def __init__(self, process: Process, writing: int, reading: int) -> None:
+        self._process = process
+        self._writing = writing
+        self._reading = reading
+        self._early = bytearray()
+        self._rest: int | None = None
+        """Bytes of output that are left of a process that has ended; others may hold the pipe, and write."""
+        self._closed = False
+        os.set_blocking(writing, False)
+        os.set_blocking(reading, False)
+
+    def write(self, data: bytes, seconds: float = 10.0) -> bool:
+        left, deadline = memoryview(data), time.monotonic() + seconds
+        while left and not self._closed:
+            try:
+                left = left[os.write(self._writing, left) :]
+                continue
+            except BlockingIOError:
+                pass
+            except OSError:
+                return False
+            if self._process.status < 0:
+                return False
+            if time.monotonic() > deadline:
+                return False
+            # What comes meanwhile is taken, lest both ends wait for each other to read.
+            taken = len(self._early) < _EARLY
+            reading = [self._reading] if taken else []
+            ready([*reading, self._process.status], max(deadline - time.monotonic(), 0.0), [self._writing])
+            if taken:
+                self._early += self._received() or b""
+            if ready([self._process.status], 0.0):
+                return False
+        return not left
+
+    def read(self, seconds: float) -> bytes | None:
+        early = bytes(self._early)
+        self._early.clear()
+        if early:
+            return early
+        deadline = time.monotonic() + seconds
+        while not self._closed:
+            if self._rest is None and self._process.status < 0:
+                return None
+            if self._rest is None:
+                found = ready([self._reading, self._process.status], max(deadline - time.monotonic(), 0.0))
+                if self._process.status in found:
+                    self._rest = self._left()
+                elif not found:
+                    return b""
+            if self._rest == 0:
+                return None
+            data = self._received()
+            if data != b"" or time.monotonic() > deadline:
+                return data
+        return None
+
+    def resize(self, columns: int, rows: int) -> None:
+        ioctl(self._writing, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def exit_code(self, seconds: float) -> int | None:
+        code = self._process.wait(seconds)
+        return code if code is None or code >= 0 else 128 - code
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            for end in {self._writing, self._reading}:
+                os.close(end)
+            self._process.close()
+
+    def _received(self) -> bytes | None:
+        try:
+            data = os.read(self._reading, _AT_ONCE if self._rest is None else min(_AT_ONCE, self._rest))
+        except BlockingIOError:
+            return b""
+        except OSError:  # a terminal whose last process has gone
+            return None
+        if self._rest is not None:
+            self._rest -= len(data)
+        return data or None
+
+    def _left(self) -> int:
+        """Return how many bytes can be read now."""
+        size = array("i", [0])
+        with suppress(OSError):
+            ioctl(self._reading, termios.FIONREAD, size)
+        return size[0]
+
+
+def _first_pid(told: Any) -> int:
+    """Return the number of the first process, once its root is in place; read from what the container says at first."""
+    said, deadline = b"", time.monotonic() + _BEGINS_IN
+    while ready([told.fileno()], max(deadline - time.monotonic(), 0.0)) and (chunk := told.read1(4096)):
+        said += chunk
+        if b"child-pid" in said and b"ready\n" in said:
+            return int(json.loads(said[said.index(b"{") : said.index(b"}") + 1])["child-pid"])
+    raise EngineError(f"the namespace engine could not start a container: {said.decode(errors='replace').strip()}")
+
+
+def _masks() -> list[str]:
+    """Return what bubblewrap is told of ``/proc``."""
+    words = []
+    for option, source, names in (
+        ("--ro-bind", "/dev/null", _MASKED_FILES),
+        ("--tmpfs", "", _MASKED_FOLDERS),
+        ("--ro-bind", "/proc/", _READ_ONLY),
+    ):
+        for name in names:
+            path = f"/proc/{name}"
+            if Path(path).exists():
+                words += [option, *([source + name if source.endswith("/") else source] if source else []), path]
+                if option == "--tmpfs":
+                    words += ["--remount-ro", path]
+    return words
+
+
+def _network(wanted: bool) -> list[str]:
+    """Return what bubblewrap is told of the network: that of the host with its resolver, or an empty one."""
+    if not wanted:
+        return ["--unshare-net"]
+    resolver = Path("/etc/resolv.conf").resolve()
+    return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []
+
+
+def _place() -> str:
+    """Return an empty folder that containers are built on, each in a mount namespace of its own.
+
+    Raises:
+        EngineError: if somebody else has taken its name.
+    """
+    path = Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp") / f"gem-terminal-{os.getuid()}"  # noqa: S108
+    path.mkdir(mode=0o700, exist_ok=True)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise EngineError(f"{path}, where containers are built, is not a folder of this user; remove it")
+    return str(path)

@@ -1,0 +1,148 @@
+"""The other end of the spawner, which starts all containers of the namespace engine: :class:`Spawner`."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.seccomp import program
+from gem_terminal.errors import EngineError
+
+__all__ = ["Process", "Spawner"]
+
+_SPAWNER = Path(__file__).with_name("spawner.py")
+_ANSWERS_IN = 30.0
+"""Seconds in which the spawner answers, or counts as gone."""
+
+
+class Process:
+    """A process that the spawner has started.
+
+    Args:
+        status: the pipe that its number, and later its exit status, come through.
+    """
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        """Can be read from once the process has ended; -1 after it was waited for, or closed."""
+        self.exit_code: int | None = None
+        first = self._line(_ANSWERS_IN)
+        if not first or first.startswith("!"):
+            self.close()
+            why = "the spawner does not answer" if first is None else first[2:] or "the spawner has ended"
+            raise EngineError(f"the container has gone: {why}")
+        self.pid = int(first)
+
+    def wait(self, seconds: float | None) -> int | None:
+        """Return the exit code, negative for a signal, or None if it goes on."""
+        if self.exit_code is None and self.status >= 0:
+            line = self._line(seconds)
+            if line is not None:
+                self.close()
+                self.exit_code = int(line) if line else -9
+        return self.exit_code
+
+    def close(self) -> None:
+        """Take no more interest in it."""
+        if self.status >= 0:
+            os.close(self.status)
+            self.status = -1
+
+    def _line(self, seconds: float | None) -> str | None:
+        """Return the next line, empty if the spawner has gone, or None if none comes."""
+        if not ready([self.status], seconds):
+            return None
+        line = b""
+        while (byte := os.read(self.status, 1)) not in (b"", b"\n"):
+            line += byte
+        return line.decode()
+
+
+class Spawner:
+    """Starts the process and speaks to it. Safe to use from several threads.
+
+    Args:
+        rootless: whether this is an ordinary user, who is root in a user namespace.
+    """
+
+    def __init__(self, rootless: bool) -> None:
+        self.rootless = rootless
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-I", "-S", str(_SPAWNER), str(theirs.fileno()), program().hex()]
+        if rootless:
+            command = ["unshare", "--user", "--map-root-user", *command]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # a command of ours
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True, env={}
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        ours.settimeout(_ANSWERS_IN)
+        self._socket = ours
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it goes on, as far as is known."""
+        return self._process.poll() is None
+
+    def start(
+        self, command: Iterable[str], ends: tuple[int, int, int], target: int | None = None, **request: Any
+    ) -> Process:
+        """Start a process whose ends are these descriptors, which this process keeps as well.
+
+        Args:
+            command: what is started.
+            ends: what it reads, writes, and writes errors to.
+            target: a descriptor of the first process of the container that it is started in (pidfd_open(2)); None for
+                none, which is how a container begins.
+            request: more of it; see the spawner.
+
+        Raises:
+            EngineError: if the spawner or the container has gone.
+        """
+        asked = {
+            "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {}, "workdir": None,
+            "terminal": False, "unpack": False, "pack": False, "kill": False, **request,
+        }  # fmt: skip
+        reader, writer = os.pipe()
+        try:
+            passed = [*ends, writer] if target is None else [*ends, writer, target]
+            socket.send_fds(self._socket, [json.dumps(asked).encode()], passed)
+        except OSError as error:
+            os.close(reader)
+            if error.errno == errno.EMSGSIZE:
+                raise EngineError(
+                    f"the command {next(iter(asked['command']), '')!r} and its environment are larger than what the "
+                    "namespace engine takes; put what is large into a file"
+                ) from error
+            self._process.poll()
+            raise EngineError(f"the spawner of the namespace engine has ended: {error}") from error
+        finally:
+            os.close(writer)
+        return Process(reader)
+
+    def close(self) -> None:
+        """End it, and every container with it."""
+        self._socket.close()
+        deadline = time.monotonic() + _ANSWERS_IN
+        while self._process.poll() is None:
+            if time.monotonic() > deadline:
+                self._process.kill()
+            time.sleep(0.001)
+
+    def disown(self) -> None:
+        """Close a forked child's copy of the socket; the process is its parent's."""
+        self._socket.close()
+        self._process.returncode = 0

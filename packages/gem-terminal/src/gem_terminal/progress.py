@@ -1,0 +1,205 @@
+"""Showing a person what takes long before an episode can begin: :func:`showing`.
+
+Nothing is shown where standard error is no terminal, or within the first two seconds. All threads share one display.
+Where another one has the terminal already, that of ``gem rollout`` for example, and in worker processes, a line is
+written once instead of a bar.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock, Timer
+from typing import TYPE_CHECKING
+
+from gem_terminal.engines.base import Progress, Stage
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+__all__ = ["showing"]
+
+_PATIENCE = 2.0
+"""Seconds that something may take without a word."""
+
+_BYTES = 1 << 16
+"""A total of more than so many counts bytes; nothing has as many steps."""
+
+
+@contextmanager
+def showing(title: str) -> Iterator[Progress]:
+    """Yield a function that an engine tells its stages; what it was told last is shown until the block ends.
+
+    Args:
+        title: what is being made ready, for example ``"image of ledger"``.
+    """
+    if not _is_terminal():
+        yield _ignored
+        return
+    line = _Line(title)
+    try:
+        yield line.tell
+    finally:
+        line.end()
+
+
+def _ignored(stage: Stage) -> None:
+    pass
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it was closed
+        return False
+
+
+class _Line:
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.stage: Stage | None = None
+        self._timer: Timer | None = None
+        self._due = False
+        self._began = 0.0
+        self._written = False
+
+    def tell(self, stage: Stage) -> None:
+        """Take the next stage."""
+        with _screen.lock:
+            self.stage = stage
+            if self._timer is None:
+                self._began = time.monotonic()
+                self._timer = Timer(_PATIENCE, self._become_due)
+                self._timer.daemon = True
+                self._timer.start()
+            if self._due:
+                self._show()
+
+    def end(self) -> None:
+        """Show nothing any more."""
+        with _screen.lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due = False
+            self.stage = None
+            _screen.remove(self)
+            if self._written:
+                _write(f"{self.title}: ended after {time.monotonic() - self._began:.0f} s")
+
+    def _become_due(self) -> None:
+        with _screen.lock:
+            if self.stage is not None:
+                self._due = True
+                self._show()
+
+    def _show(self) -> None:
+        assert self.stage is not None
+        if _screen.draw(self) or self._written or self.stage.total is None:
+            return
+        self._written = True
+        _write(f"{self.title}: {_plain(self.stage.text)} ({_amount(self.stage)})")
+
+
+class _Screen:
+    """What all threads show, on the one terminal that they have."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self._lines: dict[_Line, TaskID] = {}
+        self._bars: Bars | None = None
+
+    def draw(self, line: _Line) -> bool:
+        """Show a line as it is now; False if the terminal is not ours to draw on."""
+        import multiprocessing
+
+        if self._bars is None:
+            if hasattr(sys.stderr, "rich_proxied_file") or multiprocessing.parent_process() is not None:
+                return False
+            self._bars = _bars()
+            self._bars.start()
+        if line not in self._lines:
+            self._lines[line] = self._bars.add_task(line.title, total=None, text="", amount="")
+        self._update()
+        return True
+
+    def remove(self, line: _Line) -> None:
+        """Show a line no longer, and give the terminal back after the last."""
+        task = self._lines.pop(line, None)
+        if task is None or self._bars is None:
+            return
+        self._bars.remove_task(task)
+        if self._lines:
+            self._update()
+        else:
+            self._bars.stop()
+            self._bars = None
+
+    def _update(self) -> None:
+        """Of many threads that wait, hardly more is to be said than what one of them is doing."""
+        assert self._bars is not None
+        going_on = [line for line in self._lines if line.stage is not None and line.stage.total is not None]
+        shown = going_on or [next(iter(self._lines))]
+        for line, task in self._lines.items():
+            stage = line.stage or Stage("")
+            self._bars.update(
+                task,
+                total=stage.total,
+                completed=stage.done or 0,
+                text=_plain(stage.text),
+                amount=_amount(stage),
+                visible=line in shown,
+            )
+
+
+def _bars() -> Bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[amount]}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn(
+            "{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        ),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+
+
+def _amount(stage: Stage) -> str:
+    if stage.total is None:
+        return ""
+    if stage.total <= _BYTES:
+        return f"{stage.done or 0} of {stage.total}"
+    return f"{(stage.done or 0) / 1e6:.1f} of {stage.total / 1e6:.1f} MB"
+
+
+def _plain(text: str) -> str:
+    """Return what a build printed without anything that a terminal would obey."""
+    return "".join(character if character.isprintable() else " " for character in text).strip()
+
+
+def _write(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201  # a terminal was found there
+
+
+_screen = _Screen()
+
+
+def _begin_anew() -> None:
+    """Forget in a forked child what its parent shows, and a lock that a thread of the parent may hold."""
+    global _screen
+    _screen = _Screen()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

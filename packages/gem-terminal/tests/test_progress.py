@@ -1,0 +1,273 @@
+"""What a person sees while an image is made ready: on a real terminal, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+
+from gem_terminal import progress
+from gem_terminal.engines.alone import alone
+from gem_terminal.engines.base import Stage
+from gem_terminal.progress import showing
+
+BEGINNING = """
+import sys, time
+from gem_terminal import progress
+from gem_terminal.engines.base import Stage
+from gem_terminal.progress import showing
+progress._PATIENCE = {patience}
+"""
+PATIENT_FOR = 20
+"""Seconds after which a test gives up."""
+
+
+class Seen:
+    """A program whose standard error is a terminal, and what came to that terminal."""
+
+    def __init__(self, program: str, patience: float = 0.0) -> None:
+        self.terminal, theirs = pty.openpty()
+        self.text = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", BEGINNING.format(patience=patience) + textwrap.dedent(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+            text=True,
+        )
+        os.close(theirs)
+
+    def until(self, *wanted: str) -> str:
+        """Wait for texts; AssertionError if the terminal is closed before, or nothing comes."""
+        while not all(text in self.text for text in wanted):
+            ready, _, _ = select.select([self.terminal], [], [], PATIENT_FOR)
+            assert ready, self.text
+            try:
+                data = os.read(self.terminal, 1 << 16)
+            except OSError:
+                data = b""
+            assert data, self.text
+            self.text += data.decode(errors="replace")
+        return self.text
+
+    def go_on(self) -> None:
+        """Let the program pass its next ``input()``."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def ended(self) -> str:
+        """Return everything that came to the terminal, once the program has ended well."""
+        while select.select([self.terminal], [], [], PATIENT_FOR)[0]:
+            try:
+                self.text += os.read(self.terminal, 1 << 16).decode(errors="replace")
+            except OSError:  # nobody has the other end any more
+                break
+        out, _ = self.process.communicate(timeout=PATIENT_FOR)
+        os.close(self.terminal)
+        assert self.process.returncode == 0, (out, self.text)
+        return self.text
+
+
+@pytest.fixture(autouse=True)
+def _no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_step_of_so_many_is_shown_and_removed() -> None:
+    """The title, the step and what it does are on the terminal while it goes on, and gone afterwards."""
+    seen = Seen("""
+        with showing("image of ledger") as tell:
+            tell(Stage("RUN make everything", 2, 7))
+            input()
+        print("after", file=sys.stderr)
+    """)
+    seen.until("image of ledger", "2 of 7", "RUN make everything")
+    seen.go_on()
+    assert seen.ended().endswith("\r\x1b[2K\x1b[?25h\rafter\r\n")  # the line was erased
+
+
+def test_bytes_are_shown_as_megabytes() -> None:
+    """A download is told in bytes, and shown as people read it."""
+    seen = Seen("""
+        with showing("image of ledger") as tell:
+            tell(Stage("fetching", 1_500_000, 30_000_000))
+            input()
+    """)
+    seen.until("1.5 of 30.0 MB")
+    seen.go_on()
+    seen.ended()
+
+
+def test_what_is_quick_says_nothing() -> None:
+    """Before the time is up nothing is written at all, however many stages there were."""
+    seen = Seen(
+        """
+        with showing("image of ledger") as tell:
+            for step in range(100):
+                tell(Stage("RUN true", step, 100))
+        """,
+        patience=PATIENT_FOR,
+    )
+    assert seen.ended() == ""
+
+
+def test_without_a_terminal_nothing_is_written(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard error that is a file, closed, or not there at all stays as it is."""
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    for stream in (sys.stderr, None):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with showing("image of ledger") as tell:
+            tell(Stage("RUN true", 1, 2))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_a_build_prints_cannot_command_the_terminal() -> None:
+    """Escape sequences and markup are shown as text."""
+    seen = Seen(r"""
+        with showing("image of ledger") as tell:
+            tell(Stage("[red]a\x1b]0;owned\x07b\x1b[2Jc[/red]", 1, 2))
+            input()
+    """)
+    seen.until("[red]a", "c[/red]")
+    seen.go_on()
+    assert "\x1b]0;owned" not in seen.ended()
+    assert "\x1b[2J" not in seen.text
+
+
+def test_threads_share_one_display() -> None:
+    """Two builds are two lines; a thread that only waits is not worth a third."""
+    seen = Seen("""
+        from contextlib import ExitStack
+        with ExitStack() as lines:
+            first, second, third = [lines.enter_context(showing(f"image {n}")) for n in "ABC"]
+            first(Stage("waiting for another"))
+            second(Stage("RUN make b", 1, 2))
+            third(Stage("RUN make c", 2, 3))
+            input()
+            before = True
+    """)
+    seen.until("image B", "1 of 2", "image C", "2 of 3")
+    last = seen.text.rpartition("image B")[0].rpartition("image C")[2] + seen.text.rpartition("image B")[2]
+    assert "image A" not in last
+    seen.go_on()
+    seen.ended()
+
+
+def test_many_threads_at_once_do_no_harm() -> None:
+    """Stages and ends from many threads leave nothing behind and raise nothing."""
+    seen = Seen("""
+        from threading import Thread
+        failures = []
+        def build(number):
+            try:
+                for _ in range(5):
+                    with showing(f"image {number}") as tell:
+                        for step in range(50):
+                            tell(Stage("RUN true", step, 50))
+            except BaseException as error:
+                failures.append(error)
+        threads = [Thread(target=build, args=(number,)) for number in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        assert not failures, failures
+        assert not progress._screen._lines and progress._screen._bars is None
+    """)
+    seen.ended()
+
+
+def test_another_display_keeps_the_terminal() -> None:
+    """Where a bar is drawn already, as in `gem rollout`, a line above it says what is made, and one that it ended."""
+    seen = Seen("""
+        from gem.cli.output import progress as bars
+        with bars() as bar:
+            bar.add_task("episodes", total=3, note="")
+            with showing("image of ledger") as tell:
+                tell(Stage("waiting for another"))
+                tell(Stage("RUN make everything", 2, 7))
+                input()
+                tell(Stage("RUN make more", 3, 7))
+    """)
+    seen.until("image of ledger: RUN make everything (2 of 7)")
+    seen.go_on()
+    text = seen.ended()
+    assert "image of ledger: ended after 0 s" in text
+    assert "RUN make more" not in text
+
+
+def test_a_forked_child_begins_anew() -> None:
+    """A child that was forked meanwhile neither waits for the parent's lock nor draws the parent's bars."""
+    seen = Seen("""
+        import os
+        with showing("image of ledger") as tell:
+            tell(Stage("RUN make everything", 2, 7))
+            input()
+            with progress._screen.lock:  # as another thread might hold it
+                child = os.fork()
+                if not child:
+                    with showing("in the child") as told:
+                        told(Stage("RUN true", 1, 1))
+                    os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    """)
+    seen.until("2 of 7")
+    seen.go_on()
+    seen.ended()
+
+
+def test_an_error_ends_the_display() -> None:
+    """What is raised while something is shown passes, and the terminal is given back."""
+    seen = Seen("""
+        try:
+            with showing("image of ledger") as tell:
+                tell(Stage("RUN false", 1, 2))
+                input()
+                raise KeyError("it failed")
+        except KeyError:
+            pass
+        assert progress._screen._bars is None
+    """)
+    seen.until("1 of 2")
+    seen.go_on()
+    assert "\x1b[?25h" in seen.ended()  # the cursor is back
+
+
+def test_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
+    """However many threads ask for a lock, one at a time has it, and the others are told that they wait."""
+    inside, most, told = 0, 0, []
+    barrier = Barrier(8)
+
+    def ask() -> None:
+        nonlocal inside, most
+        barrier.wait()
+        with alone(tmp_path / "deep" / "lock", told.append):
+            inside += 1
+            most = max(most, inside)
+            inside -= 1
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert all("waiting" in stage.text for stage in told)
+
+
+def test_a_lock_that_cannot_be_had_stops_nobody() -> None:
+    """Where the folder cannot be made, what was to be done is done; an error of its own passes."""
+    with alone(Path("/proc/nothing/lock"), None):
+        pass
+    with pytest.raises(OSError, match="its own"), alone(Path("/proc/nothing/lock"), None):
+        raise OSError("its own")

@@ -1,0 +1,115 @@
+"""A trainer for the tests to end in all the ways there are: ``python trainer.py ENGINE CACHE TASK HOW``.
+
+It begins episodes in two environments until workplaces wait for the next ones, and prints one line of JSON: its label,
+and the containers with their first processes. ``HOW`` says what it does then.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from gem_terminal import TerminalEnv
+from gem_terminal.engines import Engine
+from gem_terminal.engines.docker import DockerEngine
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.owners import Owner
+from gem_terminal.workplace import Workplace
+
+
+def engine_of(name: str, cache: str) -> Engine:
+    return DockerEngine() if name == "docker" else NamespaceEngine(Path(cache))
+
+
+def begin(engine: Engine, task: str) -> list[TerminalEnv]:
+    """Two environments in their second episodes, with warm workplaces waiting."""
+    envs = [TerminalEnv(path=task, engine=engine, warm=2) for _ in range(2)]
+    for _ in range(2):
+        for env in envs:
+            env.reset()
+            env.step("<bash>cd /tmp; X=5; echo hello > word</bash>")
+    wait_for_the_pool()
+    return envs
+
+
+def wait_for_the_pool() -> None:
+    """Return once nothing is made or discarded in the background."""
+    for thread in threading.enumerate():
+        if thread.name == "gem-terminal pool":
+            thread.join()
+
+
+def told(envs: list[TerminalEnv]) -> dict[str, Any]:
+    """What this process has: containers in use and waiting."""
+    pool = envs[0]._pool
+    assert pool is not None
+    used = [env._workplace for env in envs if env._workplace is not None]
+    waiting = [workplace for ready in pool._ready.values() for workplace in ready]
+    return {
+        "owner": str(Owner.this_process()),
+        "pid": os.getpid(),
+        "used": [_container(workplace) for workplace in used],
+        "waiting": [_container(workplace) for workplace in waiting],
+    }
+
+
+def _container(workplace: Workplace) -> dict[str, Any]:
+    container = workplace._container
+    return {"id": container.id, "first": getattr(container, "_target", None)}
+
+
+def say(what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def _in_a_child(engine: Engine, task: str) -> None:
+    say(told(begin(engine, task)))
+
+
+def main(name: str, cache: str, task: str, how: str) -> None:
+    """Do as the module says."""
+    engine = engine_of(name, cache)
+    if how == "multiprocessing":  # ends without atexit
+        child = multiprocessing.get_context("fork").Process(target=_in_a_child, args=(engine, task))
+        child.start()
+        child.join()
+        return
+    envs = begin(engine, task)
+    if how == "fork and wait":  # the child goes on when its parent has gone
+        if os.fork() == 0:
+            sys.stdin.read()
+            os._exit(0)
+        say(told(envs))
+        sys.stdin.read()
+    say(told(envs))
+    if how == "wait":
+        for line in sys.stdin:
+            say(envs[0].step(json.loads(line))[0])
+    elif how == "exit":
+        sys.exit(3)
+    elif how == "raise":
+        raise RuntimeError("the trainer is broken")
+    elif how == "terminate":
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    elif how == "fork":
+        child_pid = os.fork()
+        looks = "<bash>pwd; echo $X; cat word; X=6; echo bye > word</bash>"
+        if child_pid == 0:
+            observation = envs[0].step(looks)[0]
+            envs[1].reset()
+            say({**told(envs), "observation": observation})
+            sys.exit(0)
+        os.waitpid(child_pid, 0)
+        say({**told(envs), "observation": envs[0].step(looks)[0]})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
