@@ -91,7 +91,7 @@ class Cluster:
         self.lost: list[str] = []
         """Beginnings of calls that are carried out and whose answer is lost with the connection, once each."""
         self.cut_watches = 0
-        """So many watches break off after their first event."""
+        """So many watches break off after their first event, and no pod starts before they have."""
         self.full = False
         self.refuses_exec = False
         self.faults: list[str] = []
@@ -114,9 +114,15 @@ class Cluster:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-        self._server.cut()
+        self.cut()
         for name in list(self.pods):
             self.delete(name)
+
+    def cut(self) -> None:
+        """Break off every connection that there is."""
+        for connection in list(self._server.connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def note(self, pod: Pod) -> None:
         """Let watchers see a change."""
@@ -155,6 +161,8 @@ class Cluster:
         return pod.stored
 
     def _start(self, pod: Pod) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: not self.cut_watches, timeout=30)
         spec = pod.stored["spec"]
         (container,) = spec["containers"]
         asked = container["resources"]["requests"]
@@ -220,11 +228,6 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.connections: set[Any] = set()
         super().__init__(*arguments, **named)
-
-    def cut(self) -> None:
-        for connection in list(self.connections):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Note what is wrong, which is not that a client has gone."""
@@ -354,7 +357,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         seen: dict[str, tuple[str, dict[str, Any]]] = {}
         cut = cluster.cut_watches > 0
-        cluster.cut_watches -= cut
+        with cluster.changed:
+            cluster.cut_watches -= cut
+            cluster.changed.notify_all()
         deadline = threading.Event()
         timer = threading.Timer(float(query["timeoutSeconds"][0]), deadline.set)
         timer.start()

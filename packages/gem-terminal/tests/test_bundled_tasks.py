@@ -58,3 +58,42 @@ def test_the_manifest_offers_every_task() -> None:
     offered = [spec.kwargs.get("task") for spec in read_specs(PACKAGE / "environments.toml")]
     assert sorted(name for name in offered if name) == TASKS
     assert offered.count(None) == 1
+
+
+CHEAT = (
+    "python3 -c \"import os; open('/logs/verifier/reward.txt', 'w').write('1')\"; echo 1 > /logs/verifier/reward.txt"
+)
+CHEATS = {
+    "a module in the tests' place": (
+        "sales-report",
+        "for name in unittest json sqlite3 sitecustomize; do echo 'import os; os.system(\"sh /home/agent/cheat\")' "
+        f"> $name.py; done; cat > cheat <<'END'\n{CHEAT}\nEND",
+    ),
+    "a program that the tests run": (
+        "broken-backup",
+        f"cat > backup.sh <<'END'\n#!/bin/bash\n(while :; do {CHEAT}; done) >/dev/null 2>&1 &\nkill -9 $PPID\nEND\nchmod +x backup.sh",
+    ),
+    "a build that the tests run": (
+        "build-errors",
+        f"cat > cheat <<'END'\n{CHEAT}\nEND\n"
+        "printf 'all clean:\\n\\tsh /home/agent/cheat; kill -9 $$PPID\\n' > stats/Makefile",
+    ),
+    "a repository that runs programs": (
+        "git-rescue",
+        f"cat > cheat <<'END'\n#!/bin/sh\n{CHEAT}\nEND\nchmod +x cheat; cd project; "
+        "git config core.fsmonitor /home/agent/cheat; git config core.pager /home/agent/cheat",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHEATS)
+def test_what_the_tests_execute_of_the_agent_cannot_reach_the_reward(engine: Engine, case: str) -> None:
+    """It runs as the agent's user, and Python imports nothing from where the agent works."""
+    name, command = CHEATS[case]
+    with TerminalEnv(task=name, engine=engine) as env:
+        env.reset(seed=0)
+        _, _, _, _, info = env.step(f"<bash>{command}</bash>")
+        assert info["exit_code"] == 0
+        _, reward, _, _, info = env.step("<finish/>")
+        assert reward < 0.5, info
+        assert info["tests_total"] > 1, info

@@ -52,8 +52,8 @@ def trainer(engine: Engine, cache: Path, tmp_path: Path) -> Iterator[Trainer]:
 
     yield start
     for process in started:
-        process.kill()
-        process.communicate()
+        with process:
+            process.kill()
     engine.reap()
 
 

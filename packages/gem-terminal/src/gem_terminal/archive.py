@@ -23,6 +23,8 @@ def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) ->
     """Return a tar archive of files, and of what is in folders, under ``root/``: owned by root, modes kept.
 
     Args:
+        sources: what is packed; what does not exist is left out.
+        root: the folder that it is in, inside the archive.
         readable: every user may read what is in it and execute scripts (``*.sh``), whatever the modes say.
     """
     buffer = io.BytesIO()

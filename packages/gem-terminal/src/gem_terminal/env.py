@@ -59,7 +59,7 @@ class TerminalEnv(Env[str, Action]):
     is 1.0 where that is 1.0, and 0.0 otherwise. All other turns earn 0.0; an action that cannot be read is answered
     with what can be done, and costs a turn.
 
-    **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``; at the end
+    **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``, and ``notices`` (limits that it met); at the end
     ``success``, ``rewards``, ``tests_passed`` and ``tests_total`` where the task reports them, ``verifier_log``, and
     ``verifier_error`` where the tests gave no reward.
 

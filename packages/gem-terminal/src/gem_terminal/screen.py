@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 
 from gem_terminal.engines.base import Container
-from gem_terminal.errors import EngineError
 from gem_terminal.terminal import Terminal
 
 __all__ = ["Screen", "bytes_of"]
@@ -74,10 +72,7 @@ class Screen:
         if not self._begun:  # what is typed before the shell has shown its prompt would be shown twice
             self._begun = True
             self._settle(deadline)
-        try:
-            self._channel.write(bytes_of(keys, self._terminal.application_keys))
-        except EngineError:
-            self.ended = True
+        self._channel.write(bytes_of(keys, self._terminal.application_keys), max(deadline - time.monotonic(), 0.0))
         self._settle(deadline)
         return self._terminal.text()
 
@@ -98,8 +93,7 @@ class Screen:
         self._channel.close()
 
     def _reply(self, answer: bytes) -> None:
-        with suppress(EngineError):  # whoever asked has gone
-            self._channel.write(answer)
+        self._channel.write(answer, 0.0)  # whoever asked and reads no answers is not waited for
 
 
 def _sent(key: str, application: bool) -> str:

@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.errors import EngineError
@@ -25,6 +25,13 @@ _MOST_OUTPUT = 64 << 20
 
 _PATIENCE = 2.0
 """Seconds that a shell has to answer once what it ran was killed."""
+
+_MOST_EARLY = 1 << 20
+"""Bytes that background jobs wrote between two commands, of which more are left for later."""
+
+_SUSPECT = frozenset((None, 137, 153, 254))
+"""Exit codes that tell of a limit: of a process that was killed, of a file too large, of a shell that cannot fork."""
+_SUSPICIOUS = ("fork: ", "Killed", "Resource temporarily unavailable", "Cannot allocate memory", "File size limit")
 
 # The shell's descendants, killed by another process, with builtins alone: small images have no pkill. Children come
 # after their parents here, so a parent is stopped before its children are looked for.
@@ -56,6 +63,8 @@ class Command:
     """It was ended because it wrote without end."""
     shell_ended: bool = False
     """It ended the shell; the next command meets a new one."""
+    notices: tuple[str, ...] = ()
+    """What befell the container meanwhile, in words."""
 
 
 class Shell:
@@ -83,6 +92,8 @@ class Shell:
         self._output = output
         self._channel: Channel | None = None
         self._pid = ""
+        self._early = b""
+        self._kills = 0
         self._open()
 
     def run(self, command: str, seconds: float) -> Command:
@@ -95,25 +106,42 @@ class Shell:
         Raises:
             EngineError: if the container or the engine has died.
         """
-        if self._channel is None:
+        early = []
+        if not self.is_open:
+            if self._pid:
+                early.append("the shell had been ended, so this ran in a new one")
+                self._abandon()
             self._open()
+        done = self._evaluate(command, seconds)
+        suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
+        notices = (*early, *self._container.troubles(suspected))
+        # Whatever was killed for it may have been the shell.
+        return replace(done, notices=notices, shell_ended=done.shell_ended or bool(notices and not self.is_open))
+
+    def _evaluate(self, command: str, seconds: float) -> Command:
         assert self._channel is not None
         nonce = secrets.token_hex(16)
         marker = re.compile(rb"\n" + nonce.encode() + rb":(\d+)\n")
         kept, tail, deadline, killed = Cut(self._output), b"", time.monotonic() + seconds, ""
+        kept.add(self._early)
+        self._early, most = b"", kept.total + _MOST_OUTPUT
         # Halves of the number, so that a command that is echoed cannot end itself.
         half, other = nonce[:16], nonce[16:]
-        self._send(f"eval {_quoted(command)} </dev/null 2>&1; printf '\\n%s%s:%d\\n' {half} {other} $?\n")
+        line = f"eval {_quoted(command)} </dev/null 2>&1; printf '\\n%s%s:%d\\n' {half} {other} $?\n"
+        if not self._channel.write(line.encode(errors="replace"), max(seconds, _PATIENCE)):
+            killed = "timed out" if self.is_open else ""
+            self._abandon()
+            return _ended(kept, self._early, killed, shell_ended=True)
         while True:
             left = deadline - time.monotonic()
-            flooded = kept.total > _MOST_OUTPUT
+            flooded = kept.total > most
             if left <= 0 or flooded:
                 if killed:
                     self._abandon()
                     return _ended(kept, tail, killed, shell_ended=True)
                 killed = "flooded" if flooded and left > 0 else "timed out"
                 self._kill_children()
-                deadline, kept.total = time.monotonic() + _PATIENCE, 0 if flooded else kept.total
+                deadline, most = time.monotonic() + _PATIENCE, max(most, kept.total) + _MOST_OUTPUT
                 continue
             data = self._channel.read(left)
             if data is None:
@@ -124,6 +152,7 @@ class Shell:
             if found is not None:
                 kept.add(tail[: found.start()])
                 code = None if killed else int(found[1])
+                self._early = tail[found.end() :]
                 return Command(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
             # What could be the beginning of the marker waits for the rest.
             kept.add(tail[:-64])
@@ -132,7 +161,16 @@ class Shell:
     @property
     def is_open(self) -> bool:
         """Whether the shell that waits for a command goes on, as far as can be told at once."""
-        return self._channel is not None and self._channel.read(0.0) is not None
+        if self._container.kills != self._kills:
+            return False
+        while self._channel is not None and len(self._early) < _MOST_EARLY:
+            data = self._channel.read(0.0)
+            if data is None:
+                return False
+            if not data:
+                break
+            self._early += data  # of what runs in the background; it is shown with the next command
+        return self._channel is not None
 
     def close(self) -> None:
         """End the shell; calling it again does nothing."""
@@ -141,18 +179,20 @@ class Shell:
             self._channel = None
 
     def _open(self) -> None:
-        self._channel = self._container.open(
-            _BASH, user=self._user, workdir=self._workdir, environment=self._environment
-        )
-        self._pid = ""
-        started = self.run("echo $$", 30.0)
-        if started.exit_code != 0:
-            raise EngineError(f"container {self._container.id[:12]} gives no shell: {started.output[-200:]!r}")
-        self._pid = started.output.strip()
-
-    def _send(self, line: str) -> None:
-        assert self._channel is not None
-        self._channel.write(line.encode(errors="replace"))
+        started = None
+        for _ in range(2):
+            self._channel = self._container.open(
+                _BASH, user=self._user, workdir=self._workdir, environment=self._environment
+            )
+            self._pid, self._early, self._kills = "", b"", self._container.kills
+            started = self._evaluate("echo $$", 30.0)
+            if started.exit_code == 0:
+                self._pid = started.output.strip()
+                return
+            self.close()
+            self._container.kill_all()  # something that runs there may have killed it
+        assert started is not None
+        raise EngineError(f"container {self._container.id[:12]} gives no shell: {started.output[-200:]!r}")
 
     def _kill_children(self) -> None:
         if self._pid:

@@ -95,7 +95,10 @@ class Workplace:
         notes = _notes(done, seconds)
         code = "" if done.exit_code is None else f"[exit code {done.exit_code}]"
         text = "\n".join(part for part in (done.output.rstrip("\n"), *notes, code) if part)
-        return Outcome(text, {"exit_code": done.exit_code, "timed_out": done.timed_out}, done.exit_code == 0)
+        info: dict[str, Any] = {"exit_code": done.exit_code, "timed_out": done.timed_out}
+        if done.notices:
+            info["notices"] = list(done.notices)
+        return Outcome(text, info, done.exit_code == 0)
 
     def send_keys(self, move: SendKeys) -> Outcome:
         """Type into the terminal, which is opened now if it was not yet."""
@@ -152,7 +155,7 @@ class Workplace:
 
 
 def _notes(done: Command, seconds: float) -> list[str]:
-    notes = []
+    notes = [f"[{notice}]" for notice in done.notices]
     if done.timed_out:
         notes.append(f"[ended after {seconds:g} seconds]")
     if done.flooded:

@@ -82,6 +82,10 @@ class Prover:
             for env in self._open:
                 env.close()
 
+    def _check(self) -> None:
+        if self._stopped:
+            raise EngineError("it was interrupted")
+
     def _prepare(self, task: Task) -> None:
         from gem_terminal.progress import showing
 
@@ -102,6 +106,7 @@ class Prover:
             policy.reset(observation, info)
             ended = False
             while not ended:
+                self._check()
                 said = observation
                 observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
                 ended = terminated or truncated
@@ -119,6 +124,7 @@ class Prover:
     def _do_nothing(self, task: Task, proof: Proof, attempt: int) -> None:
         def finish(env: TerminalEnv) -> tuple[float, dict[str, Any], str]:
             env.reset(seed=attempt)
+            self._check()
             _, reward, _, _, info = env.step("<finish/>")
             return reward, info, ""
 
@@ -139,9 +145,8 @@ class Prover:
         from gem_terminal.env import TerminalEnv
 
         with TerminalEnv(path=task.folder, engine=self._engine) as env:
+            self._check()
             with self._lock:
-                if self._stopped:
-                    raise EngineError("it was interrupted")
                 self._open.add(env)
             try:
                 return play(env)

@@ -96,6 +96,8 @@ class Container(ABC):
     """A running container of one task."""
 
     id: str
+    kills: int = 0
+    """How many times everything in it was killed; who sees it grow knows that what it had started has gone."""
 
     @abstractmethod
     def open(

@@ -27,8 +27,8 @@ __all__ = ["DockerEngine"]
 _KEPT = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
 """What root inside a container keeps: enough for chown, su and package managers, nothing that reaches outside."""
 
-# The first process waits and never forks, so that it outlives any bomb. Bash takes in orphans while it reads; its input is
-# held open by the engine, and who writes into it changes nothing. Without bash, what is killed is started again.
+# The first process waits and never forks, so that it outlives any bomb. Bash takes in orphans while it reads; its input
+# is held open by the engine, and who writes into it changes nothing. Without bash, what is killed is started again.
 _WAIT = """\
 command -v bash >/dev/null && exec bash -c 'while read -r; do :; done; exec sleep 1000000000'
 while :; do sleep 3600 & wait $!; done"""

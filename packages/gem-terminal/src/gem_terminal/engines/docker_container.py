@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Counts, counts_of_process, troubles_of
 from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Limits
 
@@ -32,7 +33,7 @@ for file in memory/memory.oom_control memory.events pids/pids.events pids.events
 done 2>/dev/null
 """
 
-_KILLS_IN = 10.0
+_KILLS_IN = 5.0
 """Seconds in which all processes are killed, or the container is started anew."""
 _AT_ONCE = 64 << 10
 _EARLY = 1 << 20
@@ -135,12 +136,19 @@ class DockerContainer(Container):
         return bytes(archive)
 
     def kill_all(self) -> None:
+        self.kills += 1
         # Asking the engine for the processes would race with those that fork; kill(-1) reaches all at once. In a
         # thread, since what is to be killed may be quicker, and stop what kills, which the engine then waits for.
         killing = Future[bool]()
         Thread(target=self._kill, args=(killing,), name="gem-terminal kill", daemon=True).start()
         with suppress(TimeoutError, FutureTimeoutError):
             if killing.result(_KILLS_IN):
+                return
+        # The engine waits for what it cannot start, as long as it takes, and answers nothing about the container
+        # meanwhile. From outside, where this machine is the engine's and this user may, it can be helped.
+        if counts_of_process(self._pid, self.id) is not None:
+            with suppress(OSError):
+                kill(others_than(self._pid))
                 return
         # Its files outlive this, and nothing else does.
         with failing(f"the processes of container {self.id[:12]} cannot be killed"):

@@ -65,7 +65,7 @@ if setpriv --reuid "$_gem_id" --regid "$_gem_gid" $_gem_groups true 2>/dev/null;
 elif [ "$_gem_name" ] && command -v runuser >/dev/null; then
   exec runuser -u "$_gem_name" -- env "PATH=$_gem_path" "$@"
 elif [ "$_gem_name" ] && command -v su >/dev/null; then
-  exec su -s /bin/sh -c 'exec env "$@"' "$_gem_name" sh "PATH=$_gem_path" "HOME=$HOME" "$@"
+  exec su -s /bin/sh -c 'exec env "$@"' -- "$_gem_name" sh "PATH=$_gem_path" "HOME=$HOME" "$@"
 fi
 echo "the image has no setpriv, runuser or su that could run a command as user $_gem_user" >&2
 exit 127

@@ -13,16 +13,18 @@ import subprocess
 import termios
 import time
 from array import array
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fcntl import ioctl
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.disk import DISK, SHARED_MEMORY, files_of
+from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.engines.spawning import Process, Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Limits
@@ -32,6 +34,10 @@ __all__ = ["NamespaceContainer", "begin"]
 _KEPT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
 _BEGINS_IN = 30.0
 """Seconds in which a container begins and its processes end, or it counts as failed."""
+_KILLS_IN = 1.0
+"""Seconds in which all processes are killed, or each of them is killed from outside."""
+_UNPACKS_IN = 60.0
+"""Seconds in which an archive is packed or unpacked, or that is given up."""
 _AT_ONCE = 64 << 10
 _EARLY = 1 << 20
 """Bytes of output that are held while input is written."""
@@ -135,9 +141,9 @@ class NamespaceContainer(Container):
             finally:
                 for used in (reader, null, said):
                     os.close(used)
-            with suppress(BrokenPipeError), os.fdopen(writer, "wb") as sink:  # its exit code says why
-                sink.write(archive)
-            if process.wait(None) != 0:
+            with _ending(process, _UNPACKS_IN), suppress(BrokenPipeError), os.fdopen(writer, "wb") as sink:
+                sink.write(archive)  # if it is not taken, the exit code says why
+            if process.wait(_UNPACKS_IN) != 0:
                 raise EngineError(f"container {self.id} takes no files: {errors.read().decode(errors='replace')}")
 
     def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
@@ -150,9 +156,10 @@ class NamespaceContainer(Container):
             finally:
                 for used in (null, writer, said):
                     os.close(used)
-            archive = source.read(most + 1)
-            source.close()  # which ends it, if there was more
-            code = process.wait(None)
+            with _ending(process, _UNPACKS_IN):
+                archive = source.read(most + 1)
+                source.close()  # which ends it, if there was more
+            code = process.wait(_UNPACKS_IN)
             if len(archive) > most:
                 raise EngineError(f"{path} of container {self.id} is larger than {most} bytes")
             if code != 0:
@@ -161,11 +168,24 @@ class NamespaceContainer(Container):
         return archive or None
 
     def kill_all(self) -> None:
+        self.kills += 1
         null = os.open(os.devnull, os.O_RDWR)
         try:
-            self._start((null, null, null), kill=True).wait(_BEGINS_IN)
+            killer = self._start((null, null, null), kill=True)
         finally:
             os.close(null)
+        if killer.wait(_KILLS_IN) != 0:  # something in the container was quicker, and stopped or killed what kills
+            kill(self._others())
+        killer.close()
+
+    def survivors(self) -> int:
+        return len(self._others())
+
+    def _others(self) -> list[int]:
+        try:
+            return others_than(self._pid, b"cat\0")
+        except OSError as error:
+            raise EngineError(f"container {self.id} has died") from error
 
     def troubles(self, suspected: bool = False) -> tuple[str, ...]:
         before, self._counts = self._counts, self._cgroup.counts()
@@ -219,16 +239,35 @@ class NamespaceContainer(Container):
                 said = -1
                 self._pid = _first_pid(told)
                 return first, os.pidfd_open(self._pid), lifeline
-            except BaseException:
+            except BaseException as error:
                 os.close(lifeline)
                 if first is not None:
                     first.wait(_BEGINS_IN)
                     first.close()
+                if isinstance(error, ProcessLookupError):
+                    raise EngineError("the namespace engine could not start a container: it ended at once") from error
                 raise
             finally:
                 for used in (reader, said):
                     if used >= 0:
                         os.close(used)
+
+
+@contextmanager
+def _ending(process: Process, seconds: float) -> Iterator[None]:
+    """Kill a process after this time, since what lives in its container may have stopped it."""
+
+    def end() -> None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def begin(

@@ -24,6 +24,7 @@ import stat
 import sys
 import tarfile
 import termios
+import time
 from contextlib import ExitStack, suppress
 from fcntl import ioctl
 from pathlib import Path
@@ -34,6 +35,8 @@ _NAMESPACES = (("mnt", 0x00020000), ("uts", 0x04000000), ("ipc", 0x08000000), ("
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 1 << 14, 1 << 18
+_DIES_IN = 5.0
+"""Seconds that a process takes to go once it was killed, unless the kernel holds it."""
 _DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
 _CAPABILITIES = 41
 """CAP_CHOWN is 0, CAP_CHECKPOINT_RESTORE, the last one that Linux has, is 40."""
@@ -140,7 +143,8 @@ def _build(place: str, size: int, files: int, layers: list[str], devices: bool) 
 
     Args:
         place: an empty folder; what the container writes goes to a tmpfs that is mounted on it.
-        size, files: what it may write: bytes, and files and folders.
+        size: bytes that it may write.
+        files: files and folders that it may make.
         layers: folders that lie under that, topmost first.
         devices: whether to make devices as well, in ``devices``. Those of the machine could be had instead, but then
             who is root in the container could change their modes for everybody.
@@ -188,8 +192,7 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
     try:
         _leave_the_spawner(request)
         if request["kill"]:
-            with suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)  # everything in the container but its first process and this one
+            _kill_everything()
             os._exit(0)
         # If the memory runs out, the first process is not what ends.
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
@@ -228,6 +231,15 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
     except BaseException as error:  # the copy of the spawner must not go on
         _say(request, error)
     os._exit(127)
+
+
+def _kill_everything() -> None:
+    """Kill everything in the container but its first process and this one, and wait until it has gone."""
+    deadline = time.monotonic() + _DIES_IN
+    with suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.kill(-1, signal.SIGKILL)
+            time.sleep(0.0005)
 
 
 def _pack(path: str) -> None:

@@ -113,8 +113,8 @@ class Spawner:
             EngineError: if the spawner or the container has gone.
         """
         asked = {
-            "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {}, "workdir": None,
-            "terminal": False, "unpack": False, "pack": False, "kill": False, **request,
+            "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
+            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, **request,
         }  # fmt: skip
         reader, writer = os.pipe()
         try:

@@ -2,7 +2,13 @@
 
 Schema versions 1.0 to 1.4, with the older keys that live tasks still have (``version``, ``memory = "2G"``,
 ``allow_internet``). Keys that change what a task means and are not supported are refused; unknown ones are not,
-since the format grows.
+since the format grows. Where this differs from Harbor 0.24:
+
+- A task that says nothing of the network has none; there, it has all of it. Tasks that need it say so
+  (``allow_internet = true``, ``network_mode = "public"``).
+- An image is built where there is a Dockerfile, whatever ``docker_image`` says; there, that is fetched first.
+- A size in plain bytes, or with ``T``, is understood; there, it is dropped or refused.
+- ``skills_dir``, ``source``, ``destination`` of an artifact and ``authors`` have no meaning here.
 """
 
 from __future__ import annotations
@@ -10,14 +16,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.sizes import Bytes, Mebibytes
-from gem_terminal.task import Image, Limits, Task, Tests
+from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds, validated
+from gem_terminal.task import Artifact, Collect, Healthcheck, Image, Limits, Separate, Task, Tests
+from gem_terminal.verdict import OUTPUT
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,7 +37,11 @@ _TEMPLATE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _CANARY = re.compile(r"(?:\s*(?:<!--.*canary.*-->|#.*canary.*)\s*\n)+", re.IGNORECASE)
 """Lines that mark a benchmark's files for those who filter training data; no part of the instruction."""
 
-_TEST_OUTPUT = "/logs/verifier/test-stdout.txt"
+_MAIN = "main"
+"""What Harbor calls the agent's container."""
+_MOST = 1024
+"""Processors of a container."""
+
 NetworkMode = Literal["public", "no-network", "allowlist"]
 
 
@@ -45,48 +56,80 @@ class _About(_Section):
 
 
 class _Agent(_Section):
-    timeout_sec: float | None = None
+    timeout_sec: Seconds | None = None
     user: str | int | None = None
     network_mode: NetworkMode | None = None
 
 
+class _Healthcheck(_Section):
+    command: str
+    interval_sec: Pause = 5.0
+    timeout_sec: Seconds = 30.0
+    start_period_sec: Pause = 0.0
+    start_interval_sec: Pause = 5.0
+    retries: int = Field(3, ge=1)
+
+
 class _Environment(_Section):
-    build_timeout_sec: float = 600.0
+    build_timeout_sec: Seconds = 600.0
     docker_image: str | None = None
     os: Literal["linux", "windows"] = "linux"
-    cpus: float = 1.0
+    cpus: float | None = Field(None, gt=0, le=_MOST, allow_inf_nan=False)
     memory_mb: Mebibytes = None
     memory: Bytes = None
     storage_mb: Mebibytes = None
     storage: Bytes = None
-    gpus: int = 0
+    gpus: int | None = None
     tpu: Any = None
     mcp_servers: list[Any] = []
     env: dict[str, str] = {}
     workdir: str | None = None
     network_mode: NetworkMode | None = None
     allow_internet: bool | None = None
-    healthcheck: Any = None
+    healthcheck: _Healthcheck | None = None
+
+    @field_validator("os", mode="before")
+    @classmethod
+    def _lower(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+
+class _Artifact(_Section):
+    source: str
+    exclude: list[str] = []
+    service: str | None = None
+
+
+class _Collect(_Section):
+    command: str
+    service: str = _MAIN
+    timeout_sec: Seconds = 60.0
+    user: str | int | None = None
 
 
 class _Verifier(_Section):
-    timeout_sec: float = 600.0
+    timeout_sec: Seconds = 600.0
     env: dict[str, str] = {}
     user: str | int | None = None
-    environment_mode: Literal["shared", "separate"] = "shared"
+    network_mode: NetworkMode | None = None
+    environment_mode: Literal["shared", "separate"] | None = None
     environment: _Environment | None = None
+    collect: list[_Collect] = []
+
+    @property
+    def is_separate(self) -> bool:
+        """Having an environment means it, where the mode is not given."""
+        return self.environment_mode == "separate" or (self.environment_mode is None and self.environment is not None)
 
 
 class _Harbor(_Section):
-    schema_version: str | None = None
-    version: str | None = None
     task: _About = _About()
     metadata: dict[str, Any] = {}
     agent: _Agent = _Agent()
     verifier: _Verifier = _Verifier()
     environment: _Environment = _Environment()
     steps: list[Any] = []
-    artifacts: list[Any] = Field(default_factory=list)
+    artifacts: list[str | _Artifact] = []
 
 
 def load(folder: Path) -> Task:
@@ -107,16 +150,12 @@ def load(folder: Path) -> Task:
         tests=_tests(folder, config),
         folder=folder,
         format="harbor",
-        limits=Limits(
-            cpus=environment.cpus,
-            memory=environment.memory_mb or environment.memory or Limits.memory,
-            disk=environment.storage_mb or environment.storage,
-            network=_has_network(config.agent.network_mode, environment),
-        ),
+        limits=_limits(environment, config.agent.network_mode),
         seconds=config.agent.timeout_sec,
         workdir=environment.workdir,
         user=_user(config.agent.user),
         environment=_filled(folder, environment.env),
+        healthcheck=_healthcheck(environment.healthcheck),
         solution=solution if solution.is_file() else None,
         metadata={"keywords": about.keywords, **({"description": about.description} if about.description else {})}
         | config.metadata,
@@ -125,30 +164,34 @@ def load(folder: Path) -> Task:
 
 def _read(path: Path) -> _Harbor:
     try:
-        return _Harbor.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise TaskError(f"{path} is no TOML: {error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        raise TaskError(f"{path}: {key}: {first['msg']}, got {first['input']!r:.80}") from error
+    return validated(_Harbor, content, path)
 
 
 def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
-    environment = config.environment
     compose = next((folder / "environment").glob("docker-compose.y*ml"), None)
+    places = [place for place in (config.environment, config.verifier.environment) if place is not None]
+    modes = [place.network_mode for place in places] + [config.agent.network_mode, config.verifier.network_mode]
+    services = [entry.service for entry in config.artifacts if isinstance(entry, _Artifact)]
+    services += [hook.service for hook in config.verifier.collect]
     needs = {
         "several containers (docker-compose.yaml)": compose is not None,
-        "Windows": environment.os == "windows",
-        "a GPU": environment.gpus > 0,
-        "a TPU": environment.tpu is not None,
-        "a network of listed hosts alone": "allowlist" in (environment.network_mode, config.agent.network_mode),
+        "several containers (the service of an artifact or a collect command)": not {None, _MAIN}.issuperset(services),
+        "Windows": any(place.os == "windows" for place in places),
+        "a GPU": any(place.gpus for place in places),
+        "a TPU": any(place.tpu is not None for place in places),
+        "a network of listed hosts alone": "allowlist" in modes,
         "several steps": bool(config.steps),
-        "MCP servers of its own": bool(environment.mcp_servers),
+        "MCP servers of its own": any(place.mcp_servers for place in places),
     }
     for need, is_needed in needs.items():
         if is_needed:
             raise TaskError(f"{folder / 'task.toml'}: the task needs {need}, which is not supported")
+    verifier = config.verifier
+    if verifier.environment_mode == "shared" and verifier.environment is not None:
+        raise TaskError(f"{folder / 'task.toml'}: verifier.environment is given, and environment_mode is 'shared'")
 
 
 def _instruction(path: Path) -> str:
@@ -172,18 +215,79 @@ def _image(folder: Path, environment: _Environment) -> Image:
 
 
 def _tests(folder: Path, config: _Harbor) -> Tests:
-    tests = folder / "tests"
-    if not (tests / "test.sh").is_file():
-        raise TaskError(f"{tests / 'test.sh'} is missing; it is what verifies the task")
     verifier = config.verifier
-    separate = verifier.environment_mode == "separate"
+    separate, brings_tests = _separate(folder, config) if verifier.is_separate else (None, False)
+    sources = () if brings_tests else (folder / "tests",)
+    if sources and not (sources[0] / "test.sh").is_file():
+        raise TaskError(f"{sources[0] / 'test.sh'} is missing; it is what verifies the task")
     return Tests(
-        sources=(tests,),
-        command=f"chmod +x /tests/test.sh; /tests/test.sh > {_TEST_OUTPUT} 2>&1",
+        sources=sources,
+        command=f"/tests/test.sh > /logs/verifier/{OUTPUT} 2>&1",
         seconds=verifier.timeout_sec,
         user=_user(verifier.user),
         environment=_filled(folder, verifier.env),
-        separate=None,
+        separate=separate,
+    )
+
+
+def _separate(folder: Path, config: _Harbor) -> tuple[Separate, bool]:
+    """Return the container of a verifier, and whether its image brings the tests.
+
+    As Harbor finds it: the image that ``[verifier.environment]`` names, or the Dockerfile in ``tests/``, which both
+    bring ``/tests``; or else the image that the agent has.
+    """
+    verifier = config.verifier
+    place = verifier.environment or config.environment
+    tests = folder / "tests"
+    compose = next(tests.glob("docker-compose.y*ml"), None)
+    if compose is not None:
+        raise TaskError(f"{compose}: the verifier needs several containers, which is not supported")
+    own_image = verifier.environment.docker_image if verifier.environment else None
+    if own_image:
+        image = Image(name=own_image)
+    elif (tests / "Dockerfile").is_file():
+        image = Image(folder=tests, build_seconds=place.build_timeout_sec)
+    else:
+        image = _image(folder / "environment", config.environment)
+    separate = Separate(
+        image=image,
+        limits=_limits(place, verifier.network_mode),
+        environment=_filled(folder, place.env),
+        workdir=place.workdir,
+        artifacts=tuple(_artifact(folder, entry, config.environment.workdir) for entry in config.artifacts),
+        collect=tuple(Collect(hook.command, hook.timeout_sec, _user(hook.user)) for hook in verifier.collect),
+    )
+    return separate, bool(own_image) or (tests / "Dockerfile").is_file()
+
+
+def _artifact(folder: Path, entry: str | _Artifact, workdir: str | None) -> Artifact:
+    given = entry if isinstance(entry, _Artifact) else _Artifact(source=entry)
+    path = PurePosixPath(workdir or "", given.source)
+    if not path.is_absolute() or ".." in path.parts or path.name == "" or "\0" in given.source:
+        raise TaskError(
+            f"{folder / 'task.toml'}: artifacts: {given.source!r} is no path of a file or folder from the root, nor "
+            "from environment.workdir"
+        )
+    return Artifact(f"/{path.relative_to(path.anchor)}", tuple(given.exclude))
+
+
+def _healthcheck(given: _Healthcheck | None) -> Healthcheck | None:
+    return given and Healthcheck(
+        command=given.command,
+        interval=given.interval_sec,
+        seconds=given.timeout_sec,
+        start_period=given.start_period_sec,
+        start_interval=given.start_interval_sec,
+        retries=given.retries,
+    )
+
+
+def _limits(place: _Environment, mode: NetworkMode | None) -> Limits:
+    return Limits(
+        cpus=place.cpus or Limits.cpus,
+        memory=place.memory_mb or place.memory or Limits.memory,
+        disk=place.storage_mb or place.storage,
+        network=_has_network(mode, place),
     )
 
 

@@ -1,10 +1,15 @@
 """The tests of the task."""
 
 import os
+import pwd
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+
+# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
+OWNER = pwd.getpwnam("agent")[2:4]
 
 
 class Backup(unittest.TestCase):
@@ -23,13 +28,15 @@ class Backup(unittest.TestCase):
         (self.source / "link").symlink_to("a.txt")
         os.chmod(self.source / "a.txt", 0o640)
         os.utime(self.source / "a.txt", (1, 1_000_000_000))
+        for path in (self.root, *self.root.rglob("*")):
+            os.chown(path, *OWNER, follow_symlinks=False)
 
     def tearDown(self):
         self.folder.cleanup()
 
     def backup(self, stamp, source=None):
         return subprocess.run(["/home/agent/backup.sh", str(source or self.source), str(self.target)], text=True, cwd="/",
-                              env={"PATH": os.environ["PATH"], "STAMP": stamp}, capture_output=True, timeout=20)
+                              env={"PATH": os.environ["PATH"], "STAMP": stamp}, capture_output=True, timeout=20, **AGENT)
 
     def test_every_file_is_copied(self):
         done = self.backup("2025-01-01")

@@ -6,15 +6,17 @@ import subprocess
 import unittest
 from pathlib import Path
 
+# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
 PROJECT = "/home/agent/stats"
 
 
 def make(*targets):
-    return subprocess.run(["make", "-C", PROJECT, *targets], capture_output=True, text=True, timeout=30)
+    return subprocess.run(["make", "-C", PROJECT, *targets], capture_output=True, text=True, timeout=30, **AGENT)
 
 
 def stats(text):
-    return subprocess.run([f"{PROJECT}/stats"], input=text, capture_output=True, text=True, timeout=20)
+    return subprocess.run([f"{PROJECT}/stats"], input=text, capture_output=True, text=True, timeout=20, **AGENT)
 
 
 class Build(unittest.TestCase):

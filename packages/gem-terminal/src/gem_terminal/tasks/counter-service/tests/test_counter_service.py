@@ -10,6 +10,8 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
 STORE = Path("/home/agent/counters.json")
 
 
@@ -25,7 +27,7 @@ class Service(unittest.TestCase):
 
     def start(self):
         self.process = subprocess.Popen(["/home/agent/serve", str(self.port)], env={"HOME": "/home/agent", "PATH": "/usr/bin:/bin"},
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **AGENT)
         for _ in range(100):
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()

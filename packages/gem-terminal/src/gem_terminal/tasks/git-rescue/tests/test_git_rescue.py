@@ -3,10 +3,13 @@
 import subprocess
 import unittest
 
+# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
+
 
 def git(*arguments):
-    command = ["git", "-c", "safe.directory=*", "-C", "/home/agent/project", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    command = ["git", "-C", "/home/agent/project", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **AGENT).stdout.strip()
 
 
 class Rescued(unittest.TestCase):

@@ -1,18 +1,23 @@
 """The tests of the task."""
 
+import shutil
 import subprocess
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
+# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
+
 
 def run(number, seconds, *commands):
     with tempfile.TemporaryDirectory() as folder:
+        shutil.chown(folder, "agent", "agent")
         jobs = Path(folder, "jobs")
         jobs.write_text("\n".join(commands) + "\n")
         done = subprocess.run(["/home/agent/runjobs", str(number), str(seconds), str(jobs)], cwd=folder,
-                              capture_output=True, text=True, timeout=25)
+                              capture_output=True, text=True, timeout=25, **AGENT)
         return done.returncode, done.stdout.splitlines(), done.stderr
 
 
@@ -36,10 +41,11 @@ class Runner(unittest.TestCase):
     def test_no_more_than_allowed_run_at_once(self):
         track = "mkdir r$$; ls -d r* | wc -l >> most; sleep 0.4; rmdir r$$"
         with tempfile.TemporaryDirectory() as folder:
+            shutil.chown(folder, "agent", "agent")
             jobs = Path(folder, "jobs")
             jobs.write_text(f"cd {folder}; {track}\n" * 6)
             begun = time.monotonic()
-            done = subprocess.run(["/home/agent/runjobs", "3", "9", str(jobs)], capture_output=True, timeout=25)
+            done = subprocess.run(["/home/agent/runjobs", "3", "9", str(jobs)], capture_output=True, timeout=25, **AGENT)
             seconds = time.monotonic() - begun
             self.assertEqual(done.returncode, 0)
             self.assertLessEqual(max(map(int, Path(folder, "most").read_text().split())), 3)
@@ -47,6 +53,7 @@ class Runner(unittest.TestCase):
 
     def test_a_slow_command_is_killed_with_its_children(self):
         with tempfile.TemporaryDirectory() as folder:
+            shutil.chown(folder, "agent", "agent")
             mark = Path(folder, "mark")
             result = run(2, 1, f"(sleep 2.5; touch {mark}) & wait", "trap '' TERM; sleep 20", "true")
             self.assertEqual(result[:2], (2, ["1 timeout", "2 timeout", "3 exit 0"]))

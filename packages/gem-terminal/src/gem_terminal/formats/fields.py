@@ -1,0 +1,61 @@
+"""Times and sizes as task files write them, and what is said of those that are none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from gem_terminal.errors import TaskError
+
+__all__ = ["Bytes", "Mebibytes", "Pause", "Seconds", "validated"]
+
+M = TypeVar("M", bound=BaseModel)
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LARGEST = 1 << 50
+_LONGEST = 10_000_000.0
+"""Seconds, some four months."""
+
+
+def _bytes(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    match = _SIZE.fullmatch(value.strip())
+    if match is None:
+        raise ValueError("a size is a number with K, M, G or T")
+    return int(float(match[1]) * _FACTORS[match[2].lower()])
+
+
+def _mebibytes(value: object) -> object:
+    return value * (1 << 20) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Bytes = Annotated[int | None, BeforeValidator(_bytes), Field(gt=0, le=_LARGEST)]
+"""``"2G"``, or a number of bytes."""
+
+Mebibytes = Annotated[int | None, BeforeValidator(_mebibytes), Field(gt=0, le=_LARGEST)]
+"""A number of mebibytes in the file, of bytes in the model."""
+
+Seconds = Annotated[float, Field(gt=0.0, le=_LONGEST, allow_inf_nan=False)]
+Pause = Annotated[float, Field(ge=0.0, le=_LONGEST, allow_inf_nan=False)]
+"""Seconds that may be none."""
+
+
+def validated(model: type[M], content: Any, path: Path) -> M:
+    """Return what a file says.
+
+    Raises:
+        TaskError: if that is malformed; it names the file, the key and the value.
+    """
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise TaskError(f"{path}: {key}: {first['msg']}, got {str(first['input'])[:80]!r}") from error
+    except RecursionError as error:
+        raise TaskError(f"{path} is nested too deeply") from error
