@@ -50,11 +50,21 @@ def _namespace(cache: Path) -> Engine:
 ENGINES = {"docker": _docker, "namespace": _namespace}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell also the processes that tests start where unpacked images lie, and which engine is the usual one.
+
+    Images are kept from one run to the next and shared by all workers. The conformance kit notes the environment
+    variables when tests are collected, which is before any fixture.
+    """
+    assert config.cache is not None
+    os.environ.setdefault("GEM_TERMINAL_IMAGES", str(config.cache.mkdir("gem-terminal")))
+    os.environ.setdefault("GEM_TERMINAL_ENGINE", "namespace")
+
+
 @pytest.fixture(scope="session")
-def cache(pytestconfig: pytest.Config) -> Path:
-    """Where unpacked images lie: kept from one run to the next, and shared by all workers."""
-    assert pytestconfig.cache is not None
-    return pytestconfig.cache.mkdir("gem-terminal") / "gem" / "terminal"  # as below XDG_CACHE_HOME
+def cache() -> Path:
+    """Where unpacked images lie."""
+    return Path(os.environ["GEM_TERMINAL_IMAGES"])
 
 
 @pytest.fixture(scope="session")

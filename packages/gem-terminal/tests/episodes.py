@@ -41,7 +41,7 @@ def left() -> dict[str, list[str]]:
 
 
 def play(engine: Engine, task: str, numbers: SimpleQueue[int], failures: list[str]) -> None:
-    """Play episodes until there are no more: some are finished, most are abandoned, some environments are not closed."""
+    """Play episodes until there are no more: some are finished, most abandoned, some environments not closed."""
     env: TerminalEnv | None = None
     while True:
         try:

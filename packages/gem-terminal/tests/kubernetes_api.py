@@ -192,11 +192,11 @@ class Cluster:
                 limits,
                 {**environment, "KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_PORT_443_TCP_PORT": "443"},
             )
-        except EngineError as error:
+        except (EngineError, OSError) as error:
             state = {"terminated": {"exitCode": 128, "reason": "StartError", "message": str(error)}}
             pod.stored["status"] = {
                 "phase": "Failed",
-                "containerStatuses": [{"name": container["name"], "state": state}],
+                "containerStatuses": [_container_status(container, state)],
             }
         else:
             state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}

@@ -161,7 +161,6 @@ def test_the_configuration_of_an_image_is_kept(tmp_path: Path) -> None:
     archive = saved(tmp_path / "a.tar", layer({"usr/x": b""}), Env=["A=b=c", "D="], WorkingDir="/w", User="me:us")
     content = looked_into(archive, NAME)
     assert (content.environment, content.workdir, content.user) == ({"A": "b=c", "D": ""}, "/w", "me")
-    assert content.saved_as == NAME
     assert content.changes == ['ENV A="b=c"', 'ENV D=""', "WORKDIR /w", "USER me"]
 
 

@@ -71,7 +71,8 @@ CHEATS = {
     ),
     "a program that the tests run": (
         "broken-backup",
-        f"cat > backup.sh <<'END'\n#!/bin/bash\n(while :; do {CHEAT}; done) >/dev/null 2>&1 &\nkill -9 $PPID\nEND\nchmod +x backup.sh",
+        f"cat > backup.sh <<'END'\n#!/bin/bash\n(while :; do {CHEAT}; done) >/dev/null 2>&1 &\nkill -9 $PPID\nEND\n"
+        "chmod +x backup.sh",
     ),
     "a build that the tests run": (
         "build-errors",

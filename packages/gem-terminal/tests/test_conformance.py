@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -12,12 +11,8 @@ from gem_terminal.engines import Engine
 
 
 @pytest.fixture(scope="class", autouse=True)
-def _engine_of_the_kit(engine_or_skip: Callable[[str], Engine], cache: Path) -> Iterator[None]:
+def _engine_of_the_kit(engine_or_skip: Callable[[str], Engine]) -> None:
     engine_or_skip("namespace").close()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEM_TERMINAL_ENGINE", "namespace")
-        patch.setenv("XDG_CACHE_HOME", str(cache.parents[1]))
-        yield
 
 
 @pytest.mark.slow

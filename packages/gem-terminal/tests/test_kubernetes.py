@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import multiprocessing
+import socket
 import subprocess
 import sys
 import tarfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +25,8 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine, Finished, engine_by_name
 from gem_terminal.engines.base import Progress
 from gem_terminal.engines.kubernetes import KubernetesEngine
-from gem_terminal.engines.kubernetes_pods import POLICY
+from gem_terminal.engines.kubernetes_container import Pod
+from gem_terminal.engines.kubernetes_pods import POLICY, phase_of
 from gem_terminal.errors import EngineError
 from gem_terminal.screen import Screen
 from gem_terminal.task import Image, Limits
@@ -194,6 +198,15 @@ def test_a_variable_without_a_possible_name_is_refused(pod: Container, name: str
         pod.run(("true",), seconds=30, environment={name: "x"})
 
 
+def test_what_no_command_line_holds_crashes_nothing(pod: Container) -> None:
+    """One that is too long ends as it does in a shell; what is no character becomes a question mark."""
+    done = pod.run(("cat", "x" * 100_000), seconds=30)
+    assert (done.exit_code, done.output) == (126, b"the command line is too long\n")
+    assert said(pod, "echo", "a\ud800b") == "a?b\n"
+    with pytest.raises(EngineError, match="NUL"):
+        pod.run(("echo", "a\0b"), seconds=30)
+
+
 def test_a_pause_is_not_the_end(pod: Container) -> None:
     """A process that says nothing is told from one that has gone, and the code is known only then."""
     channel = pod.open(("sh", "-c", "read line; printf '\\377\\000'; exit 5"))
@@ -363,6 +376,7 @@ def hasty(cluster: Any) -> Iterator[Callable[..., KubernetesEngine]]:
     ("name", "limits", "message"),
     [
         ("no-such-image", Limits(), "ImagePullBackOff.*no-such-image.*not found"),
+        ("broken", Limits(), "does not start: StartError"),
         ("debian:bookworm-slim", Limits(cpus=99), "within 2 seconds: Unschedulable: 0/1 nodes"),
         ("debian:bookworm-slim", Limits(memory=-1), "quantities"),
     ],
@@ -371,6 +385,7 @@ def test_a_pod_that_does_not_start_says_why(
     hasty: Callable[..., KubernetesEngine], cluster: Any, name: str, limits: Limits, message: str
 ) -> None:
     """And it is not left behind."""
+    cluster.images["broken"] = "no-such-reference"
     before = set(cluster.pods)
     with pytest.raises(EngineError, match=message):
         hasty().start(name, limits)
@@ -490,6 +505,67 @@ def test_overrides_are_merged(hasty: Callable[..., KubernetesEngine], cluster: A
     for wrong in ({"spec": {"no-such-field": 1}}, {"spec": {"containers": []}}, {"metadata": {"name": "Not_a_name"}}):
         with pytest.raises(EngineError):
             hasty(pod_overrides=wrong).start("debian:bookworm-slim", Limits())
+
+
+RUNS = {"name": "task", "state": {"running": {}}}
+PULLS = {"name": "task", "state": {"waiting": {"reason": "ErrImagePull", "message": "503"}}}
+STARTS = {"name": "task", "state": {"waiting": {"reason": "CreateContainerError", "message": "no space"}}}
+OVER = {"name": "task", "state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}
+UNBOUND = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no nodes"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "failed", "waits"),
+    [
+        ({}, False, "", "not known to a node"),
+        ({"status": {"phase": "Pending"}}, False, "", "it is Pending"),
+        ({"status": {"phase": "Pending", "conditions": [UNBOUND]}}, False, "", "Unschedulable: no nodes"),
+        ({"status": {"phase": "Pending", "containerStatuses": [PULLS]}}, False, "", "ErrImagePull: 503"),
+        ({"status": {"phase": "Pending", "containerStatuses": [STARTS]}}, False, "CreateContainerError: no space", ""),
+        ({"status": {"phase": "Running", "containerStatuses": [RUNS]}}, True, "", ""),
+        ({"status": {"phase": "Running", "containerStatuses": [OVER]}}, False, "OOMKilled", ""),
+        ({"status": {"phase": "Failed", "reason": "Evicted", "message": "disk"}}, False, "Evicted: disk", ""),
+        ({"status": {"phase": "Failed"}}, False, "it has Failed", ""),
+        ({"metadata": {"deletionTimestamp": "x"}, "status": {"phase": "Running"}}, False, "being deleted", ""),
+    ],
+)
+def test_a_status_is_understood(pod: dict[str, Any], running: bool, failed: str, waits: str) -> None:
+    """Whether a pod runs, never will, or may yet, and why, in the words of the cluster."""
+    phase = phase_of(pod)
+    assert phase.running == running
+    assert bool(phase.failed) == bool(failed)
+    assert failed in phase.failed
+    assert waits in phase.waits
+
+
+def test_an_api_that_is_silent_holds_nobody_up(
+    cluster: Any, hasty: Callable[..., KubernetesEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that takes a connection and says nothing is an error when its time is over."""
+    monkeypatch.setattr("gem_terminal.engines.kubernetes_container.CALL_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        silent = tmp_path / "silent"
+        silent.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", f":{mute.getsockname()[1]}"))
+        with pytest.raises(EngineError, match="not answered for"):
+            Pod(hasty(kubeconfig=silent).core, "default", "gem-x").run(("true",), seconds=30)
+
+
+def _child(engine: KubernetesEngine, small: Image) -> None:
+    with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
+        raise SystemExit(0 if said(container, "echo", "child") == "child\n" else 1)
+
+
+def test_a_forked_child_begins_anew(engine: KubernetesEngine, cluster: Any, pod: Container, small: Image) -> None:
+    """It has connections of its own, and its pods are its own."""
+    before = set(cluster.pods)
+    child = multiprocessing.get_context("fork").Process(target=_child, args=(engine, small))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forking beside threads
+        child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert set(cluster.pods) == before
+    assert said(pod, "echo", "parent") == "parent\n"
 
 
 def test_a_folder_needs_a_registry_and_a_builder(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.namespace_container import NamespaceContainer
 from gem_terminal.engines.owners import Owner
 from gem_terminal.workplace import Workplace
 
@@ -61,7 +62,7 @@ def told(envs: list[TerminalEnv]) -> dict[str, Any]:
 
 def _container(workplace: Workplace) -> dict[str, Any]:
     container = workplace._container
-    return {"id": container.id, "first": getattr(container, "_target", None)}
+    return {"id": container.id, "first": container._pid if isinstance(container, NamespaceContainer) else None}
 
 
 def say(what: Any) -> None:

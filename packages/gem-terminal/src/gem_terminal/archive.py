@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from gem_terminal.task import Artifact
 
-__all__ = ["archive_of", "carried", "files_in"]
+__all__ = ["archive_of", "carried", "files_in", "folders"]
 
 _LONGEST_NAME = 4096
 """Bytes of a path that Linux takes (``PATH_MAX``)."""
@@ -44,9 +44,18 @@ def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) ->
     return buffer.getvalue()
 
 
-def carried(
-    archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact], never: Sequence[str] = ()
-) -> bytes:
+def folders(*paths: str) -> bytes:
+    """Return a tar archive of empty folders that everybody may write to."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in paths:
+            member = tarfile.TarInfo(path)
+            member.type, member.mode = tarfile.DIRTYPE, 0o1777
+            archive.addfile(member)
+    return buffer.getvalue()
+
+
+def carried(archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact], never: Sequence[str] = ()) -> bytes:
     """Make an archive of an artifact safe to unpack in another container, at the same path.
 
     Files, folders, and links that lead to something that is carried as well are kept; so a link to where the tests

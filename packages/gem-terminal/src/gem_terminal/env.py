@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from gem.arguments import choice, integer, real
+from gem.arguments import boolean, choice, integer, real
 from gem.core import Action, Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
 from gem.text import TERMINAL_STATE
@@ -28,7 +28,7 @@ from gem_terminal.actions import (
     moves_of,
     recorded_move,
 )
-from gem_terminal.engines import Engine, engine_by_name
+from gem_terminal.engines import NAMES, Engine, engine_by_name
 from gem_terminal.errors import EngineError
 from gem_terminal.formats import load_tasks
 from gem_terminal.pool import Pool
@@ -55,13 +55,15 @@ class TerminalEnv(Env[str, Action]):
     An observation is what the action brought, with the exit code of a command. The reward comes at the end: from the
     tests of the task, after every process of the agent was killed. Running out of turns verifies as well.
 
-    Rewards: ``"fraction"`` is the share of tests that passed, or the number that the task's tests wrote; ``"binary"``
-    is 1.0 where that is 1.0, and 0.0 otherwise. All other turns earn 0.0; an action that cannot be read is answered
-    with what can be done, and costs a turn.
+    Rewards: ``"task"`` is what the task itself gives: the number that its tests write (Harbor; brought into 0.0 to
+    1.0), or 1.0 if all of them pass (Terminal-Bench 1). ``"fraction"`` is the share of tests that passed, where the
+    task reports them one by one, and the task's own number where it does not. ``"binary"`` is 1.0 where the task's own
+    number is 1.0, and 0.0 otherwise. All other turns earn 0.0; an action that cannot be read is answered with what can
+    be done, and costs a turn.
 
-    **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``, and ``notices`` (limits that it met); at the end
-    ``success``, ``rewards``, ``tests_passed`` and ``tests_total`` where the task reports them, ``verifier_log``, and
-    ``verifier_error`` where the tests gave no reward.
+    **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``, and ``notices``
+    where it met limits; at the end ``success``, ``rewards``, ``tests_passed`` and ``tests_total`` where the task
+    reports them, ``verifier_log``, and ``verifier_error`` where the tests gave no reward.
 
     If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts anew.
 
@@ -74,7 +76,9 @@ class TerminalEnv(Env[str, Action]):
         command_seconds: what a command may take if it does not say.
         episode_seconds: what an episode may take; None for what the task says.
         output: bytes of a command's output that the agent is shown; longer ones are cut in the middle.
-        reward: ``"fraction"`` or ``"binary"``.
+        reward: ``"task"``, ``"fraction"`` or ``"binary"``.
+        keep_processes: what the agent has started goes on while the tests run, which a task needs that verifies a
+            server; see :func:`~gem_terminal.verification.verify` for what that costs.
         warm: containers that are started ahead, for as many episodes, once the environment has come back for a second
             one. Of several tasks those that come next have to be known: the last reset had neither seed nor options.
     """
@@ -88,12 +92,13 @@ class TerminalEnv(Env[str, Action]):
         command_seconds: float = 30.0,
         episode_seconds: float | None = None,
         output: int = 16 << 10,
-        reward: str = "fraction",
+        reward: str = "task",
+        keep_processes: bool = False,
         warm: int = 1,
     ) -> None:
         self.tasks = _tasks(task, path)
         self._engine = (
-            engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", "docker", "namespace"))
+            engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", *NAMES))
         )
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
@@ -101,7 +106,8 @@ class TerminalEnv(Env[str, Action]):
             None if episode_seconds is None else real("episode_seconds", episode_seconds, minimum=0.1)
         )
         self.output = integer("output", output, minimum=100)
-        self.reward = choice("reward", reward, ("fraction", "binary"))
+        self.reward = choice("reward", reward, ("task", "fraction", "binary"))
+        self.keep_processes = boolean("keep_processes", keep_processes)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
         self._index = 0
@@ -235,13 +241,19 @@ class TerminalEnv(Env[str, Action]):
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
             return _observation(moves, outcomes), 0.0, False, False, info
-        verdict = workplace.verify()
+        verdict = workplace.verify(keep_processes=self.keep_processes)
         self._leave()
         self._phase = _OVER
-        reward = verdict.reward if self.reward == "fraction" else float(verdict.reward == 1.0)
         # The turns were announced, so running out of them decides the task; the time was not.
         terminated = finished or not out_of_time
-        return TERMINAL_STATE, reward, terminated, not finished, {**info, **_said(verdict)}
+        return TERMINAL_STATE, self._earned(verdict), terminated, not finished, {**info, **_said(verdict)}
+
+    def _earned(self, verdict: Verdict) -> float:
+        if self.reward == "binary":
+            return float(verdict.success)
+        if self.reward == "fraction" and verdict.fraction is not None:
+            return verdict.fraction
+        return verdict.reward
 
     def _arrive(self) -> Workplace:
         if self._pool is None:
@@ -334,7 +346,7 @@ def _tasks(task: str | None, path: str | Path | None) -> tuple[Task, ...]:
 
 def _said(verdict: Verdict) -> Info:
     said: Info = {
-        "success": verdict.reward == 1.0,
+        "success": verdict.success,
         "rewards": verdict.rewards,
         "verifier_log": verdict.log,
         "verifier_error": verdict.error,

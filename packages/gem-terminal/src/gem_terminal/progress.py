@@ -161,14 +161,15 @@ def _bars() -> Bars:
     from rich.table import Column
 
     return Progress(
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
         BarColumn(bar_width=20),
-        TextColumn("{task.fields[amount]}", markup=False),
+        TextColumn("{task.fields[amount]}", markup=False, table_column=Column(no_wrap=True)),
         TimeElapsedColumn(),
         TextColumn(
             "{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
         ),
         console=Console(stderr=True),
+        expand=True,  # so that a long text gives way, and not the rest
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,

@@ -26,6 +26,8 @@ _MOST_OUTPUT = 64 << 20
 _PATIENCE = 2.0
 """Seconds that a shell has to answer once what it ran was killed."""
 
+_KILLS_IN = 30.0
+"""Seconds in which a command is killed, or everything is."""
 _MOST_EARLY = 1 << 20
 """Bytes that background jobs wrote between two commands, of which more are left for later."""
 
@@ -116,7 +118,10 @@ class Shell:
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
         notices = (*early, *self._container.troubles(suspected))
         # Whatever was killed for it may have been the shell.
-        return replace(done, notices=notices, shell_ended=done.shell_ended or bool(notices and not self.is_open))
+        if notices and not done.shell_ended and not self.is_open:
+            self._abandon()
+            done = replace(done, shell_ended=True)
+        return replace(done, notices=notices)
 
     def _evaluate(self, command: str, seconds: float) -> Command:
         assert self._channel is not None
@@ -194,16 +199,18 @@ class Shell:
         assert started is not None
         raise EngineError(f"container {self._container.id[:12]} gives no shell: {started.output[-200:]!r}")
 
-    def _kill_children(self) -> None:
-        if self._pid:
-            self._container.run(("sh", "-c", _KILL_CHILDREN, "sh", self._pid), seconds=30.0, user="root")
+    def _kill_children(self, itself: bool = False) -> None:
+        if not self._pid:
+            return
+        script = _KILL_CHILDREN + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
+        done = self._container.run(("sh", "-c", script, "sh", self._pid), seconds=_KILLS_IN, user="root")
+        if done.exit_code:  # killed itself, by something that kills whatever is started
+            self._container.kill_all()
 
     def _abandon(self) -> None:
         self.close()
-        if self._pid:
-            self._container.run(
-                ("sh", "-c", f"{_KILL_CHILDREN}\nkill -9 $1", "sh", self._pid), seconds=30.0, user="root"
-            )
+        self._kill_children(itself=True)
+        self._pid = ""
 
 
 def _ended(kept: Cut, tail: bytes, killed: str, shell_ended: bool) -> Command:

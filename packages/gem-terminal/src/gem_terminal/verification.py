@@ -70,9 +70,7 @@ _MOST_CARRIED = 1 << 30
 """Bytes of all artifacts together."""
 
 
-def verify(
-    task: Task, container: Container, engine: Engine | None = None, *, keep_processes: bool = False
-) -> Verdict:
+def verify(task: Task, container: Container, engine: Engine | None = None, *, keep_processes: bool = False) -> Verdict:
     """Run the tests of a task.
 
     Args:
@@ -163,9 +161,7 @@ def _judged(task: Task, container: Container, workdir: str | None, prepare: str 
         environment=tests.environment,
         workdir=workdir,
     )
-    verdict = (
-        verdict_of_summary(done.output) if tests.reward == "pytest" else verdict_of_files(_written(container))
-    )
+    verdict = verdict_of_summary(done.output) if tests.reward == "pytest" else verdict_of_files(_written(container))
     if done.exit_code is None:
         return Verdict({}, error=f"the tests took longer than {tests.seconds:g} seconds", log=verdict.log)
     return verdict

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.archive import folders
 from gem_terminal.engines.base import Container, Engine
+from gem_terminal.healthcheck import await_health
 from gem_terminal.output import Cut
 from gem_terminal.screen import Screen
 from gem_terminal.shell import Command, Shell
@@ -47,6 +49,9 @@ class Workplace:
         output: bytes that an outcome shows at most.
         command_seconds: what a command may take if it does not say.
         seconds: what all of them may take together.
+
+    Raises:
+        EngineError: if the container has died, or does not become healthy where the task has a way to tell.
     """
 
     def __init__(
@@ -71,6 +76,10 @@ class Workplace:
             "workdir": task.workdir,
             "environment": task.environment,
         }
+        if task.tests.separate is not None:
+            container.put(folders("logs/artifacts", "logs/agent"), "/")
+        if task.healthcheck is not None:
+            await_health(container, task.healthcheck, task.workdir)
         self._shell = Shell(container, output=output, **self._place)
         self._screen: Screen | None = None
         self._process = os.getpid()

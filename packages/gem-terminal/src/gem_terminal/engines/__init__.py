@@ -10,11 +10,9 @@ from gem_terminal.errors import EngineError
 
 __all__ = ["NAMES", "Channel", "Container", "Engine", "Finished", "Progress", "engine_by_name"]
 
-NAMES = ("docker", "namespace")
-"""The engines in the order in which ``"auto"`` tries them."""
-
-_ASKED_FOR = ("kubernetes",)
-"""Those that nobody wants by accident."""
+NAMES = ("docker", "namespace", "kubernetes")
+_TRIED = NAMES[:2]
+"""What ``"auto"`` tries, in this order; nobody uses a cluster by accident."""
 
 CHOICE = "GEM_TERMINAL_ENGINE"
 """The environment variable that says what ``"auto"`` stands for."""
@@ -58,12 +56,12 @@ def _new(name: str) -> Engine:
         from gem_terminal.engines.kubernetes import KubernetesEngine
 
         return KubernetesEngine()
-    raise EngineError(f"there is no engine {name!r}; there are {', '.join((*NAMES, *_ASKED_FOR))} and auto")
+    raise EngineError(f"there is no engine {name!r}; there are {', '.join(NAMES)} and auto")
 
 
 def _first_that_works() -> Engine:
     refusals = []
-    for name in NAMES:
+    for name in _TRIED:
         try:
             return engine_by_name(name)
         except EngineError as error:

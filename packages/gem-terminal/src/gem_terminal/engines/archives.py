@@ -32,8 +32,6 @@ class Content:
 
     layers: tuple[str, ...] = ()
     """The members that are the layers of an image, lowest first; none for a root file system."""
-    saved_as: str | None = None
-    """What a Docker engine calls the image when it has loaded the archive; None if it cannot load it."""
     environment: Mapping[str, str] = field(default_factory=dict)
     workdir: str | None = None
     user: str | None = None
@@ -121,19 +119,15 @@ def _image(members: tarfile.TarFile, archive: Path, name: str) -> Content:
         if "manifest.json" in paths:
             saved = _one(_json(members, paths["manifest.json"]), archive, name)
             layers, config = saved["Layers"], saved["Config"]
-            tags = saved.get("RepoTags") or [f"sha256:{PurePosixPath(config).name.removesuffix('.json')}"]
-            saved_as = name if name in tags else tags[0]
         else:
             described = _one(_json(members, paths["index.json"])["manifests"], archive, name)
             manifest = _json(members, paths[_blob(described)])
             if "layers" not in manifest:
                 raise EngineError(f"{archive} holds an image for several machines; save it for this one alone")
             layers, config = [_blob(layer) for layer in manifest["layers"]], _blob(manifest["config"])
-            saved_as = None
         settings = _json(members, paths[config]).get("config") or {}
         return Content(
             layers=tuple(paths[_path(layer)] for layer in layers),
-            saved_as=saved_as,
             environment=dict(line.split("=", 1) for line in settings.get("Env") or ()),
             workdir=settings.get("WorkingDir") or None,
             user=(settings.get("User") or "").partition(":")[0] or None,
@@ -192,11 +186,12 @@ def _seen(layer: Path, hidden: set[str], hidden_below: set[str]) -> set[str]:
                 removed = str(path.with_name(path.name.removeprefix(_REMOVES)))
                 hides.add(removed)
                 hides_below.add(removed)
-            elif str(path) not in hidden and not any(str(parent) in hidden_below for parent in path.parents):
-                seen.add(str(path))
-                hides.add(str(path))
-                if not member.isdir():
+            else:
+                if not member.isdir():  # even if it is hidden itself, by a folder in its place
                     hides_below.add(str(path))
+                if str(path) not in hidden and not any(str(parent) in hidden_below for parent in path.parents):
+                    seen.add(str(path))
+                    hides.add(str(path))
     hidden |= hides
     hidden_below |= hides_below
     return seen

@@ -12,7 +12,9 @@ __all__ = ["cache_folder", "digest_of"]
 
 
 def cache_folder() -> Path:
-    """Return where this user's files that can be made again lie."""
+    """Return where this user's unpacked images lie; the environment variable ``GEM_TERMINAL_IMAGES`` moves them."""
+    if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "terminal"
 
 

@@ -25,7 +25,7 @@ _PERIOD = 1.0
 _SHARE = 10
 """A look that took long is followed by a pause so many times as long."""
 _TOO_FAR = 2
-"""So many times its limit, and a container is removed: killing what writes has not helped."""
+"""So many times its limit, though what wrote was killed before, and a container is removed."""
 
 
 class Written(NamedTuple):
@@ -112,7 +112,8 @@ class DiskWatch:
             self._seen[identifier] = written
             if written.size > before.size or written.files > before.files:
                 much = f"{limit} bytes" if written.size > limit else f"{files_of(limit)} files"
-                beyond_help = written.size > _TOO_FAR * limit or written.files > _TOO_FAR * files_of(limit)
+                too_far = written.size > _TOO_FAR * limit or written.files > _TOO_FAR * files_of(limit)
+                beyond_help = too_far and before.size > 0
                 container.overwrote(
                     f"more than {much} were written to the disk, so {'the container' if beyond_help else 'what ran'} "
                     "was killed",

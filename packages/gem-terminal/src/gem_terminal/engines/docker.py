@@ -87,7 +87,7 @@ class DockerEngine(Engine):
             "memory": bool(info.get("MemoryLimit")),
             "pids": bool(info.get("PidsLimit")),
             "cpu": bool(info.get("CpuCfsQuota")),
-            "disk": False,
+            "disk": True,  # by the engine, or by watching what is written
             "network": True,
         }
         return About(str(info.get("ServerVersion", "")), bounds)
@@ -130,6 +130,11 @@ class DockerEngine(Engine):
         for image in images:  # what a build has left that was ended before it gave it its name
             _removed(partial(api.remove_image, image["Id"]))
         return count
+
+    def rest(self) -> None:
+        client = self.__dict__.get("client")
+        if client is not None:
+            client.close()  # of its connections those that idle; the next request opens others
 
     def begin_anew(self) -> None:
         self.__dict__.pop("client", None)

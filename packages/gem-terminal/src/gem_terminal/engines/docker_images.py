@@ -25,6 +25,9 @@ LABEL = "gem.terminal"
 """Every container and image of this package carries it; that of a container names its owner."""
 
 _REPOSITORY = "gem-terminal"
+_ASIDES = ("--->", "Removing intermediate", "Successfully")
+"""What the engine says of itself between the steps."""
+
 _STEP = re.compile(r"step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 
 
@@ -64,19 +67,12 @@ def has(client: DockerClient, reference: str) -> bool:
 
 
 def add_base(client: DockerClient, name: str, archive: Path, progress: Progress | None) -> None:
-    """Import a root file system, or load a saved image, under a name."""
+    """Import a root file system, or what the layers of a saved image make together, under a name."""
     content = looked_into(archive, name)
     repository, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
-    tell(progress, Stage(f"the engine reads {archive.name}"))
-    with _failing(f"{archive} cannot be made an image"):
-        if content.saved_as is not None:
-            with archive.open("rb") as data:
-                for event in client.api.load_image(data):  # type: ignore[no-untyped-call]
-                    _raise_if_refused(event)
-            client.api.tag(content.saved_as, repository, tag, force=True)
-        else:
-            with flattened(archive, content, progress) as flat, flat.open("rb") as data:
-                client.api.import_image_from_stream(data, repository, tag, changes=content.changes)
+    with _failing(f"{archive} cannot be made an image"), flattened(archive, content, progress) as flat:
+        tell(progress, Stage(f"the engine reads {archive.name}"))
+        client.api.import_image_from_file(str(flat), repository, tag, changes=content.changes)
     if not has(client, name):
         raise EngineError(f"the engine has read {archive} and knows no image {name}")
 
@@ -146,7 +142,8 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
                 step = _STEP.match(line)
                 if step is not None:
                     done, total, line = int(step[1]), int(step[2]), step[3]
-                tell(progress, Stage(line, done, total))
+                if not line.startswith(_ASIDES):
+                    tell(progress, Stage(line, done, total))
             if "error" in event:
                 raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}")
             if time.monotonic() > deadline:

@@ -117,7 +117,12 @@ class KubernetesEngine(Engine):
             ) from error
         # Every call can be made twice: names are chosen here, so a pod that is there already is ours.
         settings.retries = Retry(
-            RETRIES, backoff_factor=BACKOFF, status_forcelist=_HICCUPS, allowed_methods=None, raise_on_status=False
+            RETRIES,
+            read=2,
+            backoff_factor=BACKOFF,
+            status_forcelist=_HICCUPS,
+            allowed_methods=None,
+            raise_on_status=False,
         )
         settings.connection_pool_maxsize = _CONNECTIONS
         return client.ApiClient(settings)
@@ -228,7 +233,7 @@ class KubernetesEngine(Engine):
         while (left := deadline - time.monotonic()) > 0:
             try:
                 with asking(f"pod {name} cannot be watched", passing=(ProtocolError, ReadTimeoutError, ApiException)):
-                    for event in Watch().stream(
+                    for event in Watch("object").stream(
                         self.core.list_namespaced_pod,
                         self._namespace,
                         field_selector=f"metadata.name={name}",

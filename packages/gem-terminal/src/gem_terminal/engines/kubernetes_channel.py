@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
 
 from gem_terminal.engines.base import Channel
 from gem_terminal.errors import EngineError
@@ -34,6 +35,9 @@ _AT_ONCE = 64 << 10
 
 _EARLY = 1 << 20
 """Bytes of output that are taken while input is written."""
+
+_LONGEST_LINE = 60_000
+"""Bytes of a command line in a URL, which servers and those between bound."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -81,6 +85,8 @@ def command_line(
 ) -> list[str]:
     """Return what a container runs so that a command has its user, environment and folder; exit codes are its own.
 
+    What is too long to be sent ends with exit code 126, as what is too long for the kernel does in a shell.
+
     Raises:
         EngineError: if a variable has no possible name, or something has a NUL byte, which no command line holds.
     """
@@ -92,9 +98,12 @@ def command_line(
     if words and "=" in words[0]:  # env would take it for a variable
         words = ["/bin/sh", "-c", 'exec "$@"', "sh", *words]
     line = ["/bin/sh", "-c", _ENTER, "sh", user or "root", workdir or ".", *pairs, *words]
+    line = [word.encode(errors="replace").decode() for word in line]  # lone surrogates
     for word in line:
         if "\x00" in word:
             raise EngineError(f"a command line holds no NUL byte, as {word[:80]!r} does")
+    if sum(len(quote_plus(word)) for word in line) > _LONGEST_LINE:
+        return ["/bin/sh", "-c", "echo 'the command line is too long' >&2; exit 126"]
     return line
 
 

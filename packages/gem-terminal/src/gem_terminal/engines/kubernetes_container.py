@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container
@@ -150,15 +153,19 @@ class Pod(Container):
         from kubernetes.client import ApiClient, ApiException, CoreV1Api
         from kubernetes.stream import stream
 
-        for attempt in range(RETRIES + 1):
+        def connect() -> Any:
             # The library changes the client that it connects with, so it gets one of its own.
             api = CoreV1Api(ApiClient(self._api.api_client.configuration))
+            return stream(
+                api.connect_get_namespaced_pod_exec, self.id, self._namespace, container=CONTAINER, command=line,
+                stdin=True, stdout=True, stderr=not terminal, tty=terminal, binary=True, _preload_content=False,
+            )  # fmt: skip
+
+        for attempt in range(RETRIES + 1):
             try:
-                connected = stream(
-                    api.connect_get_namespaced_pod_exec, self.id, self._namespace, container=CONTAINER, command=line,
-                    stdin=True, stdout=True, stderr=not terminal, tty=terminal, binary=True, _preload_content=False,
-                )  # fmt: skip
-                return ExecChannel(connected, self.id)
+                return ExecChannel(_in_time(connect), self.id)
+            except TimeoutError as error:
+                raise EngineError(f"pod {self.id} runs no command: {error}") from error
             except ApiException as error:
                 cause = error.__context__
                 refused = isinstance(cause, ConnectionRefusedError) or getattr(cause, "status_code", None) == 429
@@ -166,6 +173,36 @@ class Pod(Container):
                     raise EngineError(f"pod {self.id} runs no command: {said(error)}") from error
             time.sleep(BACKOFF * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _in_time(connect: Callable[[], Any]) -> Any:
+    """Return the connection that is made, or raise what making it raises; TimeoutError if it takes too long.
+
+    The library waits for ever for a server that takes a connection and says nothing.
+    """
+    made: Future[Any] = Future()
+
+    def work() -> None:
+        connection, failure = None, None
+        try:
+            connection = connect()
+        except BaseException as error:  # belongs to whoever waits
+            failure = error
+        if made.set_running_or_notify_cancel():
+            if failure is None:
+                made.set_result(connection)
+            else:
+                made.set_exception(failure)
+        elif connection is not None:
+            connection.sock.shutdown()
+
+    Thread(target=work, name="gem-terminal connects", daemon=True).start()
+    try:
+        return made.result(CALL_SECONDS)
+    except FutureTimeout:
+        if not made.cancel():  # it has come just now
+            return made.result()
+        raise TimeoutError(f"the API has not answered for {CALL_SECONDS:g} seconds") from None
 
 
 @contextmanager

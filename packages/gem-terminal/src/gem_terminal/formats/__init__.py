@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from gem.errors import ArgumentError
-from gem_terminal.formats import harbor, terminal_bench
 from gem_terminal.task import Task
 
 __all__ = ["load_task", "load_tasks", "task_folders"]
 
-_FORMATS = {"task.toml": harbor.load, "task.yaml": terminal_bench.load}
-"""The file that a format is known by → its reader."""
+_FORMATS = {"task.toml": "harbor", "task.yaml": "terminal_bench"}
+"""The file that a format is known by → the module that reads it, which takes a while to import."""
 
 
 def load_task(folder: str | Path) -> Task:
@@ -25,9 +25,10 @@ def load_task(folder: str | Path) -> Task:
             message names the file and what is wrong with it.
     """
     path = _folder(folder)
-    for name, load in _FORMATS.items():
+    for name, reader in _FORMATS.items():
         if (path / name).is_file():
-            return load(path)
+            task: Task = import_module(f"gem_terminal.formats.{reader}").load(path)
+            return task
     raise ArgumentError(f"{path} holds no task: it has neither {' nor '.join(_FORMATS)}")
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from itertools import dropwhile
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -34,8 +35,8 @@ else:
 __all__ = ["load"]
 
 _TEMPLATE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
-_CANARY = re.compile(r"(?:\s*(?:<!--.*canary.*-->|#.*canary.*)\s*\n)+", re.IGNORECASE)
-"""Lines that mark a benchmark's files for those who filter training data; no part of the instruction."""
+_CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
+"""A line that marks a benchmark's files for those who filter training data; no part of the instruction."""
 
 _MAIN = "main"
 """What Harbor calls the agent's container."""
@@ -67,14 +68,14 @@ class _Healthcheck(_Section):
     timeout_sec: Seconds = 30.0
     start_period_sec: Pause = 0.0
     start_interval_sec: Pause = 5.0
-    retries: int = Field(3, ge=1)
+    retries: int = Field(default=3, ge=1, le=1000)
 
 
 class _Environment(_Section):
     build_timeout_sec: Seconds = 600.0
     docker_image: str | None = None
     os: Literal["linux", "windows"] = "linux"
-    cpus: float | None = Field(None, gt=0, le=_MOST, allow_inf_nan=False)
+    cpus: float | None = Field(default=None, gt=0, le=_MOST, allow_inf_nan=False)
     memory_mb: Mebibytes = None
     memory: Bytes = None
     storage_mb: Mebibytes = None
@@ -144,7 +145,7 @@ def load(folder: Path) -> Task:
     environment = config.environment
     solution = folder / "solution" / "solve.sh"
     return Task(
-        name=(about.name or folder.name).rpartition("/")[2],
+        name=(about.name or "").rpartition("/")[2] or folder.name,
         instruction=_instruction(folder / "instruction.md"),
         image=_image(folder / "environment", environment),
         tests=_tests(folder, config),
@@ -199,8 +200,8 @@ def _instruction(path: Path) -> str:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path} cannot be read: {error}") from error
-    canary = _CANARY.match(text)
-    instruction = text[canary.end() if canary else 0 :].strip()
+    lines = dropwhile(lambda line: _CANARY.fullmatch(line.strip()), text.lstrip().split("\n"))
+    instruction = "\n".join(lines).strip()
     if not instruction:
         raise TaskError(f"{path} is empty; it is what the agent is told")
     return instruction
@@ -272,7 +273,9 @@ def _artifact(folder: Path, entry: str | _Artifact, workdir: str | None) -> Arti
 
 
 def _healthcheck(given: _Healthcheck | None) -> Healthcheck | None:
-    return given and Healthcheck(
+    if given is None:
+        return None
+    return Healthcheck(
         command=given.command,
         interval=given.interval_sec,
         seconds=given.timeout_sec,

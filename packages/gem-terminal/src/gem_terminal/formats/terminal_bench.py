@@ -1,7 +1,13 @@
 """Task folders of Terminal-Bench 1: ``task.yaml``, ``Dockerfile``, ``run-tests.sh``, ``tests/``.
 
-The harness ran such tasks with Docker Compose. Here the compose file is read for what it says of the one service
-``client``; a task with more services is refused.
+The harness ran such tasks with Docker Compose. Here the compose file is read for what it says of its one service; a
+task with more services, or with privileges, is refused. What else differs:
+
+- Containers have a network, as they have there, since ``run-tests.sh`` mostly fetches pytest before it runs it. Only
+  ``network_mode: none`` in the compose file takes it away.
+- Tests run after the agent's processes were killed, so a task whose tests are to run in the agent's own shell
+  (``run_tests_in_same_shell``) is refused.
+- Of the parsers there is the one of pytest.
 """
 
 from __future__ import annotations
@@ -10,15 +16,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
+from gem_terminal.formats.fields import Bytes, Seconds, validated
 from gem_terminal.task import Image, Limits, Task, Tests
 
-__all__ = ["load"]
+__all__ = ["Step", "load", "steps_of"]
 
 _PARSERS = ("pytest",)
 """The ``parser_name`` whose summary can be read here."""
+_PRIVILEGES = ("privileged", "cap_add", "devices", "gpus", "runtime", "pid", "ipc", "security_opt")
+"""Keys of a service that give it more than any container has here."""
+_OF_HARNESS = "T_BENCH_"
+"""How the variables begin that the harness fills a compose file with."""
 
 
 class _TaskFile(BaseModel):
@@ -31,9 +42,58 @@ class _TaskFile(BaseModel):
     author_name: str | None = None
     author_email: str | None = None
     parser_name: str = "pytest"
-    max_agent_timeout_sec: float = 360.0
-    max_test_timeout_sec: float = 60.0
+    max_agent_timeout_sec: Seconds = 360.0
+    max_test_timeout_sec: Seconds = 60.0
     run_tests_in_same_shell: bool = False
+
+
+class _Build(BaseModel):
+    context: str = "."
+    dockerfile: str = "Dockerfile"
+
+
+class _Service(BaseModel):
+    """What is read of a service; see the Compose specification."""
+
+    model_config = ConfigDict(extra="allow")
+
+    build: _Build = _Build()
+    image: str | None = None
+    environment: dict[str, Any] = {}
+    working_dir: str | None = None
+    user: str | int | None = None
+    network_mode: str | None = None
+    mem_limit: Bytes = None
+    cpus: float | None = Field(default=None, gt=0, le=1024, allow_inf_nan=False)
+
+    @field_validator("build", mode="before")
+    @classmethod
+    def _folder(cls, value: object) -> object:
+        return {"context": value} if isinstance(value, str) else value
+
+    @field_validator("environment", mode="before")
+    @classmethod
+    def _table(cls, value: object) -> object:
+        if isinstance(value, list):
+            return dict(str(line).partition("=")[::2] for line in value)
+        return value or {}
+
+
+class Step(BaseModel):
+    """One command of a ``solution.yaml``, which the harness types into a terminal."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    command: str
+    min_timeout_sec: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    max_timeout_sec: Seconds = 180.0
+    block: bool = False
+    """Whether it has to end before the next one is typed."""
+    append_enter: bool = True
+
+
+class _Solution(BaseModel):
+    commands: list[Step]
 
 
 def load(folder: Path) -> Task:
@@ -43,16 +103,22 @@ def load(folder: Path) -> Task:
         TaskError: if it is malformed, or needs what is not supported here.
     """
     path = folder / "task.yaml"
-    task = _read(path)
+    task = validated(_TaskFile, _yaml(path), path)
     if task.parser_name not in _PARSERS:
         raise TaskError(f"{path}: parser_name is {task.parser_name!r}, and supported is {', '.join(_PARSERS)}")
+    if task.run_tests_in_same_shell:
+        raise TaskError(
+            f"{path}: run_tests_in_same_shell is set, and the tests cannot be run in the agent's shell, which is killed"
+        )
+    if not task.instruction.strip():
+        raise TaskError(f"{path}: instruction is empty; it is what the agent is told")
     if not (folder / "run-tests.sh").is_file():
         raise TaskError(f"{folder / 'run-tests.sh'} is missing; it is what verifies the task")
-    solution = folder / "solution.sh"
+    service = _only_service(folder)
     return Task(
         name=folder.name,
         instruction=task.instruction.strip(),
-        image=_image(folder),
+        image=_image(folder, service),
         tests=Tests(
             sources=(folder / "run-tests.sh", folder / "tests"),
             command="bash /tests/run-tests.sh",
@@ -62,51 +128,63 @@ def load(folder: Path) -> Task:
         ),
         folder=folder,
         format="terminal-bench",
-        limits=Limits(network=True),
+        limits=Limits(
+            cpus=service.cpus or Limits.cpus,
+            memory=service.mem_limit or Limits.memory,
+            network=service.network_mode != "none",
+        ),
         seconds=task.max_agent_timeout_sec,
-        solution=solution if solution.is_file() else None,
+        workdir=service.working_dir,
+        user=None if service.user is None else str(service.user),
+        environment={
+            name: str(value) for name, value in service.environment.items() if f"${{{_OF_HARNESS}" not in str(value)
+        },
+        solution=next((folder / name for name in ("solution.sh", "solution.yaml") if (folder / name).is_file()), None),
         metadata=task.model_dump(include={"difficulty", "category", "tags", "author_name"}, exclude_none=True),
     )
 
 
-def _read(path: Path) -> _TaskFile:
+def steps_of(solution: Path) -> tuple[Step, ...]:
+    """Return the commands of a ``solution.yaml``.
+
+    Raises:
+        TaskError: if it is malformed.
+    """
+    return tuple(validated(_Solution, {"commands": _yaml(solution)}, solution).commands)
+
+
+def _image(folder: Path, service: _Service) -> Image:
+    context = (folder / service.build.context).resolve()
+    if (context / service.build.dockerfile).is_file():
+        return Image(folder=context, dockerfile=service.build.dockerfile)
+    if service.image is not None and "${" not in service.image:
+        return Image(name=service.image)
+    raise TaskError(f"{context} has no {service.build.dockerfile}; the task needs an image")
+
+
+def _only_service(folder: Path) -> _Service:
+    path = next(iter(sorted(folder.glob("docker-compose.y*ml"))), None)
+    if path is None:
+        return _Service()
     content = _yaml(path)
-    try:
-        return _TaskFile.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        raise TaskError(f"{path}: {key}: {first['msg']}, got {first['input']!r:.80}") from error
-
-
-def _image(folder: Path) -> Image:
-    compose = next(iter(sorted(folder.glob("docker-compose.y*ml"))), None)
-    service = {} if compose is None else _only_service(compose)
-    build = service.get("build")
-    build = {"dockerfile": "Dockerfile", **build} if isinstance(build, dict) else {"dockerfile": "Dockerfile"}
-    if (folder / build["dockerfile"]).is_file():
-        return Image(folder=folder, dockerfile=build["dockerfile"])
-    image = service.get("image")
-    if isinstance(image, str) and "${" not in image:
-        return Image(name=image)
-    raise TaskError(f"{folder} has no {build['dockerfile']}; the task needs an image")
-
-
-def _only_service(compose: Path) -> dict[str, Any]:
-    content = _yaml(compose)
     services = content.get("services") if isinstance(content, dict) else None
     if not isinstance(services, dict) or not services:
-        raise TaskError(f"{compose} lists no services")
+        raise TaskError(f"{path} lists no services")
     if len(services) > 1:
         raise TaskError(
-            f"{compose}: the task needs several containers ({', '.join(map(str, services))}), which is not supported"
+            f"{path}: the task needs several containers ({', '.join(map(str, services))}), which is not supported"
         )
-    (service,) = services.values()
-    return service if isinstance(service, dict) else {}
+    (given,) = services.values()
+    service = validated(_Service, given if given is not None else {}, path)
+    for privilege in _PRIVILEGES:
+        if (service.model_extra or {}).get(privilege):
+            raise TaskError(f"{path}: the task needs {privilege}, which no container is given here")
+    return service
 
 
 def _yaml(path: Path) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    # Tags and dates that are none raise whatever the constructor of their type does.
+    except (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise TaskError(f"{path} cannot be read: {error}") from error

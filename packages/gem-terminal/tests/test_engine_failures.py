@@ -1,0 +1,300 @@
+"""Engines that fail: one that restarts in mid-episode, stops for good, or never answers, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gem_terminal import TerminalEnv
+from gem_terminal.engines import Engine
+from gem_terminal.engines.cgroups import controllers
+from gem_terminal.engines.docker import DockerEngine
+from gem_terminal.engines.docker_images import LABEL
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.owners import Owner
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Image, Limits
+
+BASE = "debian:bookworm-slim"
+FILES = {
+    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
+    "instruction.md": "Wait.",
+    "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /desk\nWORKDIR /desk\n",
+    "tests/test.sh": "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n",
+}
+
+
+def write_task(folder: Path) -> Path:
+    """Write a task that every agent solves."""
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+class PrivateDocker:
+    """A Docker engine of its own, which can be stopped while others use the machine's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"unix://{folder}/socket"
+        self._command = [
+            "dockerd", f"--data-root={folder}/data", f"--exec-root={folder}/exec", f"--pidfile={folder}/pid",
+            f"--host={self.url}", "--bridge=none", "--iptables=false", "--ip6tables=false",
+        ]  # fmt: skip
+        self._log = folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it says that it listens."""
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.PIPE)
+        assert self._process.stderr is not None
+        said = b""
+        for line in self._process.stderr:
+            said = said[-3000:] + line
+            if b"API listen on" in line:
+                threading.Thread(target=shutil.copyfileobj, args=(self._process.stderr, sys.stderr.buffer)).start()
+                return
+        raise EngineError(f"a private dockerd does not start: {said.decode(errors='replace')}")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Stop it and wait until it has gone."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateDocker]:
+    """A private engine that runs and has the smallest image."""
+    root = os.environ.get("GEM_TERMINAL_TEST_ROOT")
+    if os.getuid() != 0 or shutil.which("dockerd") is None or not root:
+        pytest.skip("LOUDLY: no private Docker engine can be started here, so none is restarted")
+    docker = PrivateDocker(tmp_path_factory.mktemp("docker"))
+    try:
+        docker.start()
+    except EngineError as error:
+        pytest.skip(f"LOUDLY: {error}")
+    try:
+        pack = ["tar", "-C", root, "-c", "."]
+        with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
+            subprocess.run(
+                ["docker", "-H", docker.url, "import", "-", BASE], stdin=packing.stdout, check=True, capture_output=True
+            )
+        yield docker
+    finally:
+        docker.stop()
+
+
+@pytest.fixture
+def namespace(engine_or_skip: Callable[[str], Engine], cache: Path) -> Iterator[NamespaceEngine]:
+    """A namespace engine of its own."""
+    engine_or_skip("namespace").close()
+    made = NamespaceEngine(cache)
+    yield made
+    made.close()
+
+
+def test_a_docker_engine_that_restarts(private: PrivateDocker, tmp_path: Path) -> None:
+    """The episode is truncated with an error, and the next one works with the same engine object."""
+    engine = DockerEngine(private.url)
+    with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            env.reset(seed=0)
+            assert env.step("<bash>echo on</bash>")[0] == "on\n[exit code 0]"
+            private.stop(number)
+            private.start()
+            engine.reap()
+            *_, terminated, truncated, info = env.step("<bash>echo off</bash>")
+            assert (terminated, truncated) == (False, True), info
+            assert info["error"]
+        env.reset()
+        assert env.step("<bash>echo on again</bash>")[0] == "on again\n[exit code 0]"
+        assert env.step("<finish/>")[1] == 1.0
+    engine.close()
+
+
+def test_a_docker_engine_that_restarts_during_a_command(private: PrivateDocker, tmp_path: Path) -> None:
+    """The command ends when the engine does, long before its time."""
+    engine = DockerEngine(private.url)
+    with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
+        env.reset(seed=0)
+        env.step("<bash>mkfifo begun</bash>")
+        assert env._workplace is not None
+        container = env._workplace._container
+
+        def restart() -> None:
+            container.run(("cat", "/desk/begun"), seconds=30)
+            private.stop()
+            private.start()
+
+        restarting = threading.Thread(target=restart)
+        restarting.start()
+        *_, truncated, info = env.step("<bash>echo > begun; sleep 600</bash>")
+        restarting.join()
+        assert truncated
+        assert info["error"]
+        env.reset()
+        assert env.step("<finish/>")[1] == 1.0
+    engine.close()
+
+
+def test_a_docker_engine_that_stops_for_good(private: PrivateDocker, tmp_path: Path) -> None:
+    """Whatever is asked of it is an EngineError that says so, also of one that never ran."""
+    engine = DockerEngine(private.url)
+    with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
+        env.reset(seed=0)
+        private.stop()
+        try:
+            *_, truncated, info = env.step("<bash>true</bash>")
+            assert truncated
+            assert info["error"]
+            for refused in (env.reset, engine.reap, engine.about, lambda: engine.start(BASE, Limits())):
+                with pytest.raises(EngineError):
+                    refused()
+            with pytest.raises(EngineError, match="no Docker engine answers"):
+                DockerEngine(private.url).check()
+        finally:
+            private.start()
+        engine.reap()
+
+
+def test_a_docker_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes connections and says nothing counts as gone."""
+    monkeypatch.setattr("gem_terminal.engines.docker._ANSWERS_IN", 0.2)
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(tmp_path / "mute"))
+        mute.listen()
+        with pytest.raises(EngineError, match="no Docker engine answers"):
+            DockerEngine(f"unix://{tmp_path}/mute").check()
+
+
+def test_what_gone_processes_left_is_removed(private: PrivateDocker) -> None:
+    """Containers in every state, volumes and networks that carry the label of a process that has gone, and no others."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    ours = Owner.this_process()
+    labels = [{LABEL: str(Owner(ours.host, gone.pid, "1"))}, {LABEL: str(ours)}, {"other": "label"}]
+    engine = DockerEngine(private.url)
+    client = engine.client
+    kept, left = [], []
+    for label in labels:
+        of_it = [client.containers.create(BASE, ["sleep", "600"], labels=label, network_mode="none") for _ in range(4)]
+        of_it[1].start()
+        of_it[2].start()
+        of_it[2].pause()
+        of_it[3].start()
+        of_it[3].kill()
+        volume = client.volumes.create(labels=label)
+        (left if label is labels[0] else kept).extend([*of_it, volume])
+    try:
+        assert engine.reap() == 4
+        assert engine.reap() == 0
+        present = {each.id for each in [*client.containers.list(all=True), *client.volumes.list()]}
+        assert present == {each.id for each in kept}
+    finally:
+        for each in kept:
+            each.remove(force=True)
+        engine.close()
+
+
+def test_many_reap_at_once(private: PrivateDocker) -> None:
+    """What somebody else removes at this moment is no error."""
+    engine = DockerEngine(private.url)
+    for _ in range(4):
+        engine.client.containers.create(BASE, ["true"], labels={LABEL: "nobody/0/0"}, network_mode="none")
+    counts: list[int] = []
+    threads = [threading.Thread(target=lambda: counts.append(DockerEngine(private.url).reap())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == 4
+    assert engine.client.containers.list(all=True) == []
+    engine.close()
+
+
+def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) -> None:
+    """Its containers go with it, the episode is truncated with an error, and the next one has a new spawner."""
+    with TerminalEnv(path=write_task(tmp_path / "task"), engine=namespace) as env:
+        env.reset(seed=0)
+        assert env._workplace is not None
+        first = env._workplace._container._pid  # type: ignore[attr-defined]
+        namespace.spawner._process.kill()
+        namespace.spawner._process.wait()
+        *_, truncated, info = env.step("<bash>true</bash>")
+        assert truncated
+        assert info["error"]
+        env.reset()
+        assert env.step("<bash>echo on</bash>")[0] == "on\n[exit code 0]"
+        assert env.step("<finish/>")[1] == 1.0
+        assert not Path(f"/proc/{first}").exists()
+
+
+def test_a_spawner_that_is_stopped(namespace: NamespaceEngine, monkeypatch: pytest.MonkeyPatch, small: Image) -> None:
+    """One that does not answer counts as gone, and is replaced."""
+    reference = namespace.prepare(small)
+    container = namespace.start(reference, Limits())
+    monkeypatch.setattr("gem_terminal.engines.spawning._ANSWERS_IN", 0.2)
+    namespace.spawner._process.send_signal(signal.SIGSTOP)
+    with pytest.raises(EngineError, match="does not answer"):
+        container.run(("true",), seconds=5)
+    monkeypatch.undo()
+    container.remove()
+    with namespace.start(reference, Limits()) as another:
+        assert another.run(("echo", "on"), seconds=30).output == b"on\n"
+
+
+def test_a_request_that_is_too_large(namespace: NamespaceEngine, small: Image) -> None:
+    """A command or an environment that the spawner cannot be sent is refused, and the container goes on."""
+    with namespace.start(namespace.prepare(small), Limits()) as container:
+        with pytest.raises(EngineError, match="larger"):
+            container.run(("echo", "x" * (1 << 20)), seconds=5)
+        with pytest.raises(EngineError, match="larger"):
+            container.run(("true",), seconds=5, environment={"X": "x" * (1 << 20)})
+        assert (
+            container.run(("sh", "-c", "echo ${#X}"), seconds=5, environment={"X": "x" * 100_000}).output == b"100000\n"
+        )
+
+
+def test_no_descriptor_is_leaked(engine: Engine, small: Image) -> None:
+    """After containers that lived, failed and were killed there are as many as before."""
+    reference = engine.prepare(small)
+    rounds = 100 if engine.name == "namespace" else 5
+
+    def use() -> None:
+        with engine.start(reference, Limits(memory=64 << 20)) as container:
+            container.run(("true",), seconds=30)
+            container.run(("no-such-command",), seconds=30)
+            container.open(("sleep", "60")).close()
+            container.kill_all()
+
+    use()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(rounds):
+        use()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_container_that_cannot_begin(namespace: NamespaceEngine, tmp_path: Path) -> None:
+    """It leaves nothing behind, neither descriptors nor control groups, and says why."""
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EngineError):
+        namespace.start_on([tmp_path / "empty"], Limits(), {}, {})
+    before = len(os.listdir("/proc/self/fd"))
+    for layer in (tmp_path / "empty", tmp_path / "missing"):
+        with pytest.raises(EngineError, match="could not start"):
+            namespace.start_on([layer], Limits(), {}, {})
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert namespace.reap() == 0
+    if controllers():
+        assert not list(Path("/sys/fs/cgroup").glob(f"**/gem-terminal/{os.getpid()}-*"))

@@ -1,0 +1,717 @@
+"""Judging an agent's work on every engine: what it may do against the tests, and what of it reaches them."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_terminal.archive import carried
+from gem_terminal.engines import Container, Engine
+from gem_terminal.errors import EngineError
+from gem_terminal.healthcheck import await_health
+from gem_terminal.task import Artifact, Collect, Healthcheck, Image, Limits, Separate, Task
+from gem_terminal.task import Tests as HowToTest  # pytest would take the name for a class of tests
+from gem_terminal.verdict import FILES, Verdict, verdict_of_files, verdict_of_summary
+from gem_terminal.verification import verify
+
+SMALL_LIMITS = Limits(memory=256 << 20, processes=128, disk=64 << 20)
+SOLVED = 'r=0; [ "$(cat /work/answer 2>/dev/null)" = 42 ] && r=1; echo $r > /logs/verifier/reward.txt'
+
+
+@pytest.fixture
+def container(engine: Engine, small: Image) -> Iterator[Container]:
+    """A fresh container with a folder to work in that is anybody's."""
+    with engine.start(engine.prepare(small), SMALL_LIMITS) as made:
+        sh(made, "mkdir -m 777 /work")
+        yield made
+
+
+def sh(container: Container, command: str, user: str | None = None) -> str:
+    """Run a command, as the agent would, and return what it said."""
+    done = container.run(("bash", "-c", command), seconds=20.0, user=user)
+    return done.output.decode(errors="replace")
+
+
+def task_of(folder: Path, script: str = SOLVED, **changes: Any) -> Task:
+    """Return a task that a script verifies."""
+    tests = folder / "tests"
+    tests.mkdir(exist_ok=True)
+    (tests / "test.sh").write_text(f"#!/bin/bash\n{script}\n")
+    judged = HowToTest(
+        sources=(tests,), command="/tests/test.sh > /logs/verifier/test-stdout.txt 2>&1", seconds=20.0, **changes
+    )
+    return Task("mine", "Do it.", Image(name="none"), judged, folder, "harbor")
+
+
+def archive(*members: tuple[str, dict[str, Any], bytes]) -> bytes:
+    """Return an archive whose members have these names, fields and contents."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as made:
+        for name, fields, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            for key, value in fields.items():
+                setattr(member, key, value)
+            made.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def names(packed: bytes | None) -> list[str]:
+    """Return the names of what is in an archive, sorted."""
+    assert packed is not None
+    with tarfile.open(fileobj=io.BytesIO(packed)) as members:
+        return sorted(members.getnames())
+
+
+# Files out of a container.
+
+
+def test_a_tree_is_given_as_it_lies(container: Container) -> None:
+    """Names are relative to the folder above, links are links, and owners and modes are those in the container."""
+    sh(container, "mkdir -p /t/a; cd /t/a; echo hi > f; chmod 640 f; chown 7:8 f; ln -s /etc/passwd l; mkfifo p")
+    sh(container, f"cd /t/a; printf x > $'\\377'; echo long > {'n' * 200}")
+    packed = container.get("/t/a")
+    assert names(packed) == ["a", "a/f", "a/l", f"a/{'n' * 200}", "a/p", "a/\udcff"]
+    with tarfile.open(fileobj=io.BytesIO(packed or b"")) as members:
+        file, link = members.getmember("a/f"), members.getmember("a/l")
+        assert (file.mode & 0o777, file.uid, file.gid, file.size) == (0o640, 7, 8, 3)
+        assert (link.type, link.linkname) == (tarfile.SYMTYPE, "/etc/passwd")
+        content = members.extractfile(file)
+        assert content is not None
+        assert content.read() == b"hi\n"
+    assert names(container.get("/t/a/f")) == ["f"]
+    assert names(container.get("/t/a/l")) == ["l"]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/etc/passwd/nothing", "/nothing/at/all"])
+def test_what_is_not_there_is_none(container: Container, path: str) -> None:
+    """A path that leads nowhere is no failure."""
+    assert container.get(path) is None
+
+
+@pytest.mark.parametrize("command", ["truncate -s 40M /t/f", "for i in 1 2 3; do head -c 4M /dev/zero > /t/$i; done"])
+def test_what_is_too_large_is_refused(container: Container, command: str) -> None:
+    """No more than was allowed is held, and the container goes on."""
+    sh(container, f"mkdir /t; {command}")
+    with pytest.raises(EngineError, match="larger than 1000000 bytes"):
+        container.get("/t", most=1_000_000)
+    assert sh(container, "echo on") == "on\n"
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/t/pipe", "/proc/1"])
+def test_what_has_no_end_is_not_opened(container: Container, path: str) -> None:
+    """A device, a pipe or a folder of the kernel is named at most."""
+    sh(container, "mkdir /t; mkfifo /t/pipe")
+    packed = container.get(path, most=10 << 20)
+    assert packed is None or len(packed) < 10 << 20
+
+
+def test_a_tree_that_changes_meanwhile_does_no_harm(container: Container) -> None:
+    """Files that come, go, grow and become links or pipes are given as something, or refused."""
+    sh(
+        container,
+        "mkdir -p /t/d; (while :; do echo secret > /t/x; head -c 300k /dev/zero >> /t/x; rm -f /t/x; mkfifo /t/x; "
+        "rm -f /t/x; ln -s /etc/shadow /t/x; rm -f /t/x; mv /t/d /t/e; ln -s / /t/d; rm /t/d; mv /t/e /t/d; done) "
+        ">/dev/null 2>&1 &",
+    )
+    for _ in range(20):
+        try:
+            packed = container.get("/t", most=1 << 20)
+        except EngineError:
+            continue
+        assert not [name for name in names(packed) if name.count("/") > 2]
+
+
+def test_a_container_that_has_gone_gives_nothing(container: Container) -> None:
+    """It is an error, and not a file that is missing."""
+    container.remove()
+    with pytest.raises(EngineError):
+        container.get("/etc/passwd")
+
+
+# What may reach another container.
+
+KEPT = [("out", {"type": tarfile.DIRTYPE}, b""), ("out/file", {"mode": 0o4755, "uid": 7}, b"data")]
+
+
+@pytest.mark.parametrize(
+    ("target", "stays"),
+    [
+        ("file", True),
+        ("./file", True),
+        ("sub/../file", False),
+        ("../out/file", True),
+        ("/app/out/file", True),
+        ("/app/other/x", True),
+        ("../other", True),
+        ("../outside", False),
+        ("/tests/expected", False),
+        ("/app/out/../../tests/expected", False),
+        ("../../tests/expected", False),
+        ("/", False),
+        ("..", False),
+        ("", False),
+        ("a" * 5000, False),
+    ],
+)
+def test_a_link_is_carried_if_it_stays(target: str, stays: bool) -> None:
+    """A link may lead to what is carried as well, and nowhere else."""
+    packed = archive(*KEPT, ("out/link", {"type": tarfile.SYMTYPE, "linkname": target}, b""))
+    artifacts = [Artifact("/app/out"), Artifact("/app/other")]
+    assert ("app/out/link" in names(carried(packed, artifacts[0], artifacts))) == stays
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        ("out/../../etc/passwd", {}, b"x"),
+        ("/etc/passwd", {}, b"x"),
+        ("other/file", {}, b"x"),
+        ("out/device", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5}, b""),
+        ("out/pipe", {"type": tarfile.FIFOTYPE}, b""),
+        ("out/hard", {"type": tarfile.LNKTYPE, "linkname": "/etc/shadow"}, b""),
+        ("out/hard", {"type": tarfile.LNKTYPE, "linkname": "out/later"}, b""),
+        ("out/.git/config", {}, b"x"),
+        ("out/deep/core.1", {}, b"x"),
+        ("out/secret/file", {}, b"x"),
+        ("out/file", {}, b"twice"),
+    ],
+)
+def test_what_may_not_be_carried_is_left_out(member: tuple[str, dict[str, Any], bytes]) -> None:
+    """Names that lead out, what is no file, what the task excludes and what no artifact may bring stay behind."""
+    artifact = Artifact("/app/out", exclude=(".git", "core.*"))
+    safe = carried(archive(*KEPT, member), artifact, [artifact], never=("/app/out/secret",))
+    assert names(safe) == ["app/out", "app/out/file"]
+    with tarfile.open(fileobj=io.BytesIO(safe)) as members:
+        file = members.getmember("app/out/file")
+        assert (file.mode, file.uid, file.size) == (0o755, 7, 4)
+
+
+def test_nothing_is_written_through_a_link() -> None:
+    """An archive that has a link, and then something in what it leads to, is as no tree is."""
+    packed = archive(
+        *KEPT, ("out/d", {"type": tarfile.SYMTYPE, "linkname": "file"}, b""), ("out/d/deeper/file", {}, b"x")
+    )
+    artifact = Artifact("/app/out")
+    assert names(carried(packed, artifact, [artifact])) == ["app/out", "app/out/d", "app/out/file"]
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_are_an_archive_or_an_error(content: bytes) -> None:
+    """What no engine would return is refused in a way that is expected."""
+    artifact = Artifact("/app/out")
+    try:
+        carried(archive(*KEPT)[:1024] + content, artifact, [artifact])
+    except (tarfile.TarError, EOFError, OverflowError, ValueError):
+        return
+
+
+# What the tests say.
+
+
+@pytest.mark.parametrize(
+    ("written", "rewards"),
+    [
+        ({"reward.txt": b"1"}, {"reward": 1.0}),
+        ({"reward.txt": b" 0.25\n"}, {"reward": 0.25}),
+        ({"reward.json": b"0.5", "reward.txt": b"1"}, {"reward": 0.5}),
+        ({"reward.json": b'{"a": 1, "b": 0}'}, {"a": 1.0, "b": 0.0}),
+        ({"reward.json": b'{"reward": true}'}, {"reward": 1.0}),
+    ],
+)
+def test_a_reward_is_read(written: dict[str, bytes | ValueError], rewards: dict[str, float]) -> None:
+    """reward.json comes first; a number, or numbers by name."""
+    assert verdict_of_files(written).rewards == rewards
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("reward.txt", b""),
+        ("reward.txt", b"nan"),
+        ("reward.txt", b"inf"),
+        ("reward.txt", b"much"),
+        ("reward.txt", b"\xff\xfe1"),
+        ("reward.txt", b"1" * 1_000_000),
+        ("reward.json", b""),
+        ("reward.json", b"{}"),
+        ("reward.json", b"[1]"),
+        ("reward.json", b"null"),
+        ("reward.json", b'"1"'),
+        ("reward.json", b'{"a": NaN}'),
+        ("reward.json", b'{"a": 1e309}'),
+        ("reward.json", b'{"a": 1' + b"0" * 400 + b"}"),
+        ("reward.json", b'{"a": [1]}'),
+        ("reward.json", b"[" * 100_000),
+        ("reward.json", b'{"a":' * 100_000),
+        ("reward.json", ValueError("it is no regular file")),
+    ],
+)
+def test_what_is_no_reward_is_an_error(name: str, content: bytes | ValueError) -> None:
+    """It is 0.0, it is said why, and the other file does not stand in for it."""
+    verdict = verdict_of_files({"reward.txt": b"1", name: content})
+    assert (verdict.reward, verdict.rewards, verdict.success) == (0.0, {}, False)
+    assert verdict.error is not None
+    assert name in verdict.error
+    assert len(verdict.error) < 400
+
+
+def test_a_reward_out_of_range_counts_as_the_end_of_it() -> None:
+    """What was written stays to be seen; several numbers count as their mean, unless one is called the reward."""
+    assert [Verdict({"reward": value}).reward for value in (-3.0, 0.5, 7.0)] == [0.0, 0.5, 1.0]
+    assert Verdict({"reward": 7.0}).rewards == {"reward": 7.0}
+    assert Verdict({"a": 1.0, "b": 0.0}).reward == 0.5
+    assert Verdict({"reward": 1.0, "speed": 0.0}).reward == 1.0
+
+
+CTRF = {
+    "results": {
+        "tool": {"name": "pytest"},
+        "summary": {"tests": 4, "passed": 9},
+        "tests": [
+            {"name": "test_a", "status": "passed", "duration": 1},
+            {"name": "test_b", "status": "failed"},
+            {"name": "test_c", "status": "passed"},
+            {"name": "test_d", "status": "skipped"},
+        ],
+    }
+}
+
+
+def test_a_report_of_tests_gives_their_share() -> None:
+    """The tests one by one come from ctrf.json, and the reward from the task all the same."""
+    verdict = verdict_of_files({"reward.txt": b"0", "ctrf.json": json.dumps(CTRF).encode()})
+    assert (verdict.reward, verdict.passed, verdict.total, verdict.fraction) == (0.0, 2, 3, 2 / 3)
+    assert verdict.tests == {"test_a": True, "test_b": False, "test_c": True}
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"results": {"tests": 7}}',
+        b'{"results": {"tests": []}}',
+        b'{"results": {"tests": [1]}}',
+        b'{"results": {"tests": [{"name": "a", "status": []}]}}',
+    ],
+)
+def test_a_report_that_is_none_is_passed_over(report: bytes) -> None:
+    """The reward is the task's, and how many tests passed is not known."""
+    verdict = verdict_of_files({"reward.txt": b"1", "ctrf.json": report})
+    assert (verdict.reward, verdict.fraction, verdict.total) == (1.0, None, None)
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(FILES)), st.binary(max_size=300) | st.sampled_from([b"1", b"{}", b"nan"]))
+)
+def test_whatever_tests_write_there_is_a_verdict(written: dict[str, bytes | ValueError]) -> None:
+    """It has a reward or an error, never both, and survives JSON."""
+    verdict = verdict_of_files(written)
+    assert 0.0 <= verdict.reward <= 1.0
+    assert bool(verdict.rewards) == (verdict.error is None)
+    assert all(math.isfinite(reward) for reward in verdict.rewards.values())
+    json.dumps([verdict.rewards, verdict.error, verdict.log, verdict.tests], allow_nan=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("lines", "reward", "passed", "total"),
+    [
+        ("PASSED t.py::a\nPASSED t.py::b", 1.0, 2, 2),
+        ("PASSED t.py::a\nFAILED t.py::b - assert 1 == 2\n==== 1 failed, 1 passed in 0.01s ====", 0.0, 1, 2),
+        ("FAILED t.py::b - assert 1\n=== 1 failed, 9 passed, 3 warnings in 1.20s ===", 0.0, 9, 10),
+        ("SKIPPED [1] t.py:3: no\nXFAIL t.py::x - known\n== 1 skipped, 1 xfailed in 0.1s ==", 1.0, 2, 2),
+        ("XPASS t.py::x\nERROR t.py::y", 0.0, 0, 2),
+        (
+            "\x1b[32mPASSED\x1b[0m t.py::\x1b[1ma\x1b[0m\n\x1b[32m===== \x1b[32m\x1b[1m1 passed\x1b[0m in 0.1s =====",
+            1.0,
+            1,
+            1,
+        ),
+        ("FAILED t.py::a\n==== 1 passed in 0.1s ====", 0.0, 1, 1),
+        ("PASSED t.py::a[x - y]\nFAILED t.py::a[x - z]", 0.0, 1, 2),
+    ],
+)
+def test_the_summary_of_pytest_is_read(lines: str, reward: float, passed: int, total: int) -> None:
+    """One test that fails is enough for 0.0, whichever of its lines says so."""
+    verdict = verdict_of_summary(f"...\n=== short test summary info ===\n{lines}\n".encode())
+    assert (verdict.reward, verdict.passed, verdict.total) == (reward, passed, total)
+
+
+@pytest.mark.parametrize("output", [b"", b"PASSED t.py::a", b"== short test summary info ==\n", b"\xff" * 1000])
+def test_no_summary_is_no_success(output: bytes) -> None:
+    """All of no tests have passed, and that is an error."""
+    verdict = verdict_of_summary(output)
+    assert (verdict.reward, verdict.rewards, verdict.total) == (0.0, {}, None)
+    assert "summary" in str(verdict.error)
+
+
+@given(
+    st.lists(st.sampled_from(["PASSED", "FAILED", " ", "a", "1", "=", ", ", " in ", "passed", "\n", " - ", "\x1b["]))
+)
+def test_any_summary_is_read_in_time(parts: list[str]) -> None:
+    """What a program prints to confuse the reader costs no more than it is long."""
+    text = "short test summary info\n" + "".join(parts) * 200
+    assert 0.0 <= verdict_of_summary(text.encode()).reward <= 1.0
+
+
+# In the agent's container.
+
+
+@pytest.mark.parametrize(("answer", "reward"), [("42", 1.0), ("41", 0.0)])
+def test_work_is_judged(container: Container, tmp_path: Path, answer: str, reward: float) -> None:
+    """The tests see what the agent has made; what they print is kept."""
+    sh(container, f"echo {answer} > /work/answer")
+    verdict = verify(task_of(tmp_path, f"echo I look; {SOLVED}"), container)
+    assert (verdict.reward, verdict.error, verdict.log) == (reward, None, "I look\n")
+
+
+AS_ROOT = {
+    "a test of its own": "mkdir -p /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh",
+    "a reward of its own": "mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.json /logs/verifier/reward.txt",
+    "a reward that cannot be written": "mkdir -p /logs/verifier/reward.txt /logs/verifier/reward.json/x",
+    "tests that are a link": "rm -rf /tests; mkdir /work/t; ln -s /work/t /tests",
+    "logs that are a link": "rm -rf /logs; mkdir /work/l; ln -s /work/l /logs",
+    "logs that are a file": "rm -rf /logs; echo 1 > /logs",
+    "logs that are a pipe": "rm -rf /logs; mkfifo /logs",
+    "a deep tree in its way": "cd /; for i in {1..3000}; do mkdir -p tests && cd tests; done",
+    "files that change nothing": "mkdir -p /tests; chattr +i /tests; mount -t tmpfs none /tests; unshare -Urm true",
+    "settings of a shell": (
+        "for f in ~/.bashrc ~/.profile ~/.bash_profile /etc/profile /etc/bash.bashrc ~/.bash_env; do "
+        "echo 'echo 42 > /work/answer' >> $f; done; export BASH_ENV=~/.bash_env ENV=~/.bash_env"
+    ),
+    "a shell before the shell": (
+        "printf '#!/bin/sh\\necho 42 > /work/answer\\nexec /bin/bash \"$@\"\\n' > /usr/local/bin/bash; "
+        "cd /usr/local/bin; chmod +x bash; cp bash sh; cp bash rm"
+    ),
+    "a process that stays": "(trap '' TERM HUP INT; while :; do echo 42 > /work/answer; done) & disown",
+    "a daemon": "setsid sh -c 'setsid sh -c \"while :; do echo 42 > /work/answer; done\" &' &",
+    "one that comes back": (
+        "f() { while :; do echo 42 > /work/answer; (trap '' TERM; f) & sleep 0.01; done; }; export -f f; "
+        "(f & f & f &) >/dev/null 2>&1"
+    ),
+    "many that do nothing": "for i in {1..100}; do sleep 1000 & done; disown -a",
+    "one that is the child of the first": "(sleep 1000 & exec -a sleep sleep 1000) & disown",
+    "a limit on files": "ulimit -f 0 -n 3 -u 1",
+    "no answer": "rm -f /work/answer",
+}
+
+
+@pytest.mark.parametrize("case", AS_ROOT)
+def test_what_root_leaves_behind_earns_nothing(container: Container, tmp_path: Path, case: str) -> None:
+    """Planted files, settings and processes have no part in the verdict, and no process is left."""
+    sh(container, AS_ROOT[case])
+    verdict = verify(task_of(tmp_path, f"rm -f /work/answer; sleep 0.2; {SOLVED}"), container)
+    assert (verdict.reward, verdict.error) == (0.0, None)
+    assert container.survivors() == 0
+
+
+BROKEN = {
+    "no shell": "rm -f /bin/sh /usr/bin/sh /bin/bash /usr/bin/bash",
+    "no programs": "rm -rf /usr/bin /bin",
+    "no users": "rm -f /etc/passwd; mkfifo /etc/passwd",
+    "root is another": "sed -i 's/^root:x:0:0/root:x:1000:1000/' /etc/passwd",
+    "an endless list of users": "truncate -s 100G /etc/passwd",
+    "a full disk": "head -c 200M /dev/zero > /work/full 2>/dev/null; head -c 60M /dev/zero > /fuller",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_container_gives_no_reward(container: Container, tmp_path: Path, case: str) -> None:
+    """Without what tests need there is an error, of the verdict or of the engine, in good time."""
+    sh(container, "echo 42 > /work/answer")
+    sh(container, BROKEN[case])
+    script = f"head -c 1M /dev/urandom > /work/more || exit; {SOLVED}" if case == "a full disk" else SOLVED
+    try:
+        verdict = verify(task_of(tmp_path, script), container)
+    except EngineError:
+        return
+    assert verdict.reward == float(case.endswith("users") and verdict.error is None)
+
+
+AS_USER = {
+    "a program of its own": (
+        "mkdir -p /tmp/bin; printf '#!/bin/sh\\necho 42\\n' > /tmp/bin/cat; chmod +x /tmp/bin/cat; cp /tmp/bin/cat ."
+    ),
+    "variables": "export LD_PRELOAD=/tmp/x BASH_ENV=/tmp/env PATH=/tmp/bin:$PATH; echo 'cat() { echo 42; }' > /tmp/env",
+    "the files of the system": "echo x >> /etc/ld.so.preload; echo 'cat() { echo 42; }' >> /root/.bashrc /etc/profile",
+    "a respawning process": "(trap '' TERM; while :; do echo 42 > /work/answer; done) & disown",
+    "places that root uses": "mkdir -p /tests /logs/verifier; echo 1 > /logs/verifier/reward.txt; ln -s /work /tests",
+}
+
+
+@pytest.mark.parametrize("case", AS_USER)
+def test_an_ordinary_user_has_no_say_in_tests_that_root_runs(container: Container, tmp_path: Path, case: str) -> None:
+    """Nothing that it can write to is executed or believed."""
+    sh(container, f"cd /work; {AS_USER[case]}", user="nobody")
+    task = replace(task_of(tmp_path, f"rm -f /work/answer; sleep 0.2; {SOLVED}"), workdir="/work", user="nobody")
+    verdict = verify(task, container)
+    assert (verdict.reward, verdict.error) == (0.0, None)
+
+
+def test_processes_that_stop_what_kills_them_are_killed(container: Container, tmp_path: Path) -> None:
+    """Root in a container may stop whatever is started in it; the verdict comes all the same."""
+    container.open(("bash", "-c", "for i in 1 2; do (while :; do kill -STOP -1; done) & done; sleep 1000"))
+    channel = container.open(("sleep", "1000"))
+    while "T" not in str(_state_of(container)):
+        pass
+    channel.close()
+    verdict = verify(task_of(tmp_path), container)
+    assert (verdict.reward, verdict.error) == (0.0, None)
+
+
+def test_tests_run_as_their_own_user(container: Container, tmp_path: Path) -> None:
+    """They can be read, executed and report, whatever the modes are on the machine that they come from."""
+    task = task_of(tmp_path, "id -un; cat /tests/data; echo 1 > /logs/verifier/reward.txt", user="nobody")
+    (tmp_path / "tests" / "data").write_text("seen")
+    (tmp_path / "tests" / "data").chmod(0o600)
+    (tmp_path / "tests").chmod(0o700)
+    verdict = verify(task, container)
+    assert (verdict.reward, verdict.log) == (1.0, "nobody\nseen")
+
+
+WRITES = {
+    "nothing": ("", "neither reward.json nor reward.txt"),
+    "a folder": ("mkdir reward.json; echo 1 > reward.txt", "no regular file"),
+    "a pipe": ("mkfifo reward.txt", "no regular file"),
+    "a link": ("ln -s /dev/zero reward.txt", "no regular file"),
+    "a giant": ("truncate -s 1G reward.json", "larger than|longer than"),
+    "a long number": ("head -c 3M /dev/zero | tr '\\\\0' 1 > reward.txt", "longer than"),
+    "a crowd": ("echo 1 > reward.txt; head -c 20M /dev/zero > other.log; truncate -s 2M reward.json", "reward.json"),
+}
+
+
+@pytest.mark.parametrize("case", WRITES)
+def test_what_tests_write_instead_of_a_reward_is_an_error(container: Container, tmp_path: Path, case: str) -> None:
+    """It is read in bounded time and memory, without following or opening what is no file."""
+    script, error = WRITES[case]
+    verdict = verify(task_of(tmp_path, f"echo I tried; cd /logs/verifier; {script}"), container)
+    assert verdict.reward == 0.0
+    assert verdict.error is not None
+    assert any(part in verdict.error for part in error.split("|"))
+    assert verdict.log == "I tried\n"
+
+
+def test_a_reward_beside_large_files_is_read(container: Container, tmp_path: Path) -> None:
+    """Recordings and logs of the tests do not stand in its way; a log that is too long is not shown."""
+    script = "echo 0.5 > /logs/verifier/reward.txt; head -c 20M /dev/zero > /logs/verifier/video; head -c 18M /dev/zero"
+    verdict = verify(task_of(tmp_path, script), container)
+    assert (verdict.reward, verdict.error) == (0.5, None)
+    assert "cannot be shown" in verdict.log
+
+
+def test_tests_that_take_too_long_are_ended(container: Container, tmp_path: Path) -> None:
+    """There is no reward, though one was written, and what they printed is kept."""
+    task = task_of(tmp_path, "echo 1 > /logs/verifier/reward.txt; echo begun; sleep 100")
+    task = replace(task, tests=replace(task.tests, seconds=1.0))
+    verdict = verify(task, container)
+    assert (verdict.reward, verdict.log) == (0.0, "begun\n")
+    assert "longer than 1 seconds" in str(verdict.error)
+    assert container.survivors() == 0
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_server_is_kept_for_the_tests_if_asked(container: Container, tmp_path: Path, keep: bool) -> None:
+    """What the agent has started goes on only then."""
+    sh(container, "mkfifo /work/port; setsid bash -c 'while :; do echo 42 > /work/port; done' >/dev/null 2>&1 &")
+    script = "read -t 1 x <> /work/port; echo $((x == 42)) > /logs/verifier/reward.txt"
+    assert verify(task_of(tmp_path, script), container, keep_processes=keep).reward == float(keep)
+
+
+def test_the_summary_of_the_older_format_is_judged(container: Container, tmp_path: Path) -> None:
+    """Terminal-Bench 1: the reward is all or nothing, and the share is there as well."""
+    (tmp_path / "run-tests.sh").write_text(
+        "printf '== short test summary info ==\\nPASSED a\\nFAILED b - no\\n'; exit 1"
+    )
+    tests = HowToTest(sources=(tmp_path / "run-tests.sh",), command="bash /tests/run-tests.sh", reward="pytest")
+    verdict = verify(Task("old", "Do it.", Image(name="none"), tests, tmp_path, "terminal-bench"), container)
+    assert (verdict.reward, verdict.fraction, verdict.error) == (0.0, 0.5, None)
+
+
+def test_a_container_that_dies_is_an_error_of_the_engine(container: Container, tmp_path: Path) -> None:
+    """It says nothing about the agent's work."""
+    container.remove()
+    with pytest.raises(EngineError):
+        verify(task_of(tmp_path), container)
+
+
+# In a container of their own.
+
+
+class Watched:
+    """An engine that remembers what it has started."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.started: list[tuple[Container, Limits]] = []
+
+    def prepare(self, image: Image) -> str:
+        return self._engine.prepare(image)
+
+    def start(self, reference: str, limits: Limits, environment: Any = None) -> Container:
+        container = self._engine.start(reference, limits, environment)
+        self.started.append((container, limits))
+        return container
+
+
+@pytest.fixture
+def watched(engine: Engine) -> Any:
+    """The engine, watched."""
+    return Watched(engine)
+
+
+def separate(folder: Path, small: Image, script: str = SOLVED, *artifacts: str | Artifact, **changes: Any) -> Task:
+    """Return a task whose tests run in a container of their own."""
+    named = tuple(Artifact(each) if isinstance(each, str) else each for each in artifacts)
+    place = Separate(small, SMALL_LIMITS, artifacts=named, **changes)
+    return task_of(folder, script, separate=place)
+
+
+def test_only_what_is_declared_reaches_a_verifier_of_its_own(
+    container: Container, watched: Any, small: Image, tmp_path: Path
+) -> None:
+    """Artifacts, and /logs/artifacts, at their paths; nothing else of the agent's, and none of its programs."""
+    sh(
+        container,
+        "cd /work; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; echo y > /logs/artifacts/n; "
+        "echo z > /app/out/z; echo g > /app/out/.git/g; chmod 755 /app/out/z; rm /bin/bash /usr/bin/cat; mkdir /tests",
+    )
+    script = (
+        "find /work /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; "
+        "[ $(cat /work/answer /app/out/z /logs/artifacts/n | tr -d '\\n') = 42zy ] && echo 1 > /logs/verifier/reward.txt"
+    )
+    task = separate(
+        tmp_path, small, script, "/work/answer", Artifact("/app/out", (".git",)), "/gone",
+        environment={"KIND": "verifier"}, workdir="/tmp",
+    )  # fmt: skip
+    verdict = verify(task, container, watched)
+    assert (verdict.reward, verdict.error) == (1.0, None)
+    assert verdict.log == (
+        "/app/out/z 755\n/logs/artifacts/n 644\n/work/answer 644\nls: cannot access '/gone': No such file or "
+        "directory\nKIND=verifier\n/tmp\n"
+    )
+    ((verifier, limits),) = watched.started
+    assert limits == SMALL_LIMITS
+    with pytest.raises(EngineError):
+        verifier.run(("true",), seconds=10.0)
+
+
+LEADS_OUT = {
+    "to the tests": "ln -s /tests/expected /work/answer",
+    "over a folder": "mkdir -p /work/d; ln -s / /work/d/up; ln -s d/up/tests/expected /work/answer",
+    "with dots": "ln -s ../tests/expected /work/answer",
+    "by a hard link": "ln /etc/passwd /work/answer",
+    "as a pipe": "mkfifo /work/answer",
+}
+
+
+@pytest.mark.parametrize("case", LEADS_OUT)
+def test_no_link_leads_a_verifier_to_its_own_files(
+    container: Container, watched: Any, small: Image, tmp_path: Path, case: str
+) -> None:
+    """An answer that is a link to the expected one is no answer."""
+    sh(container, f"mkdir -p /tests; echo 42 > /tests/expected; {LEADS_OUT[case]}")
+    task = separate(tmp_path, small, "mkdir -p /work; " + SOLVED, "/work")
+    (tmp_path / "tests" / "expected").write_text("42\n")
+    verdict = verify(task, container, watched)
+    assert (verdict.reward, verdict.error) == (0.0, None)
+
+
+def test_no_artifact_brings_tests_or_a_reward(container: Container, watched: Any, small: Image, tmp_path: Path) -> None:
+    """Not even one that is declared so widely that they lie in it."""
+    sh(container, "mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.json /logs/seen")
+    script = "ls /logs/verifier/reward.json /logs/seen 2>/dev/null; echo 0.5 > /logs/verifier/reward.txt"
+    verdict = verify(separate(tmp_path, small, script, "/logs"), container, watched)
+    assert (verdict.reward, verdict.log) == (0.5, "/logs/seen\n")
+
+
+def test_what_runs_is_written_down_first(container: Container, watched: Any, small: Image, tmp_path: Path) -> None:
+    """Commands that collect meet the agent's processes alive, have their user and their time, and may fail."""
+    sh(container, "mkfifo -m 666 /work/port; setsid bash -c 'while :; do echo 42 > /work/port; done' >/dev/null 2>&1 &")
+    hooks = (
+        Collect("read x < /work/port; echo $x > /work/answer; id -un > /work/who", user="nobody"),
+        Collect("false"),
+        Collect("echo late > /work/late; sleep 1000", seconds=1.0),
+    )
+    task = separate(tmp_path, small, f"cat /work/who /work/late; {SOLVED}", "/work", collect=hooks)
+    verdict = verify(task, container, watched)
+    assert (verdict.reward, verdict.log) == (1.0, "nobody\nlate\n")
+    assert container.survivors() == 0
+
+
+def test_artifacts_without_end_are_an_error_of_the_verdict(
+    container: Container, watched: Any, small: Image, tmp_path: Path
+) -> None:
+    """The agent has made them, and no container is started for them."""
+    sh(container, "truncate -s 1500M /work/answer || truncate -s 60M /work/answer; ls -l /work")
+    task = separate(tmp_path, small, SOLVED, "/work/answer")
+    verdict = verify(task, container, watched)
+    assert (verdict.reward, verdict.rewards) == (0.0, {})
+    assert "artifacts" in str(verdict.error) or "room" in str(verdict.error)
+
+
+def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watched: Any, tmp_path: Path) -> None:
+    """A Dockerfile among the tests is built, and what it has in /tests is what runs."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "Dockerfile").write_text(
+        "FROM debian:bookworm-slim\nCOPY test.sh /tests/test.sh\nRUN chmod 755 /tests/test.sh\n"
+    )
+    (tests / "test.sh").write_text(f"#!/bin/bash\n{SOLVED}\n")
+    place = Separate(Image(folder=tests), SMALL_LIMITS, artifacts=(Artifact("/work/answer"),))
+    task = task_of(tmp_path)
+    task = replace(task, tests=replace(task.tests, sources=(), separate=place))
+    sh(container, "echo 42 > /work/answer")
+    assert verify(task, container, watched).reward == 1.0
+
+
+def test_a_verifier_of_its_own_needs_an_engine(container: Container, small: Image, tmp_path: Path) -> None:
+    """Tests are not run in the agent's container instead."""
+    with pytest.raises(EngineError, match="engine"):
+        verify(separate(tmp_path, small), container)
+
+
+# Before the agent begins.
+
+
+def test_a_container_is_awaited(container: Container) -> None:
+    """Attempts go on until one succeeds; those of the start period do not count."""
+    command = "echo x >> /work/tries; [ $(wc -l < /work/tries) -ge 4 ]"
+    await_health(container, Healthcheck(command, interval=0.0, start_period=600.0, start_interval=0.0, retries=1))
+    assert sh(container, "wc -l < /work/tries") == "4\n"
+    await_health(container, Healthcheck(command.replace("-ge 4", "-ge 6"), interval=0.0, retries=2))
+
+
+@pytest.mark.parametrize(
+    ("command", "why"), [("echo not yet; false", "not yet"), ("exec sleep 100", "no end after 0.2")]
+)
+def test_a_container_that_never_gets_healthy_is_an_error(container: Container, command: str, why: str) -> None:
+    """It says how often it was tried, and what it said last."""
+    with pytest.raises(EngineError, match=f"2 attempts.*{why}"):
+        await_health(
+            container, Healthcheck(command, interval=0.0, seconds=0.2 if "sleep" in command else 20, retries=2)
+        )
+
+
+def _state_of(container: Container) -> str:
+    """Return what an engine sees of the states of processes."""
+    from gem_terminal.engines.processes import others_than
+
+    pid: int = container._pid  # type: ignore[attr-defined]
+    return "".join(
+        Path(f"/proc/{other}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        for other in others_than(pid)
+        if Path(f"/proc/{other}/stat").exists()
+    )
