@@ -76,6 +76,44 @@ def test_a_part_earns_its_part_or_nothing(engine: Engine, tmp_path: Path) -> Non
             assert (reward, info["success"]) == (expected, False)
 
 
+REPORT = (
+    "#!/bin/bash\necho 0.25 > /logs/verifier/reward.txt\n"
+    'echo \'{"results": {"tests": [{"name": "a", "status": "passed"}, {"name": "b", "status": "failed"}]}}\' '
+    "> /logs/verifier/ctrf.json\n"
+)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("task", 0.25), ("fraction", 0.5), ("binary", 0.0)])
+def test_tests_that_are_reported_one_by_one_can_be_the_reward(
+    engine: Engine, tmp_path: Path, kind: str, expected: float
+) -> None:
+    """The task's own number, the share of its tests, or all or nothing; info has them all."""
+    folder = write_task(tmp_path / "task", **{"tests/test.sh": REPORT})
+    with TerminalEnv(path=folder, engine=engine, reward=kind) as env:
+        env.reset(seed=0)
+        _, reward, _, _, info = env.step("<finish/>")
+    assert reward == expected
+    assert (info["rewards"], info["tests_passed"], info["tests_total"]) == ({"reward": 0.25}, 1, 2)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_the_agent_has_started_goes_on_only_if_asked_for(engine: Engine, tmp_path: Path, keep: bool) -> None:
+    """A task that verifies a server needs it; otherwise nothing of the agent's is alive when the tests begin."""
+    script = "#!/bin/bash\nalive=0; kill -0 $(cat /desk/pid) && alive=1\necho $alive > /logs/verifier/reward.txt\n"
+    folder = write_task(tmp_path / "task", **{"tests/test.sh": script})
+    with TerminalEnv(path=folder, engine=engine, keep_processes=keep) as env:
+        env.reset(seed=0)
+        env.step("<bash>sleep 1000 & echo $! > /desk/pid</bash>")
+        assert env.step("<finish/>")[1] == float(keep)
+
+
+def test_instructions_can_be_left_to_the_tools(engine: Engine, tmp_path: Path) -> None:
+    """A model that is given the tools by its chat API is not told of tags."""
+    with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine, instructions=False) as env:
+        assert env.reset(seed=0)[0] == FILES["instruction.md"]
+        assert {schema["function"]["name"] for schema in env.tool_schemas} >= {"bash", "finish"}
+
+
 def test_native_calls_do_all_there_is(env: TerminalEnv) -> None:
     """Files are written and read, keys are typed, several calls in one message are carried out in order."""
     text = "hello\n" + "ü'\"$\\" * 9000

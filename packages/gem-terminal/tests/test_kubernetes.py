@@ -224,7 +224,7 @@ def test_a_pause_is_not_the_end(pod: Container) -> None:
 
 def test_both_ways_are_open_at_once(pod: Container) -> None:
     """Megabytes that a process sends back while it is given more are all there: neither waits for the other."""
-    data = bytes(range(256)) * (16 << 10)
+    data = bytes(range(256)) * (96 << 10)
     channel = pod.open(("sh", "-c", f"head -c {len(data)} | cat"))
     assert channel.write(data, 60)
     back = bytearray()

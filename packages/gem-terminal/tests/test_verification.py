@@ -394,7 +394,7 @@ AS_ROOT = {
     ),
     "a shell before the shell": (
         "printf '#!/bin/sh\\necho 42 > /work/answer\\nexec /bin/bash \"$@\"\\n' > /usr/local/bin/bash; "
-        "cd /usr/local/bin; chmod +x bash; cp bash sh; cp bash rm"
+        "chmod +x /usr/local/bin/bash; cp /usr/local/bin/bash /usr/local/bin/sh"
     ),
     "a process that stays": "(trap '' TERM HUP INT; while :; do echo 42 > /work/answer; done) & disown",
     "a daemon": "setsid sh -c 'setsid sh -c \"while :; do echo 42 > /work/answer; done\" &' &",
@@ -585,12 +585,12 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
     """Artifacts, and /logs/artifacts, at their paths; nothing else of the agent's, and none of its programs."""
     sh(
         container,
-        "cd /work; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; echo y > /logs/artifacts/n; "
-        "echo z > /app/out/z; echo g > /app/out/.git/g; chmod 755 /app/out/z; rm /bin/bash /usr/bin/cat; mkdir /tests",
+        "cd /work; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; "
+        "echo y > /logs/artifacts/n; echo z > /app/out/z; echo g > /app/out/.git/g; chmod 755 /app/out/z; rm /bin/bash /usr/bin/cat; mkdir /tests",
     )
     script = (
-        "find /work /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; "
-        "[ $(cat /work/answer /app/out/z /logs/artifacts/n | tr -d '\\n') = 42zy ] && echo 1 > /logs/verifier/reward.txt"
+        "find /work /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; cd; "
+        "[ $(cat /work/answer /app/*/z /logs/artifacts/n | tr -d '\\n') = 42zy ] && echo 1 > /logs/verifier/reward.txt"
     )
     task = separate(
         tmp_path, small, script, "/work/answer", Artifact("/app/out", (".git",)), "/gone",

@@ -79,6 +79,8 @@ class TerminalEnv(Env[str, Action]):
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.
         keep_processes: what the agent has started goes on while the tests run, which a task needs that verifies a
             server; see :func:`~gem_terminal.verification.verify` for what that costs.
+        instructions: whether the first observation ends with how to act by text. Turn it off where the model gets
+            ``tool_schemas`` through its chat API.
         warm: containers that are started ahead, for as many episodes, once the environment has come back for a second
             one. Of several tasks those that come next have to be known: the last reset had neither seed nor options.
     """
@@ -94,12 +96,11 @@ class TerminalEnv(Env[str, Action]):
         output: int = 16 << 10,
         reward: str = "task",
         keep_processes: bool = False,
+        instructions: bool = True,
         warm: int = 1,
     ) -> None:
         self.tasks = _tasks(task, path)
-        self._engine = (
-            engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", *NAMES))
-        )
+        self._engine = engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", *NAMES))
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
         self.episode_seconds = (
@@ -108,6 +109,7 @@ class TerminalEnv(Env[str, Action]):
         self.output = integer("output", output, minimum=100)
         self.reward = choice("reward", reward, ("task", "fraction", "binary"))
         self.keep_processes = boolean("keep_processes", keep_processes)
+        self.instructions = boolean("instructions", instructions)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
         self._index = 0
@@ -154,7 +156,8 @@ class TerminalEnv(Env[str, Action]):
         self._workplace = self._arrive()
         self._phase = _WORKING
         syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns)
-        return f"{self.task.instruction}\n\n{syntax}", {"turn": 0, "task": self.task.name}
+        observation = f"{self.task.instruction}\n\n{syntax}" if self.instructions else self.task.instruction
+        return observation, {"turn": 0, "task": self.task.name}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; see the class for what comes back."""

@@ -19,6 +19,9 @@ from gem_terminal.output import Cut
 
 __all__ = ["Command", "Shell"]
 
+_STATUS = re.compile(rb":(\d{1,3})\n")
+"""What follows the number that tells a command from the next: its exit code."""
+
 _BASH = ("bash", "--noprofile", "--norc")
 _MOST_OUTPUT = 64 << 20
 """Bytes of one command that are read at all; one that writes more is ended, as one that takes too long is."""
@@ -126,7 +129,7 @@ class Shell:
     def _evaluate(self, command: str, seconds: float) -> Command:
         assert self._channel is not None
         nonce = secrets.token_hex(16)
-        marker = re.compile(rb"\n" + nonce.encode() + rb":(\d+)\n")
+        marker = f"\n{nonce}".encode()
         kept, tail, deadline, killed = Cut(self._output), b"", time.monotonic() + seconds, ""
         kept.add(self._early)
         self._early, most = b"", kept.total + _MOST_OUTPUT
@@ -153,11 +156,12 @@ class Shell:
                 self._abandon()
                 return _ended(kept, tail, killed, shell_ended=True)
             tail += data
-            found = marker.search(tail)
-            if found is not None:
-                kept.add(tail[: found.start()])
-                code = None if killed else int(found[1])
-                self._early = tail[found.end() :]
+            found = tail.find(marker)
+            status = _STATUS.match(tail, found + len(marker)) if found >= 0 else None
+            if status is not None:
+                kept.add(tail[:found])
+                code = None if killed else int(status[1])
+                self._early = tail[status.end() :]
                 return Command(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
             # What could be the beginning of the marker waits for the rest.
             kept.add(tail[:-64])

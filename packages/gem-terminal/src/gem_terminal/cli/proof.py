@@ -51,11 +51,13 @@ class Prover:
     Args:
         engine: where.
         attempts: how often each.
+        keep_processes: as :class:`~gem_terminal.TerminalEnv` has it.
     """
 
-    def __init__(self, engine: Engine, attempts: int) -> None:
+    def __init__(self, engine: Engine, attempts: int, *, keep_processes: bool = False) -> None:
         self._engine = engine
         self._attempts = attempts
+        self._keep_processes = keep_processes
         self._lock = Lock()
         self._open: set[TerminalEnv] = set()
         self._stopped = False
@@ -144,7 +146,7 @@ class Prover:
     ) -> tuple[float, dict[str, Any], str]:
         from gem_terminal.env import TerminalEnv
 
-        with TerminalEnv(path=task.folder, engine=self._engine) as env:
+        with TerminalEnv(path=task.folder, engine=self._engine, keep_processes=self._keep_processes) as env:
             self._check()
             with self._lock:
                 self._open.add(env)

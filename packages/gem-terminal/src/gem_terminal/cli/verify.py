@@ -26,8 +26,15 @@ _LOG_LINES = 12
 @click.option(
     "--attempts", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeat each; all have to agree."
 )
+@click.option(
+    "--keep-processes",
+    is_flag=True,
+    help="What the solution has started goes on while the tests run, such as a server.",
+)
 @json_option
-def verify_command(targets: tuple[str, ...], engine_name: str, jobs: int | None, attempts: int, as_json: bool) -> None:
+def verify_command(
+    targets: tuple[str, ...], engine_name: str, jobs: int | None, attempts: int, keep_processes: bool, as_json: bool
+) -> None:
     """Test whether tasks are sound: the solution earns 1.0, and doing nothing earns less.
 
     For each task one episode plays the solution that the task brings, and one finishes at once. Doing nothing should
@@ -46,7 +53,7 @@ def verify_command(targets: tuple[str, ...], engine_name: str, jobs: int | None,
     from gem_terminal.progress import showing
 
     found = tasks_of(targets)
-    prover = Prover(engine_by_name(engine_name), attempts)
+    prover = Prover(engine_by_name(engine_name), attempts, keep_processes=keep_processes)
     proofs: dict[int, Proof] = {}
     with showing("verified") as tell, ThreadPoolExecutor(jobs or usable_cpus()) as threads:
         running = {threads.submit(prover.prove, one): number for number, one in enumerate(found)}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from gem_terminal.engines.alone import alone
 from gem_terminal.engines.archives import flattened, looked_into
 from gem_terminal.engines.base import Progress, Stage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
+from gem_terminal.engines.docker_container import failing
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
 
@@ -58,7 +58,7 @@ def has(client: DockerClient, reference: str) -> bool:
     """Tell whether the engine has an image."""
     from docker.errors import ImageNotFound
 
-    with _failing(f"the engine cannot look for the image {reference}"):
+    with failing(f"the engine cannot look for the image {reference}"):
         try:
             client.images.get(reference)
         except ImageNotFound:
@@ -70,7 +70,7 @@ def add_base(client: DockerClient, name: str, archive: Path, progress: Progress 
     """Import a root file system, or what the layers of a saved image make together, under a name."""
     content = looked_into(archive, name)
     repository, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
-    with _failing(f"{archive} cannot be made an image"), flattened(archive, content, progress) as flat:
+    with failing(f"{archive} cannot be made an image"), flattened(archive, content, progress) as flat:
         tell(progress, Stage(f"the engine reads {archive.name}"))
         client.api.import_image_from_file(str(flat), repository, tag, changes=content.changes)
     if not has(client, name):
@@ -83,7 +83,7 @@ def discard(client: DockerClient, keep: Iterable[Image]) -> int:
 
     kept = {_tag(image) for image in keep if image.folder is not None}
     count = 0
-    with _failing("the engine cannot list its images"):
+    with failing("the engine cannot list its images"):
         built = client.images.list(filters={"label": f"{LABEL}=image"})
     for image in built:
         for tag in set(image.tags) - kept:
@@ -100,10 +100,13 @@ def _tag(image: Image) -> str:
 
 
 def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
-    advice = "load it with docker load, or build it under that name, or see gem terminal base --help"
+    missing = (
+        f"the image {name} is not here (load it with docker load, build it under that name, or see: gem terminal base "
+        "--help), and cannot be fetched"
+    )
     tell(progress, Stage(f"fetching {name}"))
     came: dict[str, tuple[int, int]] = {}
-    with _failing(f"the image {name} is not here and cannot be fetched", advice):
+    with failing(missing):
         for event in client.api.pull(name, stream=True, decode=True):
             _raise_if_refused(event)
             detail = event.get("progressDetail") or {}
@@ -116,7 +119,7 @@ def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
             done, total = map(sum, zip(*came.values(), strict=True))
             tell(progress, Stage(f"fetching {name}", done, total))
     if not has(client, name):
-        raise EngineError(f"the image {name} is not here and cannot be fetched; {advice}")
+        raise EngineError(missing)
 
 
 def _build(client: DockerClient, image: Image, tag: str, progress: Progress | None) -> None:
@@ -124,7 +127,7 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
     said: list[str] = []
     done, total = None, None
     tell(progress, Stage("sending the folder to the engine"))
-    with _failing(f"the image of {image.folder} cannot be built"):
+    with failing(f"the image of {image.folder} cannot be built"):
         events = client.api.build(
             path=str(image.folder),
             dockerfile=image.dockerfile,
@@ -145,7 +148,8 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
                 if not line.startswith(_ASIDES):
                     tell(progress, Stage(line, done, total))
             if "error" in event:
-                raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}")
+                hint = "; see: gem terminal base --help" if ": FROM " in said[0] else ""
+                raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}{hint}")
             if time.monotonic() > deadline:
                 events.close()  # which ends the build
                 raise EngineError(
@@ -157,15 +161,3 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
 def _raise_if_refused(event: Any) -> None:
     if "error" in event:
         raise OSError(event["error"])
-
-
-@contextmanager
-def _failing(what: str, advice: str = "") -> Iterator[None]:
-    """Let whatever the engine, or the way to it, raises become an EngineError."""
-    from docker.errors import DockerException
-    from urllib3.exceptions import HTTPError
-
-    try:
-        yield
-    except (DockerException, HTTPError, OSError) as error:
-        raise EngineError(f"{what}: {error}{f'; {advice}' if advice else ''}") from error
