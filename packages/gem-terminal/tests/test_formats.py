@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gem.errors import ArgumentError
 from gem_terminal import load_task, load_tasks
 from gem_terminal.errors import TaskError
+from gem_terminal.formats.terminal_bench import steps_of
+from gem_terminal.task import Artifact, Collect, Healthcheck, Limits
 
 HARBOR = """
 version = "1.0"
@@ -104,8 +110,9 @@ something_new = true
 def test_a_canary_is_no_part_of_the_instruction(tmp_path: Path) -> None:
     """The comment that marks a benchmark's files is left out."""
     folder = harbor(tmp_path / "task")
-    (folder / "instruction.md").write_text("<!-- BENCHMARK DATA canary GUID 1-2-3 -->\n\nDo it well.\n")
-    assert load_task(folder).instruction == "Do it well."
+    marks = "<!-- BENCHMARK DATA canary GUID 1-2-3 -->\n# harbor-canary GUID 4\n\n"
+    (folder / "instruction.md").write_text(f"{marks}# Be a canary\nDo it well.\n")
+    assert load_task(folder).instruction == "# Be a canary\nDo it well."
 
 
 def test_a_task_of_terminal_bench_1_is_read(tmp_path: Path) -> None:
@@ -124,6 +131,19 @@ def test_a_task_of_terminal_bench_1_is_read(tmp_path: Path) -> None:
         ("[environment]\ngpus = 1", "GPU"),
         ("[environment]\nnetwork_mode = 'allowlist'", "listed hosts"),
         ("[[steps]]\nname = 'one'", "several steps"),
+        ("[environment]\nmcp_servers = [{name = 'x', command = 'y'}]", "MCP"),
+        ("[environment]\ntpu = {type = 'v4', topology = '2x2'}", "TPU"),
+        ("[verifier.environment]\nos = 'Windows'", "Windows"),
+        ("[verifier]\nenvironment_mode = 'shared'\n[verifier.environment]\ncpus = 1", "'shared'"),
+        ("artifacts = [{source = '/x', service = 'db'}]\n[verifier]\nenvironment_mode = 'separate'", "service"),
+        ("[[verifier.collect]]\ncommand = 'x'\nservice = 'db'", "service"),
+        ("artifacts = ['/app/../etc']\n[verifier]\nenvironment_mode = 'separate'", "no path"),
+        ("artifacts = ['/']\n[verifier]\nenvironment_mode = 'separate'", "no path"),
+        ("artifacts = ['relative']\n[verifier]\nenvironment_mode = 'separate'", "workdir"),
+        ("[environment.healthcheck]\nretries = 3", "command"),
+        ("[environment.healthcheck]\ncommand = 'x'\nretries = 0", "retries"),
+        ("[agent]\ntimeout_sec = inf", "agent.timeout_sec"),
+        ("[environment]\nmemory_mb = -1", "environment.memory_mb"),
         ("[environment]\nmemory = 'lots'", "environment.memory"),
         ("[agent]\ntimeout_sec = 'soon'", "agent.timeout_sec"),
         ("[verifier]\nenv = { KEY = '${GEM_TEST_UNSET}' }", "GEM_TEST_UNSET"),
@@ -135,6 +155,216 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, section: str, 
     with pytest.raises(TaskError, match=words) as caught:
         load_task(harbor(tmp_path / "task", section))
     assert "task.toml" in str(caught.value)
+
+
+def test_a_verifier_of_its_own_is_read(tmp_path: Path) -> None:
+    """Its image, limits, network and environment are its own; artifacts and what collects them come with it."""
+    toml = """
+artifacts = ["/app/out", { source = "/app/log", destination = "log", exclude = ["*.pyc"] }, "here"]
+[verifier]
+environment_mode = "separate"
+user = 1000
+[[verifier.collect]]
+command = "dump"
+timeout_sec = 5
+user = "db"
+[verifier.environment]
+docker_image = "verifier:1"
+memory_mb = 512
+network_mode = "public"
+env = { KEY = "value" }
+workdir = "/v"
+[environment]
+workdir = "/work"
+"""
+    task = load_task(harbor(tmp_path / "task", toml))
+    place = task.tests.separate
+    assert place is not None
+    assert (place.image.name, place.image.folder, place.workdir) == ("verifier:1", None, "/v")
+    assert (place.limits.memory, place.limits.network, dict(place.environment)) == (512 << 20, True, {"KEY": "value"})
+    assert task.limits.network is False
+    assert place.artifacts == (
+        Artifact("/app/out"), Artifact("/app/log", exclude=("*.pyc",)), Artifact("/work/here")
+    )  # fmt: skip
+    assert place.collect == (Collect("dump", 5.0, "db"),)
+    assert (task.tests.sources, task.tests.user) == ((), "1000")
+
+
+def test_the_image_of_a_verifier_is_found_as_harbor_does(tmp_path: Path) -> None:
+    """A Dockerfile among the tests brings them; without one they are copied into a fresh container of the agent's."""
+    separate = "[verifier]\nenvironment_mode = 'separate'"
+    folder = harbor(tmp_path / "own", separate)
+    (folder / "tests" / "Dockerfile").write_text("FROM debian:bookworm-slim\n")
+    (folder / "tests" / "test.sh").unlink()
+    tests = load_task(folder).tests
+    assert tests.separate is not None
+    assert (tests.separate.image.folder, tests.sources) == (folder / "tests", ())
+    other = harbor(tmp_path / "fresh", separate)
+    tests = load_task(other).tests
+    assert tests.separate is not None
+    assert (tests.separate.image.folder, tests.sources) == (other / "environment", (other / "tests",))
+    implied = load_task(harbor(tmp_path / "implied", "[verifier.environment]\ncpus = 2")).tests.separate
+    assert implied is not None
+    assert implied.limits.cpus == 2.0
+    assert load_task(harbor(tmp_path / "shared", "")).tests.separate is None
+
+
+def test_a_health_check_is_read(tmp_path: Path) -> None:
+    """What it does not say is as in Harbor."""
+    toml = "[environment.healthcheck]\ncommand = 'ready'\nstart_period_sec = 3\nretries = 5"
+    expected = Healthcheck("ready", interval=5.0, seconds=30.0, start_period=3.0, start_interval=5.0, retries=5)
+    assert load_task(harbor(tmp_path / "task", toml)).healthcheck == expected
+
+
+def test_a_compose_file_of_one_service_is_read(tmp_path: Path) -> None:
+    """As Terminal-Bench 1 has it; the harness's own variables are left out, and the rest is kept."""
+    folder = bench(tmp_path / "task")
+    (folder / "docker-compose.yaml").write_text(
+        "services:\n  client:\n    build:\n      dockerfile: Dockerfile\n"
+        "    image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n"
+        "    container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n"
+        '    command: ["sh", "-c", "sleep infinity"]\n'
+        "    environment:\n      - TEST_DIR=${T_BENCH_TEST_DIR}\n      - MODE=quick\n"
+        "    volumes:\n      - ${T_BENCH_TASK_LOGS_PATH}:${T_BENCH_CONTAINER_LOGS_PATH}\n"
+        "    working_dir: /app\n    mem_limit: 1g\n    user: 1000\n"
+    )
+    task = load_task(folder)
+    assert (dict(task.environment), task.workdir, task.user) == ({"MODE": "quick"}, "/app", "1000")
+    assert task.limits == Limits(memory=1 << 30, network=True)
+    assert (task.image.folder, task.image.dockerfile) == (folder, "Dockerfile")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("parser_name: swebench", "parser_name is 'swebench', and supported is pytest"),
+        ("run_tests_in_same_shell: true", "run_tests_in_same_shell"),
+        ("max_agent_timeout_sec: soon", "max_agent_timeout_sec"),
+        ("difficulty: heroic", "difficulty"),
+        ("tags: files", "tags"),
+        ("instruction: ''", "instruction"),
+        ("added: 2025-13-45", "cannot be read"),
+        ("x: !!bool maybe", "cannot be read"),
+        ("x: !!python/object:os.system {}", "cannot be read"),
+        ("x: " + "[" * 5000, "cannot be read"),
+    ],
+)
+def test_what_the_older_format_has_and_is_not_supported_is_refused(tmp_path: Path, line: str, words: str) -> None:
+    """The message names task.yaml and what is wrong in it."""
+    key = line.partition(":")[0]
+    kept = "\n".join(each for each in BENCH.split("\n") if not each.startswith(key) or key == "instruction")
+    with pytest.raises(TaskError, match=words) as caught:
+        load_task(bench(tmp_path / "task", f"{kept}\n{line}\n"))
+    assert "task.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "service", ["privileged: true", "cap_add: [SYS_ADMIN]", "devices: ['/dev/kvm']", "cpus: none", "environment: 7"]
+)
+def test_a_service_that_needs_more_is_refused(tmp_path: Path, service: str) -> None:
+    """No container has privileges here, and a task that needs them could not be done."""
+    folder = bench(tmp_path / "task")
+    (folder / "docker-compose.yaml").write_text(f"services:\n  client:\n    {service}\n")
+    with pytest.raises(TaskError, match=rf"docker-compose\.yaml: .*{service.partition(':')[0]}"):
+        load_task(folder)
+
+
+def test_a_solution_of_commands_is_read(tmp_path: Path) -> None:
+    """Terminal-Bench 1 lets a solution be a list of what is typed."""
+    folder = bench(tmp_path / "task")
+    (folder / "solution.sh").unlink()
+    (folder / "solution.yaml").write_text("- command: echo hi\n  block: true\n- command: q\n  append_enter: false\n")
+    solution = load_task(folder).solution
+    assert solution == folder / "solution.yaml"
+    assert [(step.command, step.block, step.append_enter) for step in steps_of(solution)] == [
+        ("echo hi", True, True),
+        ("q", False, False),
+    ]
+    solution.write_text("command: echo\n")
+    with pytest.raises(TaskError, match=r"solution\.yaml"):
+        steps_of(solution)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats()
+    | st.sampled_from(["2G", "separate", "shared", "public", "no-network", "linux", "/app", "main", "", "${X}", "\0"])
+    | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(min_size=1, max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+def table(*keys: str, **tables: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return tables in which any of these keys has any value."""
+    return st.fixed_dictionaries({}, optional={**dict.fromkeys(keys, VALUES), **tables})
+
+
+PLACE = table(
+    "build_timeout_sec", "docker_image", "os", "cpus", "memory_mb", "memory", "storage_mb", "storage", "gpus", "tpu",
+    "mcp_servers", "env", "workdir", "network_mode", "allow_internet", "skills_dir",
+    healthcheck=VALUES | table("interval_sec", "retries", command=st.just("true")),
+)  # fmt: skip
+ENTRY = VALUES | st.fixed_dictionaries({"source": st.just("/app") | st.text()}, optional={"exclude": VALUES})
+HARBOR_FILE = table(
+    "schema_version", "version", "source", "metadata", "steps", "solution", "unknown",
+    artifacts=VALUES | st.lists(ENTRY, max_size=2),
+    task=table("name", "version", "description", "authors", "keywords"),
+    agent=table("timeout_sec", "user", "network_mode"),
+    environment=VALUES | PLACE,
+    verifier=table("timeout_sec", "env", "user", "environment_mode", "collect", "network_mode", environment=PLACE),
+)  # fmt: skip
+BENCH_FILE = table(
+    "difficulty", "category", "tags", "author_name", "author_email", "parser_name", "max_agent_timeout_sec",
+    "max_test_timeout_sec", "run_tests_in_same_shell", "unknown", instruction=st.just("Do it.") | VALUES,
+)  # fmt: skip
+
+
+def in_toml(value: Any) -> str:
+    """Write a value in TOML, which has no null."""
+    if isinstance(value, dict):
+        pairs = (f"{in_toml(key)} = {in_toml(item)}" for key, item in value.items() if item is not None)
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(in_toml(item) for item in value if item is not None)}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=HARBOR_FILE)
+def test_any_task_toml_is_a_task_or_an_error_that_names_it(tmp_path: Path, content: dict[str, Any]) -> None:
+    """Whatever its keys hold."""
+    lines = (f"{key} = {in_toml(value)}" for key, value in content.items() if value is not None)
+    _loads_or_names(harbor(tmp_path / "task", "\n".join(lines)), "task.toml")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=BENCH_FILE, service=VALUES | table("build", "image", "environment", "user", "mem_limit", "cpus"))
+def test_any_task_yaml_is_a_task_or_an_error_that_names_it(
+    tmp_path: Path, content: dict[str, Any], service: Any
+) -> None:
+    """Whatever its keys hold, and those of the compose file; JSON is YAML."""
+    folder = bench(tmp_path / "task", json.dumps(content))
+    (folder / "docker-compose.yaml").write_text(json.dumps({"services": {"client": service}}))
+    _loads_or_names(folder, str(folder))
+
+
+def _loads_or_names(folder: Path, name: str) -> None:
+    refusal = ""
+    try:
+        task = load_task(folder)
+    except TaskError as error:
+        refusal = str(error)
+    else:
+        assert task.instruction == "Do it."
+        assert task.limits.memory > 0
+        assert task.limits.cpus > 0
+    assert not refusal or name in refusal
+    assert len(refusal) < 1000
 
 
 def test_several_containers_are_refused(tmp_path: Path) -> None:

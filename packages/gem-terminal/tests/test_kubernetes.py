@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import multiprocessing
 import socket
 import subprocess
 import sys
 import tarfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +32,8 @@ from gem_terminal.task import Image, Limits
 pytest.importorskip(
     "kubernetes", reason="LOUDLY: the official client is not installed, so nothing about Kubernetes is tested"
 )
+
+from kubernetes.client import CoreV1Api
 
 # The pods are containers of the namespace engine, so its worker has them.
 pytestmark = [pytest.mark.xdist_group("engine namespace"), pytest.mark.slow]
@@ -550,22 +550,16 @@ def test_an_api_that_is_silent_holds_nobody_up(
             Pod(hasty(kubeconfig=silent).core, "default", "gem-x").run(("true",), seconds=30)
 
 
-def _child(engine: KubernetesEngine, small: Image) -> None:
-    with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
-        raise SystemExit(0 if said(container, "echo", "child") == "child\n" else 1)
-
-
-def test_a_forked_child_begins_anew(engine: KubernetesEngine, cluster: Any, pod: Container, small: Image) -> None:
-    """It has connections of its own, and its pods are its own."""
-    before = set(cluster.pods)
-    child = multiprocessing.get_context("fork").Process(target=_child, args=(engine, small))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forking beside threads
-        child.start()
-    child.join(60)
-    assert child.exitcode == 0
-    assert set(cluster.pods) == before
-    assert said(pod, "echo", "parent") == "parent\n"
+def test_a_forked_child_begins_anew(cluster: Any, hasty: Callable[..., KubernetesEngine]) -> None:
+    """It makes a connection of its own, and its parent's is neither used nor closed."""
+    engine = hasty()
+    engine.check()
+    parents = engine.client
+    engine.begin_anew()  # what the child calls when it begins
+    engine.check()
+    assert engine.client is not parents
+    assert CoreV1Api(parents).list_namespaced_pod("default").items is not None
+    parents.close()
 
 
 def test_a_folder_needs_a_registry_and_a_builder(tmp_path: Path) -> None:

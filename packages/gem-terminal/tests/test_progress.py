@@ -109,12 +109,15 @@ def test_bytes_are_shown_as_megabytes() -> None:
 
 
 def test_what_is_quick_says_nothing() -> None:
-    """Before the time is up nothing is written at all, however many stages there were."""
+    """Nothing is written before the time is up, however many stages there were; the time is two seconds."""
+    assert progress._PATIENCE == 2.0
     seen = Seen(
         """
+        from threading import Timer, enumerate as running
         with showing("image of ledger") as tell:
             for step in range(100):
                 tell(Stage("RUN true", step, 100))
+            assert [thread.interval for thread in running() if isinstance(thread, Timer)] == [progress._PATIENCE]
         """,
         patience=PATIENT_FOR,
     )
@@ -147,20 +150,22 @@ def test_what_a_build_prints_cannot_command_the_terminal() -> None:
 
 
 def test_threads_share_one_display() -> None:
-    """Two builds are two lines; a thread that only waits is not worth a third."""
+    """Two builds are two lines; a thread that only waits is worth one while there is no other."""
     seen = Seen("""
         from contextlib import ExitStack
         with ExitStack() as lines:
             first, second, third = [lines.enter_context(showing(f"image {n}")) for n in "ABC"]
             first(Stage("waiting for another"))
+            input()
             second(Stage("RUN make b", 1, 2))
             third(Stage("RUN make c", 2, 3))
             input()
-            before = True
     """)
+    seen.until("image A", "waiting for another")
+    seen.go_on()
     seen.until("image B", "1 of 2", "image C", "2 of 3")
-    last = seen.text.rpartition("image B")[0].rpartition("image C")[2] + seen.text.rpartition("image B")[2]
-    assert "image A" not in last
+    seen.text = ""  # what comes now is drawn anew
+    assert "image A" not in seen.until("image B", "image C")
     seen.go_on()
     seen.ended()
 
@@ -209,16 +214,27 @@ def test_another_display_keeps_the_terminal() -> None:
 def test_a_forked_child_begins_anew() -> None:
     """A child that was forked meanwhile neither waits for the parent's lock nor draws the parent's bars."""
     seen = Seen("""
-        import os
+        import os, signal
+        from threading import Event, Thread
+        held, forked = Event(), Event()
+        def hold():
+            with progress._screen.lock:
+                held.set()
+                forked.wait()
         with showing("image of ledger") as tell:
             tell(Stage("RUN make everything", 2, 7))
             input()
-            with progress._screen.lock:  # as another thread might hold it
-                child = os.fork()
-                if not child:
-                    with showing("in the child") as told:
-                        told(Stage("RUN true", 1, 1))
-                    os._exit(0)
+            thread = Thread(target=hold)
+            thread.start()
+            held.wait()
+            child = os.fork()
+            if not child:
+                signal.alarm(10)
+                with showing("in the child") as told:
+                    told(Stage("RUN true", 1, 1))
+                os._exit(0)
+            forked.set()
+            thread.join()
             assert os.waitpid(child, 0)[1] == 0
     """)
     seen.until("2 of 7")

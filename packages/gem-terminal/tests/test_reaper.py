@@ -164,7 +164,12 @@ def test_a_terminated_trainer_leaves_no_more_than_a_killed_one(engine: Engine, t
 def test_a_forked_child_has_containers_of_its_own(engine: Engine, trainer: Trainer) -> None:
     """It does again what was done, in a container of its own, and removes that at its end; its parent's go on."""
     process = trainer("fork")
-    before, child, parent = said(process), said(process), said(process)
+    before, child = said(process), said(process)
+    assert len(left_of(engine, child["owner"])) == len(child["used"] + child["waiting"]) > 2
+    assert process.stdin is not None
+    process.stdin.write("go on\n")
+    process.stdin.flush()
+    parent = said(process)
     assert child["observation"] == parent["observation"] == "/tmp\n5\nhello\n[exit code 0]"
     assert parent["used"] == before["used"]
     assert parent["waiting"] == before["waiting"]

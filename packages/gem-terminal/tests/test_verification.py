@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_terminal import TerminalEnv, verification
 from gem_terminal.archive import carried
 from gem_terminal.engines import Container, Engine
 from gem_terminal.errors import EngineError
@@ -137,6 +138,27 @@ def test_a_container_that_has_gone_gives_nothing(container: Container) -> None:
     container.remove()
     with pytest.raises(EngineError):
         container.get("/etc/passwd")
+
+
+def test_files_are_put_whoever_the_container_knows(container: Container) -> None:
+    """Owners are numbers: their names would be looked up as the container wants it, with its own libraries."""
+    sh(container, "rm -f /etc/nsswitch.conf; mkfifo /etc/nsswitch.conf")
+    fields = {"uname": "root", "gname": "wheel", "uid": 7, "gid": 8, "mode": 0o4757}
+    container.put(archive(("x/f", fields, b"hi")), "/")
+    assert sh(container, "stat -c '%u %g %a %s' /x/f") == "7 8 4757 2\n"
+
+
+def test_what_survives_is_counted_from_outside(container: Container) -> None:
+    """Processes that go on count, those that have ended do not, and after all were killed there is none."""
+    channels = [container.open(("sleep", "1000")) for _ in range(3)]
+    sh(container, "true & sleep 1000 >/dev/null 2>&1 & disown")
+    assert container.survivors() == 4
+    container.kill_all()
+    for channel in channels:
+        while channel.read(1.0) is not None:
+            pass
+        channel.close()
+    assert container.survivors() == 0
 
 
 # What may reach another container.
@@ -293,6 +315,7 @@ def test_a_report_of_tests_gives_their_share() -> None:
     verdict = verdict_of_files({"reward.txt": b"0", "ctrf.json": json.dumps(CTRF).encode()})
     assert (verdict.reward, verdict.passed, verdict.total, verdict.fraction) == (0.0, 2, 3, 2 / 3)
     assert verdict.tests == {"test_a": True, "test_b": False, "test_c": True}
+    assert verdict_of_files({"ctrf.json": json.dumps(CTRF).encode()}).fraction is None, "there is no reward"
 
 
 @pytest.mark.parametrize(
@@ -386,7 +409,7 @@ AS_ROOT = {
     "logs that are a link": "rm -rf /logs; mkdir /work/l; ln -s /work/l /logs",
     "logs that are a file": "rm -rf /logs; echo 1 > /logs",
     "logs that are a pipe": "rm -rf /logs; mkfifo /logs",
-    "a deep tree in its way": "cd /; for i in {1..3000}; do mkdir -p tests && cd tests; done",
+    "a deep tree in its way": "cd /; p=$(printf 'tests/%.0s' {1..600}); for i in 1 2 3; do mkdir -p $p; cd $p; done",
     "files that change nothing": "mkdir -p /tests; chattr +i /tests; mount -t tmpfs none /tests; unshare -Urm true",
     "settings of a shell": (
         "for f in ~/.bashrc ~/.profile ~/.bash_profile /etc/profile /etc/bash.bashrc ~/.bash_env; do "
@@ -424,21 +447,29 @@ BROKEN = {
     "no users": "rm -f /etc/passwd; mkfifo /etc/passwd",
     "root is another": "sed -i 's/^root:x:0:0/root:x:1000:1000/' /etc/passwd",
     "an endless list of users": "truncate -s 100G /etc/passwd",
-    "a full disk": "head -c 200M /dev/zero > /work/full 2>/dev/null; head -c 60M /dev/zero > /fuller",
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_container_gives_no_reward(container: Container, tmp_path: Path, case: str) -> None:
+def test_a_broken_container_gives_no_reward(
+    container: Container, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without what tests need there is an error, of the verdict or of the engine, in good time."""
+    monkeypatch.setattr(verification, "_PREPARES_IN", 3.0)
     sh(container, "echo 42 > /work/answer")
     sh(container, BROKEN[case])
-    script = f"head -c 1M /dev/urandom > /work/more || exit; {SOLVED}" if case == "a full disk" else SOLVED
     try:
-        verdict = verify(task_of(tmp_path, script), container)
+        verdict = verify(task_of(tmp_path), container)
     except EngineError:
         return
-    assert verdict.reward == float(case.endswith("users") and verdict.error is None)
+    assert verdict.reward == float(case == "an endless list of users" and verdict.error is None)
+
+
+def test_a_full_disk_is_no_failure_of_the_engine(container: Container, tmp_path: Path) -> None:
+    """Tests that have no room to report give no reward, and it is said why; where the disk grows they may."""
+    sh(container, "head -c 200M /dev/zero > /work/full; for i in {1..200}; do head -c 1M /dev/zero > /work/$i; done")
+    verdict = verify(task_of(tmp_path, f"echo 42 > /work/answer; {SOLVED}"), container)
+    assert (verdict.reward == 1.0) == (verdict.error is None)
 
 
 AS_USER = {
@@ -463,13 +494,16 @@ def test_an_ordinary_user_has_no_say_in_tests_that_root_runs(container: Containe
 
 def test_processes_that_stop_what_kills_them_are_killed(container: Container, tmp_path: Path) -> None:
     """Root in a container may stop whatever is started in it; the verdict comes all the same."""
-    container.open(("bash", "-c", "for i in 1 2; do (while :; do kill -STOP -1; done) & done; sleep 1000"))
-    channel = container.open(("sleep", "1000"))
-    while "T" not in str(_state_of(container)):
+    channels = [
+        container.open(("bash", "-c", "for i in 1 2; do (while :; do kill -STOP -1; done) & done; sleep 1000")),
+        container.open(("sleep", "1000")),
+    ]
+    while "T" not in _states_in(container):
         pass
-    channel.close()
     verdict = verify(task_of(tmp_path), container)
     assert (verdict.reward, verdict.error) == (0.0, None)
+    for channel in channels:
+        channel.close()
 
 
 def test_tests_run_as_their_own_user(container: Container, tmp_path: Path) -> None:
@@ -487,7 +521,7 @@ WRITES = {
     "a folder": ("mkdir reward.json; echo 1 > reward.txt", "no regular file"),
     "a pipe": ("mkfifo reward.txt", "no regular file"),
     "a link": ("ln -s /dev/zero reward.txt", "no regular file"),
-    "a giant": ("truncate -s 1G reward.json", "larger than|longer than"),
+    "a giant": ("truncate -s 60M reward.json", "larger than|longer than"),
     "a long number": ("head -c 3M /dev/zero | tr '\\\\0' 1 > reward.txt", "longer than"),
     "a crowd": ("echo 1 > reward.txt; head -c 20M /dev/zero > other.log; truncate -s 2M reward.json", "reward.json"),
 }
@@ -586,7 +620,8 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
     sh(
         container,
         "cd /work; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; "
-        "echo y > /logs/artifacts/n; echo z > /app/out/z; echo g > /app/out/.git/g; chmod 755 /app/out/z; rm /bin/bash /usr/bin/cat; mkdir /tests",
+        "echo y > /logs/artifacts/n; echo z > /app/out/z; echo g > /app/out/.git/g; chmod 757 /app/out/z; "
+        "rm /bin/bash /usr/bin/cat; mkdir /tests",
     )
     script = (
         "find /work /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; cd; "
@@ -599,7 +634,7 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
     verdict = verify(task, container, watched)
     assert (verdict.reward, verdict.error) == (1.0, None)
     assert verdict.log == (
-        "/app/out/z 755\n/logs/artifacts/n 644\n/work/answer 644\nls: cannot access '/gone': No such file or "
+        "/app/out/z 757\n/logs/artifacts/n 644\n/work/answer 644\nls: cannot access '/gone': No such file or "
         "directory\nKIND=verifier\n/tmp\n"
     )
     ((verifier, limits),) = watched.started
@@ -652,14 +687,14 @@ def test_what_runs_is_written_down_first(container: Container, watched: Any, sma
 
 
 def test_artifacts_without_end_are_an_error_of_the_verdict(
-    container: Container, watched: Any, small: Image, tmp_path: Path
+    container: Container, watched: Any, small: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent has made them, and no container is started for them."""
-    sh(container, "truncate -s 1500M /work/answer || truncate -s 60M /work/answer; ls -l /work")
-    task = separate(tmp_path, small, SOLVED, "/work/answer")
-    verdict = verify(task, container, watched)
-    assert (verdict.reward, verdict.rewards) == (0.0, {})
-    assert "artifacts" in str(verdict.error) or "room" in str(verdict.error)
+    monkeypatch.setattr(verification, "_MOST_CARRIED", 1 << 20)
+    sh(container, "truncate -s 600K /work/a /work/b")
+    verdict = verify(separate(tmp_path, small, SOLVED, "/work/a", "/work/b"), container, watched)
+    assert (verdict.rewards, watched.started) == ({}, [])
+    assert "artifacts cannot be carried over: /work/b" in str(verdict.error)
 
 
 def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watched: Any, tmp_path: Path) -> None:
@@ -675,6 +710,29 @@ def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watc
     task = replace(task, tests=replace(task.tests, sources=(), separate=place))
     sh(container, "echo 42 > /work/answer")
     assert verify(task, container, watched).reward == 1.0
+
+
+def test_an_episode_ends_in_a_verifier_of_its_own(engine: Engine, tmp_path: Path) -> None:
+    """From the folder of a task to its reward: the agent may write to /logs/artifacts, and begins when all is well."""
+    for name, content in {
+        "task.toml": (
+            "artifacts = ['/desk']\n[agent]\nuser = 'nobody'\n[verifier]\nenvironment_mode = 'separate'\n"
+            "[environment.healthcheck]\ncommand = 'echo up >> /desk/health; test -s /desk/health'\n"
+        ),
+        "instruction.md": "Answer.",
+        "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir -m 777 /desk\n",
+        "tests/test.sh": (
+            "#!/bin/bash\n[ $(cat /desk/health)$(cat /logs/artifacts/answer) = up42 ]\n"
+            "echo $((1 - $?)) > /logs/verifier/reward.txt\n"
+        ),
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    with TerminalEnv(path=tmp_path, engine=engine) as env:
+        env.reset(seed=0)
+        env.step("<bash>echo 42 > /logs/artifacts/answer</bash>")
+        _, reward, terminated, _, info = env.step("<finish/>")
+        assert (reward, terminated) == (1.0, True), info
 
 
 def test_a_verifier_of_its_own_needs_an_engine(container: Container, small: Image, tmp_path: Path) -> None:
@@ -705,7 +763,7 @@ def test_a_container_that_never_gets_healthy_is_an_error(container: Container, c
         )
 
 
-def _state_of(container: Container) -> str:
+def _states_in(container: Container) -> str:
     """Return what an engine sees of the states of processes."""
     from gem_terminal.engines.processes import others_than
 

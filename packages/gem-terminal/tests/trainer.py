@@ -106,7 +106,9 @@ def main(name: str, cache: str, task: str, how: str) -> None:
         if child_pid == 0:
             observation = envs[0].step(looks)[0]
             envs[1].reset()
+            wait_for_the_pool()
             say({**told(envs), "observation": observation})
+            sys.stdin.readline()
             sys.exit(0)
         os.waitpid(child_pid, 0)
         say({**told(envs), "observation": envs[0].step(looks)[0]})

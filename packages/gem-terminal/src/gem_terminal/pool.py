@@ -42,9 +42,8 @@ class Pool(Generic[K, T]):
     thread, and waits for nobody; what it raises is its own. What cannot be made ahead is left to the next customer that
     asks for this kind, and is made ahead again once that has worked.
 
-    Threads in the background make and discard; they end when there is nothing to do. They discard first, and make only
-    while customers leave them room. What nobody waits for any more is discarded, also what a customer held that was
-    collected as garbage.
+    Threads in the background make and discard, and discard first; they end when there is nothing to do. What nobody
+    waits for any more is discarded, also what a customer held that was collected as garbage.
 
     Where more is expected than the pool may hold, those who asked first have what they asked for, since their turn
     comes first; whoever has not come back for long gives way.
@@ -66,7 +65,7 @@ class Pool(Generic[K, T]):
         is_sound: Callable[[T], bool] = lambda _: True,
         *,
         most: int = 32,
-        hands: int = 2,
+        hands: int = 4,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         self._make = make
@@ -213,8 +212,6 @@ class Pool(Generic[K, T]):
                 self._refused.append(ready.popleft())
             if not ready:
                 del self._ready[kind]
-        if self._taking + self._making.total() >= self._most_hands:
-            return None
         for kind, number in expected.items():
             if kind not in self._failed and len(self._ready.get(kind, ())) + self._making[kind] < number:
                 return kind
@@ -252,7 +249,7 @@ class Pool(Generic[K, T]):
         made: list[T] = []
         try:
             made.append(self._make(kind))
-        except Exception:  # whoever takes one of this kind makes it, and then learns why it fails
+        except BaseException:  # whoever takes one of this kind makes it, and then learns why it fails
             self._failed.add(kind)
         finally:
             with self._changed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ from threading import Lock
 
 from gem_terminal.engines import Engine
 from gem_terminal.pool import Pool
+from gem_terminal.progress import showing
 from gem_terminal.task import Task
 from gem_terminal.workplace import Workplace
 
@@ -42,18 +42,23 @@ def workplaces(engine: Engine) -> Pool[Plan, Workplace]:
     Raises:
         EngineError: if the engine does not answer.
     """
+    from multiprocessing.util import Finalize
+
     with _LOCK:
         pool = _POOLS.get(engine)
         if pool is None:
             engine.reap()
             if not _POOLS:
-                _at_the_end()
+                # As atexit, which the processes of multiprocessing end without.
+                Finalize(None, _close_all, exitpriority=0)
             pool = _POOLS[engine] = Pool(partial(_make, engine), Workplace.close, Workplace.is_sound, rest=engine.rest)
     return pool
 
 
 def _make(engine: Engine, plan: Plan) -> Workplace:
-    container = engine.start(engine.prepare(plan.task.image), plan.task.limits, plan.task.environment)
+    with showing(f"image of {plan.task.name}") as tell:
+        reference = engine.prepare(plan.task.image, tell)
+    container = engine.start(reference, plan.task.limits, plan.task.environment)
     try:
         return Workplace(
             plan.task,
@@ -66,13 +71,6 @@ def _make(engine: Engine, plan: Plan) -> Workplace:
     except BaseException:
         container.remove()
         raise
-
-
-def _at_the_end() -> None:
-    from multiprocessing.util import Finalize
-
-    atexit.register(_close_all)
-    Finalize(None, _close_all, exitpriority=0)  # processes of multiprocessing end without atexit
 
 
 def _close_all() -> None:

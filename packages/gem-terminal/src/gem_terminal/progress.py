@@ -122,7 +122,7 @@ class _Screen:
             self._bars = _bars()
             self._bars.start()
         if line not in self._lines:
-            self._lines[line] = self._bars.add_task(line.title, total=None, text="", amount="")
+            self._lines[line] = self._bars.add_task(line.title, total=None, visible=False, text="", amount="")
         self._update()
         return True
 

@@ -66,8 +66,10 @@ class Verdict:
 
     @property
     def fraction(self) -> float | None:
-        """The share of the tests that passed; None where the task does not report them one by one."""
-        return self.passed / self.total if self.passed is not None and self.total else None
+        """The share of the tests that passed; None where they are not reported one by one, or there is no reward."""
+        if self.error is not None or self.passed is None or not self.total:
+            return None
+        return self.passed / self.total
 
     @property
     def success(self) -> bool:

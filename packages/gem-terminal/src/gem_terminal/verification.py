@@ -63,7 +63,7 @@ _OWN = ("/tests", "/logs/verifier")
 """What no artifact brings, though a folder that is one may hold it."""
 _DIES_IN = 10.0
 """Seconds that killed processes have to be gone."""
-_PREPARES_IN = 60.0
+_PREPARES_IN = 30.0
 _MOST_LOGS = 16 << 20
 """Bytes of ``/logs/verifier`` that are read at once; where there is more, files are read one by one."""
 _MOST_CARRIED = 1 << 30
@@ -178,6 +178,8 @@ def _prepared(container: Container, script: str, *arguments: str) -> str | None:
     )
     if done.exit_code == 0:
         return None
+    if done.exit_code is None:
+        return f"the container was not ready for the tests after {_PREPARES_IN:g} seconds"
     _check_alive(container)
     said = done.output[-200:].decode(errors="replace").strip()
     return f"the container cannot be prepared for the tests: {said or f'exit code {done.exit_code}'}"
@@ -216,4 +218,4 @@ def _written(container: Container) -> Mapping[str, bytes | ValueError]:
 
 def _check_alive(container: Container) -> None:
     """Raise EngineError if a container has died, so that what failed in it was not its own doing."""
-    container.run(("/bin/sh", "-c", ":"), seconds=30.0, workdir="/")
+    container.run(("/bin/sh", "-c", ":"), seconds=10.0, workdir="/")

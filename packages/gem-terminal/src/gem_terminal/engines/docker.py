@@ -107,6 +107,7 @@ class DockerEngine(Engine):
     def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
         disk = limits.disk or DISK
         with self._starting, failing(f"the container engine could not start {reference}"):
+            self._remove_rest()
             description = self._started(reference, limits, disk, dict(environment or {}))
         container = DockerContainer(self.client, description, limits, self._forget)
         if not self._bounds_disks:
@@ -122,7 +123,8 @@ class DockerEngine(Engine):
             networks = api.networks(filters={"label": LABEL})
             images = api.images(filters={"label": LABEL, "dangling": True})
         left = [each["Id"] for each in _left(containers)]
-        count = sum(_removed(partial(api.remove_container, each, force=True, v=True)) for each in left)
+        count = self._remove_rest()
+        count += sum(_removed(partial(api.remove_container, each, force=True, v=True)) for each in left)
         for volume in _left(volumes):
             _removed(partial(api.remove_volume, volume["Name"], force=True))
         for network in _left(networks):
@@ -150,6 +152,7 @@ class DockerEngine(Engine):
         self._starting = BoundedSemaphore(_STARTS)
         self._bounds_disks = True  # taken for granted until the storage driver refuses
         self._containers: dict[str, DockerContainer] = {}
+        self._unremoved: set[str] = set()
         self._disks = DiskWatch(self._written)
 
     def _started(self, reference: str, limits: Limits, disk: int, environment: dict[str, str]) -> Mapping[str, Any]:
@@ -206,9 +209,16 @@ class DockerEngine(Engine):
             listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
         return {each["Id"]: Written(each.get("SizeRw") or 0) for each in listed}
 
-    def _forget(self, container: DockerContainer) -> None:
+    def _forget(self, container: DockerContainer, removed: bool) -> None:
         self._containers.pop(container.id, None)
         self._disks.remove(container)
+        if not removed:
+            self._unremoved.add(container.id)
+
+    def _remove_rest(self) -> int:
+        """Remove what could not be removed while the engine was gone; return how many containers that were."""
+        rest = [self._unremoved.pop() for _ in range(len(self._unremoved))]
+        return sum(_removed(partial(self.client.api.remove_container, each, force=True, v=True)) for each in rest)
 
 
 def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -65,7 +65,7 @@ class DockerContainer(Container):
         client: the connection to the engine.
         description: what the engine says of it.
         limits: what was granted to it.
-        forget: called when it is removed.
+        forget: told that it is of no use any more, and whether it could be removed.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class DockerContainer(Container):
         client: DockerClient,
         description: Mapping[str, Any],
         limits: Limits,
-        forget: Callable[[DockerContainer], None],
+        forget: Callable[[DockerContainer, bool], None],
     ) -> None:
         self.id: str = description["Id"]
         self._client = client
@@ -206,9 +206,14 @@ class DockerContainer(Container):
             self.kill_all()
 
     def remove(self) -> None:
-        self._forget(self)
-        with suppress(EngineError), failing(""):  # gone, or the engine is: the reaper looks again
-            self._client.api.remove_container(self.id, force=True, v=True)
+        from docker.errors import NotFound
+
+        removed = False
+        with suppress(EngineError), failing(""):
+            with suppress(NotFound):
+                self._client.api.remove_container(self.id, force=True, v=True)
+            removed = True
+        self._forget(self, removed)
 
     def _asked(self) -> Counts:
         """Return what the control groups count, as they are seen from inside."""

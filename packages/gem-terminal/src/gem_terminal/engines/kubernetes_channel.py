@@ -33,8 +33,8 @@ _FRAME = 32 << 10
 _AT_ONCE = 64 << 10
 """Bytes of output after which a read returns, so that a flood does not fill the memory."""
 
-_EARLY = 1 << 20
-"""Bytes of output that are taken while input is written."""
+_EARLY = 64 << 20
+"""Bytes of output that are taken while input is written; a process that writes more meanwhile has to wait."""
 
 _LONGEST_LINE = 60_000
 """Bytes of a command line in a URL, which servers and those between bound."""
@@ -135,7 +135,7 @@ class ExecChannel(Channel):
         deadline = time.monotonic() + seconds
         while self._connected and self._send():
             # What comes meanwhile is taken, lest both ends wait for each other to read.
-            self._early += self._received(_EARLY - len(self._early))
+            self._early += self._received(min(_AT_ONCE, _EARLY - len(self._early)))
             left = deadline - time.monotonic()
             if left <= 0:
                 return False

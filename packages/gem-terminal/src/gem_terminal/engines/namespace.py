@@ -148,7 +148,7 @@ def _tried_spawner() -> Spawner:
     heard, said = os.pipe()
     null = os.open(os.devnull, os.O_RDWR)
     try:
-        tried = begin(spawner, [Path("/")], Limits(), (null, said, said), ["true"])
+        tried = begin(spawner, [Path(__file__).parent], Limits(), (null, said, said), ["true"], root="/")
         os.close(said)
         said = -1
         with os.fdopen(os.dup(heard), "rb") as told:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import resource
 import shutil
 import signal
 import stat
@@ -85,6 +86,12 @@ class NamespaceContainer(Container):
         self.is_removed = False
         self._cgroup = Cgroup(limits)
         self._counts = Counts()
+        # The second best where there are no control groups: of each process, and of all in a user namespace of its own.
+        self._rlimits = (
+            [(resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_NPROC, limits.processes)]
+            if spawner.rootless
+            else []
+        )
         self.id = self._cgroup.name
         try:
             self._first, self._target, self._lifeline = self._begun(layers)
@@ -118,6 +125,7 @@ class NamespaceContainer(Container):
                 environment={**self._environment, **(environment or {})},
                 workdir=workdir or self._workdir,
                 terminal=terminal,
+                rlimits=self._rlimits,
             )
         except BaseException:
             for end in set(mine):
@@ -279,6 +287,7 @@ def begin(
     *,
     hostname: str = "",
     cgroups: Iterable[str] = (),
+    root: str | None = None,
 ) -> Process:
     """Begin a container and return bubblewrap's process, which first writes the number of the container's first one.
 
@@ -290,6 +299,7 @@ def begin(
         first: what that process runs.
         hostname: its name; empty for that of this machine.
         cgroups: files that it is entered in.
+        root: what it sees in place of its image, to try whether one can be begun.
     """
     place = _place()
     # What is written lies in memory and counts as such, so the disk must leave room for processes.
@@ -298,10 +308,11 @@ def begin(
     devices = () if spawner.rootless else _DEVICES
     command = [
         shutil.which("bwrap") or "bwrap", "--info-fd", "1", "--seccomp", "3", "--die-with-parent",
-        "--bind", f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
+        "--bind", root or f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
         *(word for name in devices for word in ("--dev-bind", f"{place}/devices/{name}", f"/dev/{name}")),
         "--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network(limits.network),
+        *(("--unshare-user", "--uid", "0", "--gid", "0") if spawner.rootless else ()),
         *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
         "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "--cap-drop", "ALL", *(word for name in _KEPT for word in ("--cap-add", name)),

@@ -25,14 +25,15 @@ import sys
 import tarfile
 import termios
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
 
 _CLONE_NEWPID = 0x20000000
-_NAMESPACES = (("mnt", 0x00020000), ("uts", 0x04000000), ("ipc", 0x08000000), ("net", 0x40000000))
+_NAMESPACES = (("user", 0x10000000), ("mnt", 0x00020000), ("uts", 0x04000000), ("ipc", 0x08000000), ("net", 0x40000000))
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_PR_SET_CHILD_SUBREAPER = 36
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 1 << 14, 1 << 18
 _DIES_IN = 5.0
@@ -54,7 +55,10 @@ def main(descriptor: int, seccomp: bytes) -> None:
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    # Root of a user namespace alone may not come back to the machine's namespace of processes.
+    rootless = _libc.setns(own, _CLONE_NEWPID) != 0
     running: dict[int, int] = {}
     while True:
         select.select([*listening, woken], [], [])
@@ -67,13 +71,14 @@ def main(descriptor: int, seccomp: bytes) -> None:
             return
         stdin, stdout, stderr, status, *target = descriptors
         request = {**json.loads(message), "target": target[0] if target else None, "seccomp": seccomp}
+        request["rootless"] = rootless
         try:
             pid = _start(request, (stdin, stdout, stderr), own)
         except OSError as error:
-            os.write(status, f"! {error}\n".encode())
+            _tell(status, f"! {error}")
             os.close(status)
         else:
-            os.write(status, f"{pid}\n".encode())
+            _tell(status, str(pid))
             running[pid] = status
         for used in (stdin, stdout, stderr, *target):
             os.close(used)
@@ -89,14 +94,22 @@ def _drain(descriptor: int) -> None:
 
 def _report(running: dict[int, int]) -> None:
     """Write the exit status of every process that has ended where it was asked for."""
-    while running:
-        pid, status = os.waitpid(-1, os.WNOHANG)
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
         if not pid:
             return
-        where = running.pop(pid)
-        with suppress(OSError):  # nobody wants to know any more
-            os.write(where, f"{os.waitstatus_to_exitcode(status)}\n".encode())
-        os.close(where)
+        where = running.pop(pid, None)  # none for an orphan that was taken in
+        if where is not None:
+            _tell(where, str(os.waitstatus_to_exitcode(status)))
+            os.close(where)
+
+
+def _tell(where: int, what: str) -> None:
+    with suppress(OSError):  # nobody wants to know any more
+        os.write(where, f"{what}\n".encode())
 
 
 def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int:
@@ -109,6 +122,8 @@ def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int
     theirs = os.open(f"/proc/{request['pid']}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
         _check_alive(request)
+        if request["rootless"]:
+            return _start_by_another(request, ends, theirs)
         _check(_libc.setns(theirs, _CLONE_NEWPID))
         try:
             pid = os.fork()
@@ -119,6 +134,29 @@ def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int
     finally:
         os.close(theirs)
     return pid
+
+
+def _start_by_another(request: dict[str, Any], ends: tuple[int, int, int], theirs: int) -> int:
+    """Let a process that need not come back start it, and take the orphan in."""
+    heard, said = os.pipe()
+    between = os.fork()
+    if not between:
+        try:
+            _check(_libc.setns(theirs, _CLONE_NEWPID))
+            pid = os.fork()
+            if not pid:
+                _become(request, ends)
+            _tell(said, str(pid))
+        except BaseException as error:  # the copy of the spawner must not go on
+            _tell(said, f"! {error}")
+        os._exit(0)
+    os.close(said)
+    os.waitpid(between, 0)
+    with os.fdopen(heard) as told:
+        line = told.readline().strip()
+    if not line.isdigit():
+        raise OSError(line[2:] or "it could not be started")
+    return int(line)
 
 
 def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
@@ -199,11 +237,14 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         namespaces = [
             (os.open(f"/proc/{request['pid']}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
             for name, kind in _NAMESPACES
+            if not Path(f"/proc/{request['pid']}/ns/{name}").samefile(f"/proc/self/ns/{name}")
         ]
         root = os.open(f"/proc/{request['pid']}/root", os.O_RDONLY | os.O_CLOEXEC)
         _check_alive(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
+        for number, most in request["rlimits"]:  # counted in the user namespace of the container, before it is joined
+            resource.setrlimit(number, (most, most))
         for namespace, kind in namespaces:
             _check(_libc.setns(namespace, kind))
         os.fchdir(root)
@@ -213,7 +254,7 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         if request["unpack"]:
             with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
                 # By number, since the names would be looked up with the container's own libraries.
-                archive.extractall(request["workdir"], numeric_owner=True, filter="tar")
+                archive.extractall(request["workdir"], numeric_owner=True, **_FILTERED)  # noqa: S202  # the filter sees to it
             os._exit(0)
         if request["pack"]:
             _pack(request["workdir"])
@@ -222,7 +263,7 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         if request["terminal"]:
             ioctl(0, termios.TIOCSCTTY, 0)
         user = _user(request["user"])
-        _give_up_privileges(user)
+        _give_up_privileges(user, request["rootless"])
         environment = {"HOME": user[2], "PATH": _PATH, **request["environment"]}
         os.chdir(request["workdir"] or "/")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -240,6 +281,17 @@ def _kill_everything() -> None:
         while time.monotonic() < deadline:
             os.kill(-1, signal.SIGKILL)
             time.sleep(0.0005)
+
+
+def _with_its_mode(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+    """Keep the modes that the filter would change: what everybody may write to, and programs that change their user."""
+    checked = tarfile.tar_filter(member, folder)
+    checked.mode = member.mode
+    return checked
+
+
+_FILTERED: dict[str, Any] = {"filter": _with_its_mode} if hasattr(tarfile, "tar_filter") else {}
+"""Python before 3.10.12 and 3.11.4 has no filters, and later ones want to be told which."""
 
 
 def _pack(path: str) -> None:
@@ -343,13 +395,14 @@ def _user(name: str | None) -> tuple[int, int, str]:
     raise LookupError(f"there is no user {wanted}")
 
 
-def _give_up_privileges(user: tuple[int, int, str]) -> None:
+def _give_up_privileges(user: tuple[int, int, str], rootless: bool) -> None:
     for capability in range(_CAPABILITIES):
         if capability not in _KEPT:
             _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     uid, gid, _ = user
-    os.setgroups([gid])
+    with suppress(PermissionError) if rootless else nullcontext():  # there are none to be had in a user namespace
+        os.setgroups([gid])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
     # Root keeps what it has until it executes something, which then has no more than the bounding set.

@@ -38,8 +38,9 @@ class Process:
         first = self._line(_ANSWERS_IN)
         if not first or first.startswith("!"):
             self.close()
-            why = "the spawner does not answer" if first is None else first[2:] or "the spawner has ended"
-            raise EngineError(f"the container has gone: {why}")
+            if first is None:
+                raise TimeoutError(f"did not answer in {_ANSWERS_IN:g} seconds")
+            raise EngineError(f"the container has gone: {first[2:] or 'the spawner has ended'}")
         self.pid = int(first)
 
     def wait(self, seconds: float | None) -> int | None:
@@ -114,7 +115,7 @@ class Spawner:
         """
         asked = {
             "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
-            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, **request,
+            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": [], **request,
         }  # fmt: skip
         reader, writer = os.pipe()
         try:
@@ -131,7 +132,14 @@ class Spawner:
             raise EngineError(f"the spawner of the namespace engine has ended: {error}") from error
         finally:
             os.close(writer)
-        return Process(reader)
+        try:
+            return Process(reader)
+        except EngineError:
+            self._process.poll()
+            raise
+        except TimeoutError as error:  # without it nothing of what it started can be reached
+            self._process.kill()
+            raise EngineError(f"the spawner of the namespace engine {error}, and was ended") from error
 
     def close(self) -> None:
         """End it, and every container with it."""

@@ -1,4 +1,4 @@
-"""Times and sizes as task files write them, and what is said of those that are none."""
+"""What the readers share: times and sizes as task files write them, and what is said of a file that is malformed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from gem_terminal.errors import TaskError
 
-__all__ = ["Bytes", "Mebibytes", "Pause", "Seconds", "validated"]
+__all__ = ["Bytes", "Mebibytes", "Pause", "Seconds", "compose_file", "validated"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,6 +43,12 @@ Mebibytes = Annotated[int | None, BeforeValidator(_mebibytes), Field(gt=0, le=_L
 Seconds = Annotated[float, Field(gt=0.0, le=_LONGEST, allow_inf_nan=False)]
 Pause = Annotated[float, Field(ge=0.0, le=_LONGEST, allow_inf_nan=False)]
 """Seconds that may be none."""
+
+
+def compose_file(folder: Path) -> Path | None:
+    """Return the file of Docker Compose in a folder, under either of its names."""
+    paths = (folder / f"docker-compose.{suffix}" for suffix in ("yaml", "yml"))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def validated(model: type[M], content: Any, path: Path) -> M:

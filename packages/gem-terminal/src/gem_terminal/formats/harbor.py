@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds, validated
+from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds, compose_file, validated
 from gem_terminal.task import Artifact, Collect, Healthcheck, Image, Limits, Separate, Task, Tests
 from gem_terminal.verdict import OUTPUT
 
@@ -172,13 +172,12 @@ def _read(path: Path) -> _Harbor:
 
 
 def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
-    compose = next((folder / "environment").glob("docker-compose.y*ml"), None)
     places = [place for place in (config.environment, config.verifier.environment) if place is not None]
     modes = [place.network_mode for place in places] + [config.agent.network_mode, config.verifier.network_mode]
     services = [entry.service for entry in config.artifacts if isinstance(entry, _Artifact)]
     services += [hook.service for hook in config.verifier.collect]
     needs = {
-        "several containers (docker-compose.yaml)": compose is not None,
+        "several containers (docker-compose.yaml)": compose_file(folder / "environment") is not None,
         "several containers (the service of an artifact or a collect command)": not {None, _MAIN}.issuperset(services),
         "Windows": any(place.os == "windows" for place in places),
         "a GPU": any(place.gpus for place in places),
@@ -240,8 +239,7 @@ def _separate(folder: Path, config: _Harbor) -> tuple[Separate, bool]:
     verifier = config.verifier
     place = verifier.environment or config.environment
     tests = folder / "tests"
-    compose = next(tests.glob("docker-compose.y*ml"), None)
-    if compose is not None:
+    if (compose := compose_file(tests)) is not None:
         raise TaskError(f"{compose}: the verifier needs several containers, which is not supported")
     own_image = verifier.environment.docker_image if verifier.environment else None
     if own_image:

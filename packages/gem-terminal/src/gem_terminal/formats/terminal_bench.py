@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import Bytes, Seconds, validated
+from gem_terminal.formats.fields import Bytes, Seconds, compose_file, validated
 from gem_terminal.task import Image, Limits, Task, Tests
 
 __all__ = ["Step", "load", "steps_of"]
@@ -163,7 +163,7 @@ def _image(folder: Path, service: _Service) -> Image:
 
 
 def _only_service(folder: Path) -> _Service:
-    path = next(iter(sorted(folder.glob("docker-compose.y*ml"))), None)
+    path = compose_file(folder)
     if path is None:
         return _Service()
     content = _yaml(path)

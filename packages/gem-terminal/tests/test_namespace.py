@@ -1,0 +1,326 @@
+"""The namespace engine: what holds a container apart from the machine, and what an ordinary user has of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gem_terminal.engines import Container, Engine
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.seccomp import program
+from gem_terminal.errors import EngineError, TaskError
+from gem_terminal.shell import Shell
+from gem_terminal.task import Image, Limits
+
+
+@pytest.fixture(scope="module")
+def namespace(engine_or_skip: Callable[[str], Engine], cache: Path) -> Iterator[NamespaceEngine]:
+    """The engine of this file."""
+    engine_or_skip("namespace").close()
+    made = NamespaceEngine(cache)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def container(namespace: NamespaceEngine, small: Image) -> Iterator[Container]:
+    """A container that the tests of this file share."""
+    with namespace.start(namespace.prepare(small), Limits(processes=64, memory=256 << 20)) as made:
+        yield made
+
+
+@pytest.fixture
+def shell(container: Container) -> Iterator[Shell]:
+    """A shell of root in it."""
+    made = Shell(container)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 1 > /proc/sys/vm/drop_caches",
+        "echo 1 > /proc/sys/kernel/core_pattern",
+        "echo b > /proc/sysrq-trigger",
+        "cat /proc/kcore | grep -q .",
+        "cat /proc/keys",
+        "cat /proc/kmsg",
+        "cat /proc/timer_list | grep -q .",
+        "ls /sys/* 2>/dev/null | grep -q .",
+        "touch /dev/new",
+        "chmod 600 /proc/sys/kernel/hostname",
+        "hostname other",
+        "mount -t tmpfs none /mnt",
+        "umount /proc",
+        "unshare --user true",
+        "unshare --mount true",
+        "mknod /disk b 8 0",
+        "chroot / true",
+        "nice -n -5 true 2>&1 | grep -q cannot; [ $? = 1 ]",
+        "swapoff -a; swapon /nothing",
+        "dmesg",
+        "date -s 2000-01-01",
+        "cat < /proc/1/mem",
+    ],
+)
+def test_what_root_cannot_do(shell: Shell, command: str) -> None:
+    """Root in a container changes nothing of the machine and reads nothing of it."""
+    assert shell.run(command, 10).exit_code != 0
+
+
+def test_modes_of_devices_are_its_own(shell: Shell, namespace: NamespaceEngine, small: Image) -> None:
+    """Root in a container may spoil its devices, and neither the machine's nor another container's."""
+    before = Path("/dev/full").stat().st_mode
+    assert shell.run("chmod 600 /dev/full; stat -c %a /dev/full; echo x > /dev/null", 10).output in ("600\n", "666\n")
+    assert Path("/dev/full").stat().st_mode == before
+    with namespace.start(namespace.prepare(small), Limits()) as other:
+        assert other.run(("stat", "-c", "%a", "/dev/full"), seconds=10).output == b"666\n"
+
+
+CALLS = {
+    "keyctl": "keyctl(0, 0, 0)",
+    "bpf": "bpf(0, 0, 0)",
+    "perf_event_open": "perf_event_open(0, 0, 0, 0, 0)",
+    "userfaultfd": "userfaultfd(0)",
+    "io_uring_setup": "io_uring_setup(1, 0)",
+    "open_by_handle_at": "open_by_handle_at(0, 0, 0)",
+    "clone": "clone(CLONE_NEWUSER)",
+}
+
+
+def test_the_filter_holds(tmp_path: Path) -> None:
+    """A process under it is refused what is dangerous, is told that clone3 is missing, and goes on with the rest."""
+    script = f"""
+import ctypes, errno, os, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+code = bytes.fromhex({program().hex()!r})
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Filter(len(code) // 8, code)), 0, 0) == 0
+column = ("x86_64", "aarch64").index(platform.machine())
+def refusal(numbers, *arguments):
+    ctypes.set_errno(0)
+    result = libc.syscall(numbers[column], *arguments)
+    return errno.errorcode.get(ctypes.get_errno()) if result < 0 else "allowed"
+for name, numbers in dict(
+    keyctl=(250, 219), bpf=(321, 280), perf_event_open=(298, 241), userfaultfd=(323, 282), io_uring_setup=(425, 425),
+    open_by_handle_at=(304, 265), mount=(165, 40), umount2=(166, 39), setns=(308, 268), unshare=(272, 97),
+    reboot=(169, 142), init_module=(175, 105), swapon=(167, 224), move_mount=(429, 429), fsopen=(430, 430),
+).items():
+    assert refusal(numbers, 0, 0, 0, 0, 0) == "EPERM", (name, refusal(numbers, 0, 0, 0, 0, 0))
+assert refusal((435, 435), 0, 0) == "ENOSYS"
+assert refusal((56, 220), 0x10000000 | 17, 0, 0, 0, 0) == "EPERM"
+for family, allowed in ((socket.AF_INET, True), (socket.AF_UNIX, True), (40, False)):
+    try:
+        socket.socket(family, socket.SOCK_STREAM).close()
+        assert allowed
+    except PermissionError:
+        assert not allowed
+pid = os.fork()
+if not pid:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+print("held")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("held\n", "")
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_well_formed(machine: str) -> None:
+    """Every jump stays in the program, every way through it ends, and it fits into what the kernel takes."""
+    instructions = list(struct.iter_unpack("<HBBI", program(machine)))
+    assert len(instructions) <= 4096
+    for place, (code, holds, fails, _) in enumerate(instructions):
+        if code & 7 == 5:
+            assert place + 1 + max(holds, fails) < len(instructions)
+    assert instructions[-1][0] == 6
+
+
+def test_an_unknown_machine_is_refused() -> None:
+    """Without its system calls known nothing is held back, so nothing runs."""
+    with pytest.raises(EngineError, match="riscv64"):
+        program("riscv64")
+
+
+def test_the_filter_is_applied(shell: Shell) -> None:
+    """To every process, the first one among them."""
+    assert shell.run("grep -h Seccomp: /proc/self/status /proc/1/status", 10).output == "Seccomp:\t2\n" * 2
+
+
+def test_signals_and_masks_are_as_usual(shell: Shell) -> None:
+    """Nothing of the process that runs the engine is inherited."""
+    assert shell.run("yes | head -n 1; echo ${PIPESTATUS[0]}; umask", 10).output == "y\n141\n0022\n"
+    assert int(shell.run("grep SigIgn /proc/$BASHPID/status", 10).output.split()[1], 16) & ~0x4 == 0
+
+
+def test_orphans_are_taken_in(shell: Shell) -> None:
+    """The first process reaps them, so that they do not count for ever."""
+    shell.run("for i in $(seq 200); do (true &); done", 30)
+    assert shell.run("(exit 7)", 10).exit_code == 7
+
+
+def build(namespace: NamespaceEngine, folder: Path, dockerfile: str, **files: str) -> str:
+    """Build an image."""
+    folder.mkdir()
+    for name, content in {"Dockerfile": dockerfile, **files}.items():
+        (folder / name).write_text(content)
+    return namespace.prepare(Image(folder))
+
+
+def test_a_dockerfile_is_built(namespace: NamespaceEngine, tmp_path: Path) -> None:
+    """Its instructions have the effects that Docker's builder gives them."""
+    reference = build(
+        namespace,
+        tmp_path / "image",
+        "FROM debian:bookworm-slim\nARG WHO=world\nENV GREETING=hello NAME=x\nWORKDIR /desk\nCOPY a.txt b.txt ./\n"
+        'COPY a.txt /etc/renamed\nRUN echo "$GREETING $WHO" > said \\\n  && rm /etc/debian_version\n'
+        'RUN ["touch", "exec form"]\nUSER nobody\n',
+        **{"a.txt": "a", "b.txt": "b"},
+    )
+    with namespace.start(reference, Limits()) as made:
+        told = made.run(
+            ("sh", "-c", "pwd; ls; cat said /etc/renamed; echo $NAME; id -un; ls /etc/debian_version"), seconds=9
+        )
+    assert told.output.decode().splitlines()[:-1] == [
+        "/desk", "a.txt", "b.txt", "exec form", "said", "hello world", "ax", "nobody",
+    ]  # fmt: skip
+    assert told.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "error", "said"),
+    [
+        ("FROM debian:bookworm-slim\nRUN echo so; exit 3\n", EngineError, "exit code 3: so"),
+        ("FROM debian:bookworm-slim\nCOPY missing /\n", TaskError, "names nothing"),
+        ("FROM debian:bookworm-slim\nHEALTHCHECK CMD true\n", TaskError, "HEALTHCHECK"),
+        ("FROM nowhere/nothing:never\n", EngineError, "nowhere/nothing:never"),
+    ],
+)
+def test_a_build_that_fails(
+    namespace: NamespaceEngine, tmp_path: Path, dockerfile: str, error: type[Exception], said: str
+) -> None:
+    """It says which line, and why."""
+    with pytest.raises(error, match=said):
+        build(namespace, tmp_path / "image", dockerfile)
+
+
+ORDINARY = """
+import json, sys
+from pathlib import Path
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.errors import EngineError
+from gem_terminal.shell import Shell
+from gem_terminal.task import Image, Limits
+
+engine = NamespaceEngine(Path(sys.argv[1]))
+try:
+    engine.check()
+except EngineError as error:
+    print(json.dumps({"refused": str(error)}))
+    sys.exit()
+engine.add_base("debian:bookworm-slim", Path(sys.argv[2]))
+folder = Path(sys.argv[1]) / "context"
+folder.mkdir()
+(folder / "Dockerfile").write_text(
+    "FROM debian:bookworm-slim\\nRUN rm /etc/debian_version && mkdir /desk\\nWORKDIR /desk\\nRUN echo built > here\\n"
+)
+told = {"unbounded": engine.unbounded}
+with engine.start(engine.prepare(Image(folder)), Limits(memory=256 << 20, processes=64, disk=32 << 20)) as container:
+    shell = Shell(container)
+    for name, command in {
+        "built": "cat here; ls /etc/debian_version 2>/dev/null; id -u",
+        "state": "cd /tmp; X=5; echo kept > file; cat file",
+        "escape": "echo > /proc/sys/vm/drop_caches; mount -t tmpfs none /mnt; unshare --user true; chmod 600 /dev/full",
+        "network": "exec 3<>/dev/tcp/127.0.0.1/22",
+        "disk": "head -c 100M /dev/zero > /desk/huge; rm /desk/huge",
+        "forks": "f() { while :; do f & done; }; f",
+        "after": "echo on | cat",
+        "memory": "head -c 2G /dev/zero | tail -c 2G | wc -c",
+    }.items():
+        done = shell.run(command, 10)
+        told[name] = [done.output[-2000:], done.exit_code, done.timed_out, list(done.notices)]
+    container.kill_all()
+    told["last"] = [shell.run("echo on | cat", 10).output]
+engine.close()
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
+    """What an ordinary user has found in a container of this user's own engine."""
+    root = os.environ.get("GEM_TERMINAL_TEST_ROOT")
+    if not root or shutil.which("setpriv") is None or os.getuid() != 0:
+        pytest.skip("LOUDLY: nobody can become an ordinary user here, so nothing about the rootless engine is tested")
+    folder = Path(subprocess.run(["mktemp", "--directory"], capture_output=True, text=True, check=True).stdout.strip())
+    try:
+        subprocess.run(["tar", "-C", root, "--exclude=./dev/*", "-cf", folder / "base.tar", "."], check=True)
+        (folder / "images").mkdir()
+        for path in (folder, folder / "images"):
+            os.chown(path, 65534, 65534)
+        for name in ("gem", "gem_terminal", "filelock"):  # where everybody may read them
+            found = importlib.util.find_spec(name)
+            assert found is not None
+            assert found.origin is not None
+            shutil.copytree(Path(found.origin).parent, folder / "packages" / name)
+        become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]
+        environment = {**os.environ, "HOME": str(folder), "PYTHONPATH": str(folder / "packages")}
+        usual = shutil.which("python3", path="/usr/local/bin:/usr/bin")
+        for python in filter(None, (sys.executable, usual)):  # this one may lie where an ordinary user cannot look
+            tried = [
+                *become,
+                "unshare",
+                "--user",
+                "--map-root-user",
+                python,
+                "-c",
+                "import sys; assert sys.version_info > (3, 10)",
+            ]
+            if subprocess.run(tried, capture_output=True, cwd=folder, check=False).returncode == 0:
+                break
+        else:
+            pytest.skip("LOUDLY: an ordinary user can make no namespaces, or run no Python, here")
+        command = [*become, python, "-c", ORDINARY, str(folder / "images"), str(folder / "base.tar")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told: dict[str, list[object]] = json.loads(done.stdout)
+    if "refused" in told:
+        pytest.skip(f"LOUDLY: an ordinary user may make no namespaces here: {told['refused']}")
+    return told
+
+
+def test_an_ordinary_user_builds_and_runs(ordinary: dict[str, list[object]]) -> None:
+    """Images are built, the shell keeps its state, and the user in the container is root."""
+    assert ordinary["built"] == ["built\n0\n", 0, False, []]
+    assert ordinary["state"][:2] == ["kept\n", 0]
+    assert ordinary["last"] == ["on\n"]
+
+
+def test_an_ordinary_user_is_held_apart(ordinary: dict[str, list[object]]) -> None:
+    """As root is."""
+    output, code, *_ = ordinary["escape"]
+    assert code != 0
+    assert str(output).count("\n") >= 4
+    assert ordinary["network"][1] != 0
+
+
+def test_what_an_ordinary_user_can_bound(ordinary: dict[str, list[object]]) -> None:
+    """The disk exactly; processes and memory by resource limits, where there are no control groups; it is told."""
+    assert "No space left" in str(ordinary["disk"][0])
+    assert ordinary["after"][0] == "on\n"
+    assert str(ordinary["memory"][0]).strip() != str(2 << 30)
+    assert set(map(str, ordinary["unbounded"])) <= {"memory", "pids", "cpu"}
