@@ -25,10 +25,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+from gem.errors import GemError
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.errors import EngineError
 
 FILES = {
     "task.toml": "[environment]\nmemory_mb = 256\n",
@@ -213,11 +215,14 @@ def parallel(bench: Bench) -> list[str]:
 
             def play(env: TerminalEnv, each: int, begun: list[float], failures: list[str]) -> None:
                 for _ in range(each):
-                    begun.append(timed(env.reset))
-                    for number in range(COMMANDS):
-                        observation = env.step(f"<bash>ls / >/dev/null; echo {number}</bash>")[0]
-                        if observation != f"{number}\n[exit code 0]":
-                            failures.append(observation)
+                    try:
+                        begun.append(timed(env.reset))
+                        for number in range(COMMANDS):
+                            observation = env.step(f"<bash>ls / >/dev/null; echo {number}</bash>")[0]
+                            if observation != f"{number}\n[exit code 0]":
+                                raise EngineError(observation)
+                    except GemError as error:
+                        failures.append(str(error))
 
             with ExitStack() as stack:
                 envs = [stack.enter_context(bench.env(engine, warm=warm)) for _ in range(PARALLEL)]
@@ -230,7 +235,7 @@ def parallel(bench: Bench) -> list[str]:
                 seconds = time.perf_counter() - start
             lines.append(
                 f"| warm={warm} | {engine.name} | {len(begun) / seconds:.1f} | {len(begun) * COMMANDS / seconds:,.0f} "
-                f"| {percentiles(begun)} | {len(failures) + PARALLEL * each - len(begun)} |"
+                f"| {percentiles(begun)} | {len(failures)} |"
             )
     return lines
 

@@ -174,6 +174,8 @@ memory_mb = 512
 network_mode = "public"
 env = { KEY = "value" }
 workdir = "/v"
+[agent]
+network_mode = "no-network"
 [environment]
 workdir = "/work"
 """

@@ -87,17 +87,6 @@ def test_modes_of_devices_are_its_own(shell: Shell, namespace: NamespaceEngine, 
         assert other.run(("stat", "-c", "%a", "/dev/full"), seconds=10).output == b"666\n"
 
 
-CALLS = {
-    "keyctl": "keyctl(0, 0, 0)",
-    "bpf": "bpf(0, 0, 0)",
-    "perf_event_open": "perf_event_open(0, 0, 0, 0, 0)",
-    "userfaultfd": "userfaultfd(0)",
-    "io_uring_setup": "io_uring_setup(1, 0)",
-    "open_by_handle_at": "open_by_handle_at(0, 0, 0)",
-    "clone": "clone(CLONE_NEWUSER)",
-}
-
-
 def test_the_filter_holds(tmp_path: Path) -> None:
     """A process under it is refused what is dangerous, is told that clone3 is missing, and goes on with the rest."""
     script = f"""
@@ -214,6 +203,27 @@ def test_a_build_that_fails(
     """It says which line, and why."""
     with pytest.raises(error, match=said):
         build(namespace, tmp_path / "image", dockerfile)
+
+
+def test_what_was_left_half_made_is_removed(tmp_path: Path) -> None:
+    """By the next one that reaps, if the process that made it has gone, and not before."""
+    script = f"""
+import os, signal, sys
+from pathlib import Path
+from gem_terminal.engines.namespace import NamespaceEngine
+def end(folder):
+    print(next(folder.parents[2].glob("layers/.making-*")), flush=True)
+    NamespaceEngine(Path({str(tmp_path)!r})).reap()
+    assert folder.is_dir()
+    os.kill(os.getpid(), signal.SIGKILL)
+store = NamespaceEngine(Path({str(tmp_path)!r}))._images
+store._made(Path({str(tmp_path)!r}) / "layers" / "one", end)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    left = Path(done.stdout.strip())
+    assert left.is_dir(), done.stderr
+    NamespaceEngine(tmp_path).reap()
+    assert not left.exists()
 
 
 ORDINARY = """

@@ -145,7 +145,7 @@ def test_files_are_put_whoever_the_container_knows(container: Container) -> None
     sh(container, "rm -f /etc/nsswitch.conf; mkfifo /etc/nsswitch.conf")
     fields = {"uname": "root", "gname": "wheel", "uid": 7, "gid": 8, "mode": 0o4757}
     container.put(archive(("x/f", fields, b"hi")), "/")
-    assert sh(container, "stat -c '%u %g %a %s' /x/f") == "7 8 4757 2\n"
+    assert container.run(("stat", "-c", "%u %g %a %s", "/x/f"), seconds=20.0).output == b"7 8 4757 2\n"
 
 
 def test_what_survives_is_counted_from_outside(container: Container) -> None:
@@ -621,7 +621,7 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
         container,
         "cd /work; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; "
         "echo y > /logs/artifacts/n; echo z > /app/out/z; echo g > /app/out/.git/g; chmod 757 /app/out/z; "
-        "rm /bin/bash /usr/bin/cat; mkdir /tests",
+        "rm /bin/bash /usr/bin/cat; mkdir /tests; sleep 1000 >/dev/null 2>&1 & disown",
     )
     script = (
         "find /work /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; cd; "
@@ -637,6 +637,7 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
         "/app/out/z 757\n/logs/artifacts/n 644\n/work/answer 644\nls: cannot access '/gone': No such file or "
         "directory\nKIND=verifier\n/tmp\n"
     )
+    assert container.survivors() == 0
     ((verifier, limits),) = watched.started
     assert limits == SMALL_LIMITS
     with pytest.raises(EngineError):

@@ -217,8 +217,16 @@ class DockerEngine(Engine):
 
     def _remove_rest(self) -> int:
         """Remove what could not be removed while the engine was gone; return how many containers that were."""
-        rest = [self._unremoved.pop() for _ in range(len(self._unremoved))]
-        return sum(_removed(partial(self.client.api.remove_container, each, force=True, v=True)) for each in rest)
+        from docker.errors import NotFound
+
+        count = 0
+        with suppress(EngineError), failing(""):  # it is still gone
+            for each in list(self._unremoved):
+                with suppress(NotFound):
+                    self.client.api.remove_container(each, force=True, v=True)
+                    count += 1
+                self._unremoved.discard(each)
+        return count
 
 
 def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

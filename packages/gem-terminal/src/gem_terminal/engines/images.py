@@ -23,6 +23,7 @@ from gem_terminal.engines.base import Progress, Stage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, suite_of
 from gem_terminal.engines.dockerfile import Instruction, parse
+from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.task import Image, Limits
 
@@ -184,11 +185,21 @@ class ImageStore:
 
         return self._made(self._folder / "layers" / chain.hexdigest(), make)
 
+    def reap(self) -> None:
+        """Remove what processes of this machine that have gone left half made."""
+        host = Owner.this_process().host
+        for path in self._folder.glob("*/.making-*-*-*-*"):
+            _, short, pid, began, _ = path.name.split("-", 4)
+            if short == _short(host) and pid.isdigit() and not Owner(host, int(pid), began).is_alive():
+                shutil.rmtree(path, ignore_errors=True)
+
     def _made(self, folder: Path, make: Any) -> Path:
         if folder.is_dir():
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-", ignore_cleanup_errors=True) as scratch:
+        owner = Owner.this_process()
+        prefix = f".making-{_short(owner.host)}-{owner.pid}-{owner.began}-"
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix, ignore_cleanup_errors=True) as scratch:
             made = Path(scratch) / "made"
             made.mkdir(mode=0o755)
             make(made)
@@ -250,6 +261,10 @@ def _assignments(step: Instruction) -> dict[str, str]:
     if "=" not in words[0]:
         return {words[0]: step.text.partition(" ")[2].strip()}
     return dict(word.split("=", 1) for word in words)
+
+
+def _short(host: str) -> str:
+    return hashlib.sha256(host.encode()).hexdigest()[:8]
 
 
 def _file_name(name: str) -> str:

@@ -115,6 +115,7 @@ class NamespaceEngine(Engine):
         return container
 
     def reap(self) -> int:
+        self._images.reap()
         return reap_cgroups()
 
     def rest(self) -> None:
