@@ -82,9 +82,8 @@ class Bench:
 
 def wait_until_ready() -> None:
     """Return once nothing is made or discarded in the background."""
-    for thread in threading.enumerate():
-        if thread.name == "gem-terminal pool":
-            thread.join()
+    while hands := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
+        hands[0].join()  # which may have called another one meanwhile
 
 
 def step_seconds(env: TerminalEnv, command: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -247,6 +248,7 @@ def _end(container: Container) -> None:
     """Let the first process die."""
     if isinstance(container, NamespaceContainer):
         os.kill(container._pid, signal.SIGKILL)
+        assert select.select([container._target], [], [], 30)[0]
     else:
         assert isinstance(container, DockerContainer)
         container._client.api.kill(container.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import shutil
 import signal
 import socket
@@ -52,14 +53,6 @@ def write_task(folder: Path) -> Path:
 def open_descriptors() -> int:
     """Return how many this process has."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # there are names to count, and no paths
-
-
-def has_ended(pid: int) -> bool:
-    """Tell whether a process has ended, whether or not anybody has asked for its exit status."""
-    try:
-        return not Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return True
 
 
 class PrivateDocker:
@@ -277,15 +270,17 @@ def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) ->
         env.reset(seed=0)
         assert env._workplace is not None
         first = env._workplace._container._pid  # type: ignore[attr-defined]
+        ends = os.pidfd_open(first)
         namespace.spawner._process.kill()
         namespace.spawner._process.wait()
+        assert select.select([ends], [], [], 30)[0]
+        os.close(ends)
         *_, truncated, info = env.step("<bash>true</bash>")
         assert truncated
         assert info["error"]
         env.reset()
         assert env.step("<bash>echo on</bash>")[0] == "on\n[exit code 0]"
         assert env.step("<finish/>")[1] == 1.0
-        assert has_ended(first)
 
 
 def test_a_spawner_that_is_stopped(namespace: NamespaceEngine, monkeypatch: pytest.MonkeyPatch, small: Image) -> None:

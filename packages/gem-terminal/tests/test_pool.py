@@ -78,10 +78,9 @@ def is_a_hand(thread: threading.Thread) -> bool:
 
 def wait_for_hands() -> None:
     """Return once there is nothing to do in the background, which is when the threads end."""
-    for thread in threading.enumerate():
-        if is_a_hand(thread):
-            thread.join(30)
-            assert not thread.is_alive()
+    while hands := list(filter(is_a_hand, threading.enumerate())):
+        hands[0].join(30)  # which may have called another one meanwhile
+        assert not hands[0].is_alive()
 
 
 @pytest.fixture
@@ -257,6 +256,26 @@ def test_the_last_one_waits_until_nothing_is_left(works: Works) -> None:
     pool.take(customers[0], "a")
     pool.leave(customers[0])
     assert rested == [0, 0]
+
+
+def test_what_is_done_first_holds_nobody_up(works: Works) -> None:
+    """It is done once, in the background, and what it raises is nobody's."""
+    go_on, done = threading.Event(), []
+
+    def first() -> None:
+        assert go_on.wait(30)
+        done.append(threading.current_thread())
+        raise OSError("the engine is away")
+
+    pool, me = works.pool(first=first), Customer()
+    for _ in range(3):
+        pool.take(me, "a", ["a"])
+    go_on.set()
+    pool.leave(me)
+    pool.take(me, "a")
+    pool.leave(me)
+    assert [is_a_hand(thread) for thread in done] == [True]
+    assert not works.alive
 
 
 def test_closing_discards_what_customers_hold(works: Works) -> None:

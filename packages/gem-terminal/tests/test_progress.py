@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -260,24 +260,31 @@ def test_an_error_ends_the_display() -> None:
 
 
 def test_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
-    """However many threads ask for a lock, one at a time has it, and the others are told that they wait."""
-    inside, most, told = 0, 0, []
-    barrier = Barrier(8)
+    """Of many threads that ask for a lock one has it, and the others are told that they wait, and get it in turn."""
+    inside, most, done = 0, 0, 0
+    told: list[Stage] = []
+    all_wait = Event()
+
+    def tell(stage: Stage) -> None:
+        told.append(stage)
+        if len(told) == 7:
+            all_wait.set()
 
     def ask() -> None:
-        nonlocal inside, most
-        barrier.wait()
-        with alone(tmp_path / "deep" / "lock", told.append):
+        nonlocal inside, most, done
+        with alone(tmp_path / "deep" / "lock", tell):
             inside += 1
             most = max(most, inside)
+            all_wait.wait(PATIENT_FOR)
             inside -= 1
+            done += 1
 
     threads = [Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert most == 1
+    assert (most, done) == (1, 8)
     assert all("waiting" in stage.text for stage in told)
 
 

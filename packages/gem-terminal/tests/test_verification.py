@@ -140,6 +140,17 @@ def test_a_container_that_has_gone_gives_nothing(container: Container) -> None:
         container.get("/etc/passwd")
 
 
+@pytest.mark.parametrize("name", ["nsswitch.conf", "group"])
+def test_nobody_is_held_up_by_who_the_container_knows(container: Container, name: str) -> None:
+    """An engine that looks up names as the container says would wait for the end of a pipe, with everything locked."""
+    sh(container, f"mkfifo /pipe; ln -sf /pipe /etc/{name}")
+    try:
+        assert names(container.get("/etc/hostname")) == ["hostname"]
+    except EngineError as error:
+        assert "no regular file" in str(error)  # noqa: PT017  # one engine needs no names, and gives it
+    container.remove()
+
+
 def test_files_are_put_whoever_the_container_knows(container: Container) -> None:
     """Owners are numbers: their names would be looked up as the container wants it, with its own libraries."""
     sh(container, "rm -f /etc/nsswitch.conf; mkfifo /etc/nsswitch.conf")
@@ -401,6 +412,9 @@ def test_work_is_judged(container: Container, tmp_path: Path, answer: str, rewar
     assert (verdict.reward, verdict.error, verdict.log) == (reward, None, "I look\n")
 
 
+LATER = "(sleep 0.1; echo 42 > /work/answer) >/dev/null 2>&1 &"
+"""Answers once the tests have begun, if it is executed."""
+
 AS_ROOT = {
     "a test of its own": "mkdir -p /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh",
     "a reward of its own": "mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.json /logs/verifier/reward.txt",
@@ -413,11 +427,11 @@ AS_ROOT = {
     "files that change nothing": "mkdir -p /tests; chattr +i /tests; mount -t tmpfs none /tests; unshare -Urm true",
     "settings of a shell": (
         "for f in ~/.bashrc ~/.profile ~/.bash_profile /etc/profile /etc/bash.bashrc ~/.bash_env; do "
-        "echo 'echo 42 > /work/answer' >> $f; done; export BASH_ENV=~/.bash_env ENV=~/.bash_env"
+        f"echo '{LATER}' >> $f; done; export BASH_ENV=~/.bash_env ENV=~/.bash_env"
     ),
     "a shell before the shell": (
-        "printf '#!/bin/sh\\necho 42 > /work/answer\\nexec /bin/bash \"$@\"\\n' > /usr/local/bin/bash; "
-        "chmod +x /usr/local/bin/bash; cp /usr/local/bin/bash /usr/local/bin/sh"
+        f"cd /usr/local/bin; printf '#!/bin/sh\\n%s\\nexec /bin/${{0##*/}} \"$@\"\\n' '{LATER}' > bash; "
+        "chmod +x bash; for name in sh mkdir chmod chown; do cp bash $name; done"
     ),
     "a process that stays": "(trap '' TERM HUP INT; while :; do echo 42 > /work/answer; done) & disown",
     "a daemon": "setsid sh -c 'setsid sh -c \"while :; do echo 42 > /work/answer; done\" &' &",

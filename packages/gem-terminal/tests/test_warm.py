@@ -30,10 +30,9 @@ def tasks(tmp_path: Path) -> Path:
 
 def waiting(env: TerminalEnv) -> list[Workplace]:
     """What was made ahead, once everything is."""
-    for thread in threading.enumerate():
-        if thread.name == "gem-terminal pool":
-            thread.join(60)
-            assert not thread.is_alive()
+    while hands := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
+        hands[0].join(60)  # which may have called another one meanwhile
+        assert not hands[0].is_alive()
     pool = env._pool
     assert pool is not None
     return [workplace for ready in pool._ready.values() for workplace in ready]

@@ -41,9 +41,8 @@ def begin(engine: Engine, task: str) -> list[TerminalEnv]:
 
 def wait_for_the_pool() -> None:
     """Return once nothing is made or discarded in the background."""
-    for thread in threading.enumerate():
-        if thread.name == "gem-terminal pool":
-            thread.join()
+    while hands := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
+        hands[0].join()  # which may have called another one meanwhile
 
 
 def told(envs: list[TerminalEnv]) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def main(name: str, cache: str, task: str, how: str) -> None:
         child.start()
         child.join()
         return
-    envs = begin(engine, task)
+    envs = begin(engine, task)  # which has waited for the reaper as well
     if how == "fork and wait":  # the child goes on when its parent has gone
         if os.fork() == 0:
             sys.stdin.read()

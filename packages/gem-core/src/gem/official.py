@@ -33,6 +33,7 @@ COMMANDS = {
     "view": "gem-eval",
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
+    "terminal": "gem-terminal",
     **{f"hub {command}": "gem-hub" for command in _REGISTRY},
 }
 """Subcommand of ``gem`` → the distribution that brings it."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +40,32 @@ class OraclePolicy(Policy[Any, Action]):
             raise NotSupportedError(f"the task {self._env.task.name} brings no solution")
         if solution.suffix == ".yaml":
             return {"role": "assistant", "content": None, "tool_calls": _typed(solution)}
-        script = solution.read_text(encoding="utf-8")
-        # In a shell of its own, so that `set -e` ends the script and not the episode's shell.
-        arguments = {"command": f"bash <<'END-OF-SOLUTION'\n{script}\nEND-OF-SOLUTION", "timeout_secs": 120}
+        task = self._env.task
+        arguments = {"command": _played(solution, task.solution_environment), "timeout_secs": task.seconds or 600.0}
         return {"role": "assistant", "content": None, "tool_calls": [_call("bash", arguments)]}
+
+
+def _played(solution: Path, environment: Mapping[str, str]) -> str:
+    """Return the command that runs a script with what lies beside it: in ``/solution``, where Harbor puts it, if this
+    user may write there.
+    """
+    folder = solution.parent if solution.name == "solve.sh" else None
+    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder else [solution]
+    lines = ['oracle=/solution; mkdir -p "$oracle" 2>/dev/null && [ -w "$oracle" ] || oracle=$(mktemp -d)']
+    for path in files:
+        name = path.relative_to(solution.parent)
+        where = f'"$oracle"/{shlex.quote(str(name))}'
+        content = base64.encodebytes(path.read_bytes()).decode()
+        lines += [
+            f'mkdir -p "$(dirname {where})"',
+            f"base64 -d > {where} <<'END'",
+            f"{content}END",
+            f"chmod +x {where}",
+        ]
+    told = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
+    # In a shell of its own, so that `set -e` ends the script and not the episode's shell.
+    lines.append(f'{told} bash "$oracle"/{shlex.quote(solution.name)}'.strip())
+    return "\n".join(lines)
 
 
 def _typed(solution: Path) -> list[dict[str, Any]]:

@@ -55,6 +55,7 @@ class Pool(Generic[K, T]):
         most: how many are made ahead, of all kinds together; as many may wait to be discarded before customers have to
             help with it.
         hands: threads in the background.
+        first: what is done once, in the background, before anything else is.
         rest: called when no customer and nothing else is left.
     """
 
@@ -66,6 +67,7 @@ class Pool(Generic[K, T]):
         *,
         most: int = 32,
         hands: int = 4,
+        first: Callable[[], object] = lambda: None,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         self._make = make
@@ -73,6 +75,7 @@ class Pool(Generic[K, T]):
         self._is_sound = is_sound
         self._most = most
         self._most_hands = hands
+        self._first: Callable[[], object] | None = first
         self._rest = rest
         self._changed = Condition()
         self._accounts: dict[int, _Account[K, T]] = {}  # in the order in which they came last
@@ -220,7 +223,7 @@ class Pool(Generic[K, T]):
     def _call_a_hand(self) -> None:
         """Start a thread if there is work for one more."""
         kind = self._next()
-        if (kind is None and not self._refused) or self._hands >= self._most_hands:
+        if (kind is None and not self._refused and self._first is None) or self._hands >= self._most_hands:
             return
         self._hands += 1
         try:
@@ -230,6 +233,11 @@ class Pool(Generic[K, T]):
 
     def _work(self) -> None:
         while True:
+            with self._changed:
+                first, self._first = self._first, None
+            if first is not None:
+                with suppress(Exception):  # what is wrong with the engine is said where something is wanted of it
+                    first()
             with self._changed:
                 kind = self._next()
                 refused = self._refused.popleft() if self._refused else None

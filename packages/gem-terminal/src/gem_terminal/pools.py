@@ -35,23 +35,21 @@ class Plan:
 def workplaces(engine: Engine) -> Pool[Plan, Workplace]:
     """Return the pool of workplaces of an engine, one in this process.
 
-    When it is made, what an earlier process left behind is removed. When the process ends (also by an exception, or
-    as one that multiprocessing has started), everything is removed that it has not closed. A forked child begins
-    anew.
-
-    Raises:
-        EngineError: if the engine does not answer.
+    When it is first used, what an earlier process left behind is removed, in the background: an engine may hang on it.
+    When the process ends (also by an exception, or as one that multiprocessing has started), everything is removed
+    that it has not closed. A forked child begins anew.
     """
     from multiprocessing.util import Finalize
 
     with _LOCK:
         pool = _POOLS.get(engine)
         if pool is None:
-            engine.reap()
             if not _POOLS:
                 # As atexit, which the processes of multiprocessing end without.
                 Finalize(None, _close_all, exitpriority=0)
-            pool = _POOLS[engine] = Pool(partial(_make, engine), Workplace.close, Workplace.is_sound, rest=engine.rest)
+            pool = _POOLS[engine] = Pool(
+                partial(_make, engine), Workplace.close, Workplace.is_sound, first=engine.reap, rest=engine.rest
+            )
     return pool
 
 

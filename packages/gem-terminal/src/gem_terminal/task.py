@@ -126,5 +126,7 @@ class Task:
     solution: Path | None = None
     """The script of the oracle: ``solve.sh`` in a folder, or a single script; or the ``solution.yaml`` of
     Terminal-Bench 1, a list of commands."""
+    solution_environment: Mapping[str, str] = field(default_factory=dict)
+    """What the script is told beside the task's own variables."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """What the author says of the task: difficulty, category, keywords …"""

@@ -30,11 +30,13 @@ from __future__ import annotations
 import tarfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from gem_terminal.archive import archive_of, carried, files_in
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.errors import EngineError
+from gem_terminal.progress import showing
 from gem_terminal.task import Artifact, Separate, Task
 from gem_terminal.verdict import FILES, Verdict, verdict_of_files, verdict_of_summary
 
@@ -44,9 +46,13 @@ _LOGS = "/logs/verifier"
 _PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 """Where what prepares a container is looked for: not where an image lets its users put programs."""
 
-# $1: the user that the tests run as. What an agent made a link or a file is no folder, so it is removed.
+# $1: the user that the tests run as. What an agent made a link or a file is no folder, so it is removed; and a pipe is
+# removed where it would hold up whatever looks for the name of a user.
 _PREPARE = """
 rm -rf /tests /logs/verifier || exit
+for file in /etc/passwd /etc/group /etc/nsswitch.conf; do
+  if [ -e "$file" ] && [ ! -f "$file" ]; then rm -rf "$file"; fi
+done
 for folder in /logs /logs/agent /logs/artifacts; do
   if [ -L "$folder" ] || [ ! -d "$folder" ]; then rm -rf "$folder" || exit; fi
 done
@@ -94,7 +100,8 @@ def verify(task: Task, container: Container, engine: Engine | None = None, *, ke
     if engine is None:
         raise EngineError(f"the task {task.name} has a verifier of its own, and there is no engine to start it with")
     for hook in separate.collect:
-        container.run(("/bin/sh", "-c", hook.command), seconds=hook.seconds, user=hook.user, workdir=task.workdir)
+        with suppress(EngineError):  # what it was to bring is missing then, as in Harbor; a dead container is seen next
+            container.run(("/bin/sh", "-c", hook.command), seconds=hook.seconds, user=hook.user, workdir=task.workdir)
     if not keep_processes:
         _kill(container)
     try:
@@ -102,7 +109,9 @@ def verify(task: Task, container: Container, engine: Engine | None = None, *, ke
     except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
         return Verdict({}, error=f"the artifacts cannot be carried over: {problem}")
     replaced = [source for source in archives if not any(own.startswith(f"{source}/") for own in _OWN)]
-    with engine.start(engine.prepare(separate.image), separate.limits, separate.environment) as verifier:
+    with showing(f"verifier of {task.name}") as tell:
+        image = engine.prepare(separate.image, tell)
+    with engine.start(image, separate.limits, separate.environment) as verifier:
         error = _prepared(verifier, _PREPARE_SEPARATE, task.tests.user or "root", *replaced)
         for archive in archives.values():
             error = error or _put(verifier, archive)

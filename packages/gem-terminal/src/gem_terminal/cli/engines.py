@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 import click
 
 from gem.cli.output import Table, json_option, print_json
-from gem_terminal.cli.options import ENGINES
+from gem_terminal.engines import NAMES
 
 __all__ = ["engines_command"]
 
@@ -35,7 +35,7 @@ def engines_command(as_json: bool) -> None:
       gem terminal engines
       gem terminal engines --json
     """
-    found = [_looked_at(name) for name in ENGINES]
+    found = [_looked_at(name) for name in NAMES]
     chosen = _auto()
     for engine in found:
         engine.auto = engine.name == chosen

@@ -54,7 +54,8 @@ def list_command(targets: tuple[str, ...], as_json: bool) -> None:
     wrong = [one for one in found if one.task is None]
     for one in wrong:
         click.secho(f"{one.name}: {one.error}", fg="yellow")
-    count = f"{len(found) - len(wrong)} tasks"
+    usable = len(found) - len(wrong)
+    count = f"{usable} {'task' if usable == 1 else 'tasks'}"
     click.secho(f"{count}, and {len(wrong)} that cannot be used" if wrong else count, dim=True)
 
 

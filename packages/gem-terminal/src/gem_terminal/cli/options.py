@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
+from gem_terminal.engines import NAMES
+
 __all__ = ["engine_option", "targets_argument"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-ENGINES = ("docker", "namespace", "kubernetes")
 
 
 def engine_option(command: F) -> F:
@@ -19,7 +19,7 @@ def engine_option(command: F) -> F:
     return click.option(
         "--engine",
         "engine_name",
-        type=click.Choice(["auto", *ENGINES]),
+        type=click.Choice(["auto", *NAMES]),
         default="auto",
         show_default=True,
         help="Where the containers run; auto is the first that works, or what GEM_TERMINAL_ENGINE says.",

@@ -8,8 +8,8 @@ import click
 
 from gem.cli.output import json_option, print_json
 from gem_terminal.cli.chosen import readable, tasks_of
-from gem_terminal.cli.options import ENGINES, targets_argument
-from gem_terminal.engines import Engine
+from gem_terminal.cli.options import targets_argument
+from gem_terminal.engines import NAMES, Engine
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
 
@@ -18,7 +18,7 @@ __all__ = ["reap_command"]
 
 @click.command("reap")
 @targets_argument
-@click.option("--engine", "engine_name", type=click.Choice(ENGINES), help="This one alone.  [default: all that work]")
+@click.option("--engine", "engine_name", type=click.Choice(NAMES), help="This one alone.  [default: all that work]")
 @click.option("--images", is_flag=True, help="Remove images as well: all but those of the bundled tasks and of PATH.")
 @json_option
 def reap_command(targets: tuple[str, ...], engine_name: str | None, images: bool, as_json: bool) -> None:
@@ -60,7 +60,7 @@ def _engines(name: str | None) -> list[Engine]:
     if name is not None:
         return [engine_by_name(name)]
     found = []
-    for each in ENGINES:
+    for each in NAMES:
         try:
             found.append(engine_by_name(each))
         except EngineError:  # it has nothing that could be removed

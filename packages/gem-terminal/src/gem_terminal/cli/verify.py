@@ -86,7 +86,8 @@ def _show(proofs: list[Proof], print_as_json: Callable[[object], None] | None) -
         for line in proof.log.splitlines()[-_LOG_LINES:] if proof.problems else ():
             click.secho(f"  {line}", dim=True)
     failed = sum(not proof.ok for proof in proofs)
-    click.secho(f"{len(proofs)} tasks, {failed} failed" if failed else f"{len(proofs)} tasks, all sound", bold=True)
+    count = f"{len(proofs)} {'task' if len(proofs) == 1 else 'tasks'}"
+    click.secho(f"{count}, {failed} failed" if failed else f"{count}, all sound", bold=True)
 
 
 def _rewards(rewards: list[float]) -> str:

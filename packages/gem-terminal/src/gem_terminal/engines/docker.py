@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines import docker_images
@@ -34,6 +35,8 @@ command -v bash >/dev/null && exec bash -c 'while read -r; do :; done; exec slee
 while :; do sleep 3600 & wait $!; done"""
 _STARTS = 4
 """Containers that are started at once; more only wait for each other in the engine."""
+_REAPS_IN = 10.0
+"""Seconds in which what was left behind goes; an engine may wait for ever for a process that it cannot start."""
 _ANSWERS_IN = 30
 """Seconds in which an engine answers, or counts as gone."""
 
@@ -122,9 +125,8 @@ class DockerEngine(Engine):
             volumes = (api.volumes(filters={"label": LABEL}) or {}).get("Volumes") or []
             networks = api.networks(filters={"label": LABEL})
             images = api.images(filters={"label": LABEL, "dangling": True})
-        left = [each["Id"] for each in _left(containers)]
-        count = self._remove_rest()
-        count += sum(_removed(partial(api.remove_container, each, force=True, v=True)) for each in left)
+        removals = [partial(api.remove_container, each["Id"], force=True, v=True) for each in _left(containers)]
+        count = self._remove_rest() + _removed_of(removals)
         for volume in _left(volumes):
             _removed(partial(api.remove_volume, volume["Name"], force=True))
         for network in _left(networks):
@@ -232,6 +234,18 @@ class DockerEngine(Engine):
 def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return those whose owners have gone."""
     return [each for each in labelled if not Owner.parse((each.get("Labels") or {}).get(LABEL, "")).is_alive()]
+
+
+def _removed_of(removals: Iterable[Callable[[], object]]) -> int:
+    """Remove side by side what an engine may not let go of, and does not wait long for that; return how many went."""
+    outcomes: list[bool] = []
+    threads = [Thread(target=lambda each=each: outcomes.append(_removed(each)), daemon=True) for each in removals]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + _REAPS_IN
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    return sum(outcomes)
 
 
 def _removed(remove: Callable[[], object]) -> bool:

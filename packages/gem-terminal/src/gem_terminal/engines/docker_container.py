@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import socket
 import time
 from collections import deque
@@ -33,6 +35,11 @@ for file in memory/memory.oom_control memory.events pids/pids.events pids.events
 done 2>/dev/null
 """
 
+# The engine packs files in a process that looks for the names of users as the container says, and holds a lock on the
+# container meanwhile. Were one of these a pipe, it would do so for ever.
+_LOOKED_INTO = ("/etc/nsswitch.conf", "/etc/passwd", "/etc/group")
+_TYPES, _LINK = 0x8F280000, 0x08000000
+"""Bits of a mode as Go's ``os.FileMode`` has them: what is no regular file, and a link."""
 _KILLS_IN = 5.0
 """Seconds in which all processes are killed, or the container is started anew."""
 _AT_ONCE = 64 << 10
@@ -116,6 +123,8 @@ class DockerContainer(Container):
 
         archive = bytearray()
         with failing(f"container {self.id[:12]} gives no files"):
+            for name in _LOOKED_INTO:
+                self._check_file(name)
             try:
                 chunks, _ = self._client.api.get_archive(self.id, path.rstrip("/") or "/")
                 for chunk in chunks:
@@ -134,6 +143,24 @@ class DockerContainer(Container):
         if not archive.endswith(bytes(1024)):  # the mark of its end, which is missing where a file became shorter
             raise EngineError(f"{path} of container {self.id[:12]} changed while it was read")
         return bytes(archive)
+
+    def _check_file(self, path: str) -> None:
+        """Make sure that a path, if there is anything, leads to a regular file; its end is not opened to find out."""
+        api = self._client.api
+        for _ in range(4):  # links, which the engine resolves
+            where = api._url("/containers/{0}/archive", self.id)  # type: ignore[attr-defined]  # as the SDK does
+            answer = api.head(where, params={"path": path}, timeout=30)
+            if answer.status_code != 200:
+                return
+            found = json.loads(base64.b64decode(answer.headers["x-docker-container-path-stat"]))
+            if not found["mode"] & _TYPES:
+                return
+            if not found["mode"] & _LINK or not found["linkTarget"]:
+                break
+            path = found["linkTarget"]
+        raise EngineError(
+            f"{path} of container {self.id[:12]} is no regular file, and the engine would wait for its end"
+        )
 
     def kill_all(self) -> None:
         self.kills += 1
@@ -193,7 +220,10 @@ class DockerContainer(Container):
             counts = self._asked()
         if counts is not None:
             before, self._counts = self._counts, counts
+            kills = self.kills
             self._notes.extend(troubles_of(self, before, counts, self._limits))
+            if self.kills != kills:  # what was refused until then is no news
+                self._counts = counts_of_process(self._pid, self.id) or counts
         said = []
         while self._notes:
             said.append(self._notes.popleft())

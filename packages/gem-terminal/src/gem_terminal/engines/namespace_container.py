@@ -196,8 +196,11 @@ class NamespaceContainer(Container):
             raise EngineError(f"container {self.id} has died") from error
 
     def troubles(self, suspected: bool = False) -> tuple[str, ...]:
-        before, self._counts = self._counts, self._cgroup.counts()
-        return tuple(troubles_of(self, before, self._counts, self._limits))
+        before, self._counts, kills = self._counts, self._cgroup.counts(), self.kills
+        said = tuple(troubles_of(self, before, self._counts, self._limits))
+        if self.kills != kills:  # what was refused until then is no news
+            self._counts = self._cgroup.counts()
+        return said
 
     def remove(self) -> None:
         if self.is_removed:

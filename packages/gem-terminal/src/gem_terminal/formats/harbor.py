@@ -7,6 +7,7 @@ since the format grows. Where this differs from Harbor 0.24:
 - A task that says nothing of the network has none; there, it has all of it. Tasks that need it say so
   (``allow_internet = true``, ``network_mode = "public"``).
 - An image is built where there is a Dockerfile, whatever ``docker_image`` says; there, that is fetched first.
+- Tests run as root where ``verifier.user`` does not say otherwise; there, as the image's user.
 - A size in plain bytes, or with ``T``, is understood; there, it is dropped or refused.
 - ``skills_dir``, ``source``, ``destination`` of an artifact and ``authors`` have no meaning here.
 """
@@ -123,12 +124,17 @@ class _Verifier(_Section):
         return self.environment_mode == "separate" or (self.environment_mode is None and self.environment is not None)
 
 
+class _Solution(_Section):
+    env: dict[str, str] = {}
+
+
 class _Harbor(_Section):
     task: _About = _About()
     metadata: dict[str, Any] = {}
     agent: _Agent = _Agent()
     verifier: _Verifier = _Verifier()
     environment: _Environment = _Environment()
+    solution: _Solution = _Solution()
     steps: list[Any] = []
     artifacts: list[str | _Artifact] = []
 
@@ -158,6 +164,11 @@ def load(folder: Path) -> Task:
         environment=_filled(folder, environment.env),
         healthcheck=_healthcheck(environment.healthcheck),
         solution=solution if solution.is_file() else None,
+        # A variable that is not set is empty: what only the oracle needs keeps nobody from training.
+        solution_environment={
+            name: _TEMPLATE.sub(lambda match: os.environ.get(match[1], match[2] or ""), text)
+            for name, text in config.solution.env.items()
+        },
         metadata={"keywords": about.keywords, **({"description": about.description} if about.description else {})}
         | config.metadata,
     )
