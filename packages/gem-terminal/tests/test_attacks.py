@@ -16,8 +16,8 @@ import pytest
 
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
-from gem_terminal.engines.docker_container import DockerContainer
-from gem_terminal.engines.namespace_container import NamespaceContainer
+from gem_terminal.engines.docker.container import DockerContainer
+from gem_terminal.engines.namespace.container import NamespaceContainer
 from gem_terminal.task import Image, Limits
 
 FILES = {

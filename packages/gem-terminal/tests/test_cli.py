@@ -160,7 +160,7 @@ def test_a_bad_task_is_listed_beside_the_others(tmp_path: Path) -> None:
         "built on python:3",
     )
     said = run("list", tmp_path)
-    assert "1 tasks, and 3 that cannot be used" in said
+    assert "1 task, and 3 that cannot be used" in said
     assert "broken: " in said
 
 
@@ -228,7 +228,7 @@ def test_reward_for_what_was_there_is_worth_a_warning(chosen: Engine, tmp_path: 
     said = run("verify", write_task(tmp_path / "task", **{"tests/test.sh": tests}))
     assert "warning" in said
     assert "doing nothing earned 0.25" in said
-    assert "1 tasks, all sound" in said
+    assert "1 task, all sound" in said
 
 
 def test_all_attempts_count(chosen: Engine, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_the_log_of_a_failed_task_is_shown(chosen: Engine, tmp_path: Path) -> No
     said = run("verify", write_task(tmp_path / "task", **{"solution/solve.sh": "echo hullo > /hello.txt\n"}), code=1)
     assert "  hullo" in said
     assert "  looked" in said
-    assert "1 tasks, 1 failed" in said
+    assert "1 task, 1 failed" in said
 
 
 def test_what_is_going_on_ends_at_once_when_it_is_stopped(

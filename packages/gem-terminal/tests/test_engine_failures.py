@@ -21,7 +21,7 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
 from gem_terminal.engines.cgroups import controllers
 from gem_terminal.engines.docker import DockerEngine
-from gem_terminal.engines.docker_images import LABEL
+from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError
@@ -205,7 +205,7 @@ def test_a_docker_engine_that_stops_for_good(private: PrivateDocker, tmp_path: P
 
 def test_a_docker_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes connections and says nothing counts as gone."""
-    monkeypatch.setattr("gem_terminal.engines.docker._ANSWERS_IN", 0.2)
+    monkeypatch.setattr("gem_terminal.engines.docker.engine._ANSWERS_IN", 0.2)
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(str(tmp_path / "mute"))
         mute.listen()
@@ -287,7 +287,7 @@ def test_a_spawner_that_is_stopped(namespace: NamespaceEngine, monkeypatch: pyte
     """One that does not answer counts as gone, and is replaced."""
     reference = namespace.prepare(small)
     container = namespace.start(reference, Limits())
-    monkeypatch.setattr("gem_terminal.engines.spawning._ANSWERS_IN", 0.2)
+    monkeypatch.setattr("gem_terminal.engines.namespace.spawning._ANSWERS_IN", 0.2)
     namespace.spawner._process.send_signal(signal.SIGSTOP)
     with pytest.raises(EngineError, match="did not answer"):
         container.run(("true",), seconds=5)

@@ -23,8 +23,8 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine, Finished, engine_by_name
 from gem_terminal.engines.base import Progress
 from gem_terminal.engines.kubernetes import KubernetesEngine
-from gem_terminal.engines.kubernetes_container import Pod
-from gem_terminal.engines.kubernetes_pods import POLICY, phase_of
+from gem_terminal.engines.kubernetes.container import Pod
+from gem_terminal.engines.kubernetes.pods import POLICY, phase_of
 from gem_terminal.errors import EngineError
 from gem_terminal.screen import Screen
 from gem_terminal.task import Image, Limits
@@ -542,7 +542,7 @@ def test_an_api_that_is_silent_holds_nobody_up(
     cluster: Any, hasty: Callable[..., KubernetesEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that takes a connection and says nothing is an error when its time is over."""
-    monkeypatch.setattr("gem_terminal.engines.kubernetes_container.CALL_SECONDS", 0.3)
+    monkeypatch.setattr("gem_terminal.engines.kubernetes.container.CALL_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         silent = tmp_path / "silent"
         silent.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", f":{mute.getsockname()[1]}"))
@@ -584,7 +584,7 @@ def test_a_cluster_that_is_not_there_is_a_clear_refusal(
         hasty(kubeconfig=stranger).check()
     nobody = tmp_path / "nobody"
     nobody.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", ":1"))
-    monkeypatch.setattr("gem_terminal.engines.kubernetes.RETRIES", 1)
+    monkeypatch.setattr("gem_terminal.engines.kubernetes.engine.RETRIES", 1)
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 lists no pods"):
         hasty(kubeconfig=nobody).check()
 
@@ -633,5 +633,5 @@ def test_many_threads_share_an_engine(engine: KubernetesEngine, small: Image) ->
 
 def test_importing_loads_no_client() -> None:
     """The library is large, and most never need it."""
-    code = "import sys, gem_terminal.engines.kubernetes; sys.exit('kubernetes' in sys.modules)"
+    code = "import sys, gem_terminal.engines.kubernetes.engine; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

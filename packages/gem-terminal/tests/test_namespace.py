@@ -16,7 +16,7 @@ import pytest
 
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.namespace import NamespaceEngine
-from gem_terminal.engines.seccomp import program
+from gem_terminal.engines.namespace.seccomp import program
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.shell import Shell
 from gem_terminal.task import Image, Limits

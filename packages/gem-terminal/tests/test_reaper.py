@@ -17,7 +17,7 @@ import pytest
 
 from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
-from gem_terminal.engines.docker_images import LABEL
+from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.formats import load_task
 from gem_terminal.task import Image
 

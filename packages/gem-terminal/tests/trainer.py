@@ -19,7 +19,7 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
-from gem_terminal.engines.namespace_container import NamespaceContainer
+from gem_terminal.engines.namespace.container import NamespaceContainer
 from gem_terminal.engines.owners import Owner
 from gem_terminal.workplace import Workplace
 

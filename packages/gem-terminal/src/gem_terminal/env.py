@@ -70,8 +70,8 @@ class TerminalEnv(Env[str, Action]):
     Args:
         task: the name of a task that this package brings.
         path: a folder that is a task, or holds tasks; in place of ``task``.
-        engine: ``"docker"``, ``"namespace"``, ``"auto"`` for the first of them that works, or an
-            :class:`~gem_terminal.engines.Engine`.
+        engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of the former two that works,
+            or an :class:`~gem_terminal.engines.Engine`.
         max_turns: turns of an episode.
         command_seconds: what a command may take if it does not say.
         episode_seconds: what an episode may take; None for what the task says.

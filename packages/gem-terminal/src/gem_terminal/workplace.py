@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
 from gem_terminal.archive import folders
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.healthcheck import await_health
 from gem_terminal.output import Cut
-from gem_terminal.screen import Screen
 from gem_terminal.shell import Command, Shell
 from gem_terminal.task import Task
 from gem_terminal.verification import Verdict, verify
+
+if TYPE_CHECKING:
+    from gem_terminal.screen import Screen
 
 __all__ = ["Outcome", "Workplace"]
 
@@ -112,6 +114,8 @@ class Workplace:
     def send_keys(self, move: SendKeys) -> Outcome:
         """Type into the terminal, which is opened now if it was not yet."""
         if self._screen is None or self._screen.ended:
+            from gem_terminal.screen import Screen  # few tasks need it, and it brings a library
+
             self._screen = Screen(self._container, **self._place)
         text = self._screen.press(move.keys, self._granted(move.seconds or _SCREEN_SECONDS))
         return Outcome(f"{text}\n[the terminal has ended]" if self._screen.ended else text)

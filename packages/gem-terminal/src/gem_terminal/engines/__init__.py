@@ -45,15 +45,15 @@ def engine_by_name(name: str) -> Engine:
 
 def _new(name: str) -> Engine:
     if name == "docker":
-        from gem_terminal.engines.docker import DockerEngine
+        from gem_terminal.engines.docker.engine import DockerEngine
 
         return DockerEngine()
     if name == "namespace":
-        from gem_terminal.engines.namespace import NamespaceEngine
+        from gem_terminal.engines.namespace.engine import NamespaceEngine
 
         return NamespaceEngine()
     if name == "kubernetes":
-        from gem_terminal.engines.kubernetes import KubernetesEngine
+        from gem_terminal.engines.kubernetes.engine import KubernetesEngine
 
         return KubernetesEngine()
     raise EngineError(f"there is no engine {name!r}; there are {', '.join(NAMES)} and auto")

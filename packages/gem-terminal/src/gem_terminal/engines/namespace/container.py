@@ -24,9 +24,9 @@ from typing import Any
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
 from gem_terminal.engines.descriptors import ready
-from gem_terminal.engines.disk import DISK, SHARED_MEMORY, files_of
+from gem_terminal.engines.docker.disk import DISK, SHARED_MEMORY, files_of
+from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import kill, others_than
-from gem_terminal.engines.spawning import Process, Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Limits
 

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,15 @@ from gem_terminal.engines.archives import flattened, looked_into, unpack
 from gem_terminal.engines.base import Progress, Stage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, suite_of
-from gem_terminal.engines.dockerfile import Instruction, parse
+from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.task import Image, Limits
 
 if TYPE_CHECKING:
-    from gem_terminal.engines.namespace import NamespaceEngine
+    from gem_terminal.engines.namespace.container import NamespaceContainer
+
+    _Start = Callable[[Iterable[Path], Limits, Mapping[str, str], Mapping[str, Any]], NamespaceContainer]
 
 __all__ = ["ImageStore"]
 
@@ -40,12 +42,12 @@ class ImageStore:
 
     Args:
         folder: where they lie; None for the cache folder of this user.
-        engine: runs what a Dockerfile says.
+        start: starts a container on folders that lie over each other, topmost first, for what a Dockerfile says.
     """
 
-    def __init__(self, folder: Path | None, engine: NamespaceEngine) -> None:
+    def __init__(self, folder: Path | None, start: _Start) -> None:
         self._folder = folder or cache_folder()
-        self._engine = engine
+        self._start = start
 
     def prepare(self, image: Image, progress: Progress | None) -> str:
         """Return the reference of an image, which is built now if need be.
@@ -170,7 +172,7 @@ class ImageStore:
         """Return the folder of what one instruction changes."""
 
         def make(folder: Path) -> None:
-            with self._engine.start_on(layers, _BUILD, environment, config) as container:
+            with self._start(layers, _BUILD, environment, config) as container:
                 if step.name == "RUN":
                     command = step.words() if step.text.startswith("[") else ["sh", "-c", step.text]
                     done = container.run(command, seconds=image.build_seconds)

@@ -12,7 +12,7 @@ from gem_terminal.engines.alone import alone
 from gem_terminal.engines.archives import flattened, looked_into
 from gem_terminal.engines.base import Progress, Stage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
-from gem_terminal.engines.docker_container import failing
+from gem_terminal.engines.docker.container import failing
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
 

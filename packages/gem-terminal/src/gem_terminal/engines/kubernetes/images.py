@@ -10,7 +10,7 @@ from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
 
 if TYPE_CHECKING:
-    from gem_terminal.engines.docker import DockerEngine
+    from gem_terminal.engines.docker.engine import DockerEngine
 
 __all__ = ["published"]
 

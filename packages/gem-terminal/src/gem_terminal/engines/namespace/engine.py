@@ -22,9 +22,9 @@ from weakref import WeakSet
 
 from gem_terminal.engines.base import BOUNDS, About, Container, Engine, Progress
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
-from gem_terminal.engines.images import ImageStore
-from gem_terminal.engines.namespace_container import NamespaceContainer, begin
-from gem_terminal.engines.spawning import Spawner
+from gem_terminal.engines.namespace.container import NamespaceContainer, begin
+from gem_terminal.engines.namespace.images import ImageStore
+from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, Limits
 
@@ -44,7 +44,7 @@ class NamespaceEngine(Engine):
     name = "namespace"
 
     def __init__(self, images: Path | None = None) -> None:
-        self._images = ImageStore(images, self)
+        self._images = ImageStore(images, self.start_on)
         self._spawner: Spawner | None = None
         self._making = Lock()
         self._starting = Lock()

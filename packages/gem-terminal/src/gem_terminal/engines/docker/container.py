@@ -230,7 +230,7 @@ class DockerContainer(Container):
         return tuple(said)
 
     def overwrote(self, note: str, beyond_help: bool) -> None:
-        """See :class:`~gem_terminal.engines.disk.Watched`."""
+        """See :class:`~gem_terminal.engines.docker.disk.Watched`."""
         self._notes.append(note)
         if beyond_help:
             self._fate = note

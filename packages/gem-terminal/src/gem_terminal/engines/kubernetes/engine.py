@@ -19,9 +19,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import About, Container, Engine, Progress
-from gem_terminal.engines.kubernetes_container import BACKOFF, CALL_SECONDS, RETRIES, Pod, asking, said
-from gem_terminal.engines.kubernetes_images import published
-from gem_terminal.engines.kubernetes_pods import (
+from gem_terminal.engines.kubernetes.container import BACKOFF, CALL_SECONDS, RETRIES, Pod, asking, said
+from gem_terminal.engines.kubernetes.images import published
+from gem_terminal.engines.kubernetes.pods import (
     OWNER,
     POLICY,
     manifest,
@@ -36,7 +36,7 @@ from gem_terminal.task import Image, Limits
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, CoreV1Api
 
-    from gem_terminal.engines.docker import DockerEngine
+    from gem_terminal.engines.docker.engine import DockerEngine
 
 __all__ = ["KubernetesEngine"]
 

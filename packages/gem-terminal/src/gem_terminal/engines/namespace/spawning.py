@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_terminal.engines.descriptors import ready
-from gem_terminal.engines.seccomp import program
+from gem_terminal.engines.namespace.seccomp import program
 from gem_terminal.errors import EngineError
 
 __all__ = ["Process", "Spawner"]

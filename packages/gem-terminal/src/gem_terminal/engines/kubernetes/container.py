@@ -13,8 +13,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container
-from gem_terminal.engines.kubernetes_channel import ExecChannel, command_line
-from gem_terminal.engines.kubernetes_pods import CONTAINER
+from gem_terminal.engines.kubernetes.channel import ExecChannel, command_line
+from gem_terminal.engines.kubernetes.pods import CONTAINER
 from gem_terminal.errors import EngineError
 
 if TYPE_CHECKING:

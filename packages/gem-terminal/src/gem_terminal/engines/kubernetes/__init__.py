@@ -1,0 +1,7 @@
+"""Pods of a cluster: :class:`KubernetesEngine`."""
+
+from __future__ import annotations
+
+from gem_terminal.engines.kubernetes.engine import KubernetesEngine
+
+__all__ = ["KubernetesEngine"]
