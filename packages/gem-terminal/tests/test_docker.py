@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gem_terminal.engines import Engine
+from gem_terminal.engines.allowance import files_of
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.container import DockerContainer
-from gem_terminal.engines.docker.disk import DiskWatch, Written, files_of
+from gem_terminal.engines.docker.disk import DiskWatch, Written
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, Limits

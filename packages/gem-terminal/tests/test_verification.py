@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gem_terminal import TerminalEnv, verification
 from gem_terminal.archive import carried
-from gem_terminal.engines import Container, Engine
+from gem_terminal.engines import Container, Engine, Progress
 from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
 from gem_terminal.task import Artifact, Collect, Healthcheck, Image, Limits, Separate, Task
@@ -605,8 +605,8 @@ class Watched:
         self._engine = engine
         self.started: list[tuple[Container, Limits]] = []
 
-    def prepare(self, image: Image) -> str:
-        return self._engine.prepare(image)
+    def prepare(self, image: Image, progress: Progress | None = None) -> str:
+        return self._engine.prepare(image, progress)
 
     def start(self, reference: str, limits: Limits, environment: Any = None) -> Container:
         container = self._engine.start(reference, limits, environment)

@@ -268,6 +268,7 @@ def test_nothing_is_left_for_the_next_program(sandbox: Sandbox) -> None:
         "hasattr(json, 'left'), 'LEFT' in os.environ)\nprint(random.random())"
     )
     earlier, later = sandbox.run(first), sandbox.run(second)
+    assert earlier.ok, earlier
     assert later.stdout.startswith("False False False False False\n"), later
     assert earlier.stdout.strip() not in later.stdout
 

@@ -10,15 +10,10 @@ from contextlib import suppress
 from threading import Condition, Thread
 from typing import NamedTuple, Protocol
 
+from gem_terminal.engines.allowance import files_of
 from gem_terminal.errors import EngineError
 
-__all__ = ["DISK", "SHARED_MEMORY", "DiskWatch", "Written", "du", "files_of"]
-
-DISK = 1 << 30
-"""Bytes that a container may write where its task says nothing."""
-
-SHARED_MEMORY = 64 << 20
-"""Bytes of ``/dev/shm``, as Docker grants them."""
+__all__ = ["DiskWatch", "Written", "du"]
 
 _PERIOD = 1.0
 """Seconds between two looks."""
@@ -44,11 +39,6 @@ class Watched(Protocol):
 
     def overwrote(self, note: str, beyond_help: bool) -> None:
         """Kill what runs in it, or the container itself, and tell whoever asks why."""
-
-
-def files_of(size: int) -> int:
-    """Return how many files may be made where so many bytes may be written: what `mke2fs` has, twice."""
-    return max(size >> 13, 1024)
 
 
 class DiskWatch:

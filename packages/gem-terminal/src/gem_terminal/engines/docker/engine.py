@@ -11,10 +11,11 @@ from pathlib import Path
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any
 
+from gem_terminal.engines.allowance import DISK, SHARED_MEMORY
 from gem_terminal.engines.base import About, Container, Engine, Progress
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, failing
-from gem_terminal.engines.docker.disk import DISK, SHARED_MEMORY, DiskWatch, Written, du
+from gem_terminal.engines.docker.disk import DiskWatch, Written, du
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError

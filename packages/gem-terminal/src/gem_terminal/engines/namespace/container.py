@@ -21,10 +21,10 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from gem_terminal.engines.allowance import DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
 from gem_terminal.engines.descriptors import ready
-from gem_terminal.engines.docker.disk import DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError

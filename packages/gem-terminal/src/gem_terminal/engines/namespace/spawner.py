@@ -218,8 +218,10 @@ def _check_alive(request: dict[str, Any]) -> None:
 
 def _leave_the_spawner(request: dict[str, Any]) -> None:
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):  # the last two are ignored by any Python
-        signal.signal(number, signal.SIG_DFL)
+    for number in signal.valid_signals():
+        with suppress(OSError):  # of two that cannot be changed
+            if signal.getsignal(number) not in (signal.SIG_DFL, None):  # nohup's, Python's, the spawner's own
+                signal.signal(number, signal.SIG_DFL)
     os.umask(0o022)
     for group in request["cgroups"]:
         Path(group).write_text("0", encoding="ascii")

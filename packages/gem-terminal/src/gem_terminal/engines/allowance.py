@@ -1,0 +1,16 @@
+"""What a container may write where its task says nothing, and what follows from it; the same on every engine."""
+
+from __future__ import annotations
+
+__all__ = ["DISK", "SHARED_MEMORY", "files_of"]
+
+DISK = 1 << 30
+"""Bytes."""
+
+SHARED_MEMORY = 64 << 20
+"""Bytes of ``/dev/shm``, as Docker grants them."""
+
+
+def files_of(size: int) -> int:
+    """Return how many files may be made where so many bytes may be written: what `mke2fs` has, twice."""
+    return max(size >> 13, 1024)
