@@ -165,8 +165,9 @@ def engines(bench: Bench) -> list[str]:
             env.reset()
         for _ in range(bench.rounds):
             seconds: dict[str, list[float]] = {name: [] for name in medians}
-            for _ in range(max(bench.episodes // bench.rounds, 3)):
-                for env in envs:
+            for env in envs:  # in blocks: Docker's daemon clears up for a while after it has answered
+                env.reset()
+                for _ in range(max(bench.episodes // bench.rounds, 3)):
                     wait_until_ready()  # what the last one left is not discarded at the same time
                     seconds[env.engine.name].append(timed(env.reset))
             for name, values in seconds.items():

@@ -132,7 +132,7 @@ class Cgroup:
 
     def __init__(self, limits: Limits) -> None:
         self.name = f"{os.getpid()}-{Owner.this_process().began}-{secrets.token_hex(6)}"
-        unified = (_ROOT / "cgroup.controllers").is_file()
+        unified = self._unified = (_ROOT / "cgroup.controllers").is_file()
         known = controllers()
         self._folders = [_ROOT / _OURS / self.name] if unified and known else [
             _ROOT / name / _OURS / self.name for name in known
@@ -164,8 +164,12 @@ class Cgroup:
 
     @property
     def tasks(self) -> list[str]:
-        """The files that a process writes ``0`` to in order to join."""
-        return [str(folder / "cgroup.procs") for folder in self._folders]
+        """The files that a process of one thread writes ``0`` to in order to join.
+
+        With version 1 it enters its one thread: for a whole process the kernel holds up all others until it is quiet,
+        which takes milliseconds (``cgroup_procs_write_start`` in Linux).
+        """
+        return [str(folder / ("cgroup.procs" if self._unified else "tasks")) for folder in self._folders]
 
     def counts(self) -> Counts:
         """Return what was counted for the container so far."""

@@ -224,7 +224,7 @@ def _leave_the_spawner(request: dict[str, Any]) -> None:
                 signal.signal(number, signal.SIG_DFL)
     os.umask(0o022)
     for group in request["cgroups"]:
-        Path(group).write_text("0", encoding="ascii")
+        Path(group).write_text("0", encoding="utf-8")  # a codec that no fork has to import
 
 
 def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
@@ -235,7 +235,7 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
             _kill_everything()
             os._exit(0)
         # If the memory runs out, the first process is not what ends.
-        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="utf-8")
         namespaces = [
             (os.open(f"/proc/{request['pid']}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
             for name, kind in _NAMESPACES
