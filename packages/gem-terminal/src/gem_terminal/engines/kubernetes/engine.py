@@ -130,9 +130,10 @@ class KubernetesEngine(Engine):
     @property
     def core(self) -> CoreV1Api:
         """The calls that concern pods."""
+        client = self.client  # which says what to install, where the library is missing
         from kubernetes.client import CoreV1Api
 
-        return CoreV1Api(self.client)
+        return CoreV1Api(client)
 
     def check(self) -> None:
         api = self.core
