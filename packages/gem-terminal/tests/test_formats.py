@@ -177,7 +177,7 @@ workdir = "/v"
 [agent]
 network_mode = "no-network"
 [environment]
-workdir = "/work"
+workdir = "/desk"
 """
     task = load_task(harbor(tmp_path / "task", toml))
     place = task.tests.separate
@@ -186,7 +186,7 @@ workdir = "/work"
     assert (place.limits.memory, place.limits.network, dict(place.environment)) == (512 << 20, True, {"KEY": "value"})
     assert task.limits.network is False
     assert place.artifacts == (
-        Artifact("/app/out"), Artifact("/app/log", exclude=("*.pyc",)), Artifact("/work/here")
+        Artifact("/app/out"), Artifact("/app/log", exclude=("*.pyc",)), Artifact("/desk/here")
     )  # fmt: skip
     assert place.collect == (Collect("dump", 5.0, "db"),)
     assert (task.tests.sources, task.tests.user) == ((), "1000")

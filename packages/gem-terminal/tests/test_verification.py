@@ -26,14 +26,14 @@ from gem_terminal.verdict import FILES, Verdict, verdict_of_files, verdict_of_su
 from gem_terminal.verification import verify
 
 SMALL_LIMITS = Limits(memory=256 << 20, processes=128, disk=64 << 20)
-SOLVED = 'r=0; [ "$(cat /work/answer 2>/dev/null)" = 42 ] && r=1; echo $r > /logs/verifier/reward.txt'
+SOLVED = 'r=0; [ "$(cat /desk/answer 2>/dev/null)" = 42 ] && r=1; echo $r > /logs/verifier/reward.txt'
 
 
 @pytest.fixture
 def container(engine: Engine, small: Image) -> Iterator[Container]:
     """A fresh container with a folder to work in that is anybody's."""
     with engine.start(engine.prepare(small), SMALL_LIMITS) as made:
-        sh(made, "mkdir -m 777 /work")
+        sh(made, "mkdir -m 777 /desk")
         yield made
 
 
@@ -407,20 +407,20 @@ def test_any_summary_is_read_in_time(parts: list[str]) -> None:
 @pytest.mark.parametrize(("answer", "reward"), [("42", 1.0), ("41", 0.0)])
 def test_work_is_judged(container: Container, tmp_path: Path, answer: str, reward: float) -> None:
     """The tests see what the agent has made; what they print is kept."""
-    sh(container, f"echo {answer} > /work/answer")
+    sh(container, f"echo {answer} > /desk/answer")
     verdict = verify(task_of(tmp_path, f"echo I look; {SOLVED}"), container)
     assert (verdict.reward, verdict.error, verdict.log) == (reward, None, "I look\n")
 
 
-LATER = "(sleep 0.1; echo 42 > /work/answer) >/dev/null 2>&1 &"
+LATER = "(sleep 0.1; echo 42 > /desk/answer) >/dev/null 2>&1 &"
 """Answers once the tests have begun, if it is executed."""
 
 AS_ROOT = {
     "a test of its own": "mkdir -p /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh",
     "a reward of its own": "mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.json /logs/verifier/reward.txt",
     "a reward that cannot be written": "mkdir -p /logs/verifier/reward.txt /logs/verifier/reward.json/x",
-    "tests that are a link": "rm -rf /tests; mkdir /work/t; ln -s /work/t /tests",
-    "logs that are a link": "rm -rf /logs; mkdir /work/l; ln -s /work/l /logs",
+    "tests that are a link": "rm -rf /tests; mkdir /desk/t; ln -s /desk/t /tests",
+    "logs that are a link": "rm -rf /logs; mkdir /desk/l; ln -s /desk/l /logs",
     "logs that are a file": "rm -rf /logs; echo 1 > /logs",
     "logs that are a pipe": "rm -rf /logs; mkfifo /logs",
     "a deep tree in its way": "cd /; p=$(printf 'tests/%.0s' {1..600}); for i in 1 2 3; do mkdir -p $p; cd $p; done",
@@ -433,16 +433,16 @@ AS_ROOT = {
         f"cd /usr/local/bin; printf '#!/bin/sh\\n%s\\nexec /bin/${{0##*/}} \"$@\"\\n' '{LATER}' > bash; "
         "chmod +x bash; for name in sh mkdir chmod chown; do cp bash $name; done"
     ),
-    "a process that stays": "(trap '' TERM HUP INT; while :; do echo 42 > /work/answer; done) & disown",
-    "a daemon": "setsid sh -c 'setsid sh -c \"while :; do echo 42 > /work/answer; done\" &' &",
+    "a process that stays": "(trap '' TERM HUP INT; while :; do echo 42 > /desk/answer; done) & disown",
+    "a daemon": "setsid sh -c 'setsid sh -c \"while :; do echo 42 > /desk/answer; done\" &' &",
     "one that comes back": (
-        "f() { while :; do echo 42 > /work/answer; (trap '' TERM; f) & sleep 0.01; done; }; export -f f; "
+        "f() { while :; do echo 42 > /desk/answer; (trap '' TERM; f) & sleep 0.01; done; }; export -f f; "
         "(f & f & f &) >/dev/null 2>&1"
     ),
     "many that do nothing": "for i in {1..100}; do sleep 1000 & done; disown -a",
     "one that is the child of the first": "(sleep 1000 & exec -a sleep sleep 1000) & disown",
     "a limit on files": "ulimit -f 0 -n 3 -u 1",
-    "no answer": "rm -f /work/answer",
+    "no answer": "rm -f /desk/answer",
 }
 
 
@@ -450,7 +450,7 @@ AS_ROOT = {
 def test_what_root_leaves_behind_earns_nothing(container: Container, tmp_path: Path, case: str) -> None:
     """Planted files, settings and processes have no part in the verdict, and no process is left."""
     sh(container, AS_ROOT[case])
-    verdict = verify(task_of(tmp_path, f"rm -f /work/answer; sleep 0.2; {SOLVED}"), container)
+    verdict = verify(task_of(tmp_path, f"rm -f /desk/answer; sleep 0.2; {SOLVED}"), container)
     assert (verdict.reward, verdict.error) == (0.0, None)
     assert container.survivors() == 0
 
@@ -470,7 +470,7 @@ def test_a_broken_container_gives_no_reward(
 ) -> None:
     """Without what tests need there is an error, of the verdict or of the engine, in good time."""
     monkeypatch.setattr(verification, "_PREPARES_IN", 3.0)
-    sh(container, "echo 42 > /work/answer")
+    sh(container, "echo 42 > /desk/answer")
     sh(container, BROKEN[case])
     try:
         verdict = verify(task_of(tmp_path), container)
@@ -481,8 +481,8 @@ def test_a_broken_container_gives_no_reward(
 
 def test_a_full_disk_is_no_failure_of_the_engine(container: Container, tmp_path: Path) -> None:
     """Tests that have no room to report give no reward, and it is said why; where the disk grows they may."""
-    sh(container, "head -c 200M /dev/zero > /work/full; for i in {1..200}; do head -c 1M /dev/zero > /work/$i; done")
-    verdict = verify(task_of(tmp_path, f"echo 42 > /work/answer; {SOLVED}"), container)
+    sh(container, "head -c 200M /dev/zero > /desk/full; for i in {1..200}; do head -c 1M /dev/zero > /desk/$i; done")
+    verdict = verify(task_of(tmp_path, f"echo 42 > /desk/answer; {SOLVED}"), container)
     assert (verdict.reward == 1.0) == (verdict.error is None)
 
 
@@ -492,16 +492,16 @@ AS_USER = {
     ),
     "variables": "export LD_PRELOAD=/tmp/x BASH_ENV=/tmp/env PATH=/tmp/bin:$PATH; echo 'cat() { echo 42; }' > /tmp/env",
     "the files of the system": "echo x >> /etc/ld.so.preload; echo 'cat() { echo 42; }' >> /root/.bashrc /etc/profile",
-    "a respawning process": "(trap '' TERM; while :; do echo 42 > /work/answer; done) & disown",
-    "places that root uses": "mkdir -p /tests /logs/verifier; echo 1 > /logs/verifier/reward.txt; ln -s /work /tests",
+    "a respawning process": "(trap '' TERM; while :; do echo 42 > /desk/answer; done) & disown",
+    "places that root uses": "mkdir -p /tests /logs/verifier; echo 1 > /logs/verifier/reward.txt; ln -s /desk /tests",
 }
 
 
 @pytest.mark.parametrize("case", AS_USER)
 def test_an_ordinary_user_has_no_say_in_tests_that_root_runs(container: Container, tmp_path: Path, case: str) -> None:
     """Nothing that it can write to is executed or believed."""
-    sh(container, f"cd /work; {AS_USER[case]}", user="nobody")
-    task = replace(task_of(tmp_path, f"rm -f /work/answer; sleep 0.2; {SOLVED}"), workdir="/work", user="nobody")
+    sh(container, f"cd /desk; {AS_USER[case]}", user="nobody")
+    task = replace(task_of(tmp_path, f"rm -f /desk/answer; sleep 0.2; {SOLVED}"), workdir="/desk", user="nobody")
     verdict = verify(task, container)
     assert (verdict.reward, verdict.error) == (0.0, None)
 
@@ -573,8 +573,8 @@ def test_tests_that_take_too_long_are_ended(container: Container, tmp_path: Path
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_server_is_kept_for_the_tests_if_asked(container: Container, tmp_path: Path, keep: bool) -> None:
     """What the agent has started goes on only then."""
-    sh(container, "mkfifo /work/port; setsid bash -c 'while :; do echo 42 > /work/port; done' >/dev/null 2>&1 &")
-    script = "read -t 1 x <> /work/port; echo $((x == 42)) > /logs/verifier/reward.txt"
+    sh(container, "mkfifo /desk/port; setsid bash -c 'while :; do echo 42 > /desk/port; done' >/dev/null 2>&1 &")
+    script = "read -t 1 x <> /desk/port; echo $((x == 42)) > /logs/verifier/reward.txt"
     assert verify(task_of(tmp_path, script), container, keep_processes=keep).reward == float(keep)
 
 
@@ -633,22 +633,22 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
     """Artifacts, and /logs/artifacts, at their paths; nothing else of the agent's, and none of its programs."""
     sh(
         container,
-        "cd /work; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; "
+        "cd /desk; echo 42 > answer; echo x > other; mkdir -p /logs/artifacts /app/out/.git; "
         "echo y > /logs/artifacts/n; echo z > /app/out/z; echo g > /app/out/.git/g; chmod 757 /app/out/z; "
         "rm /bin/bash /usr/bin/cat; mkdir /tests; sleep 1000 >/dev/null 2>&1 & disown",
     )
     script = (
-        "find /work /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; cd; "
-        "[ $(cat /work/answer /app/*/z /logs/artifacts/n | tr -d '\\n') = 42zy ] && echo 1 > /logs/verifier/reward.txt"
+        "find /desk /app /logs/artifacts -type f -printf '%p %m\\n' | sort; ls /gone 2>&1; env | grep KIND; pwd; cd; "
+        "[ $(cat /desk/answer /app/*/z /logs/artifacts/n | tr -d '\\n') = 42zy ] && echo 1 > /logs/verifier/reward.txt"
     )
     task = separate(
-        tmp_path, small, script, "/work/answer", Artifact("/app/out", (".git",)), "/gone",
+        tmp_path, small, script, "/desk/answer", Artifact("/app/out", (".git",)), "/gone",
         environment={"KIND": "verifier"}, workdir="/tmp",
     )  # fmt: skip
     verdict = verify(task, container, watched)
     assert (verdict.reward, verdict.error) == (1.0, None)
     assert verdict.log == (
-        "/app/out/z 757\n/logs/artifacts/n 644\n/work/answer 644\nls: cannot access '/gone': No such file or "
+        "/app/out/z 757\n/desk/answer 644\n/logs/artifacts/n 644\nls: cannot access '/gone': No such file or "
         "directory\nKIND=verifier\n/tmp\n"
     )
     assert container.survivors() == 0
@@ -659,11 +659,11 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
 
 
 LEADS_OUT = {
-    "to the tests": "ln -s /tests/expected /work/answer",
-    "over a folder": "mkdir -p /work/d; ln -s / /work/d/up; ln -s d/up/tests/expected /work/answer",
-    "with dots": "ln -s ../tests/expected /work/answer",
-    "by a hard link": "ln /etc/passwd /work/answer",
-    "as a pipe": "mkfifo /work/answer",
+    "to the tests": "ln -s /tests/expected /desk/answer",
+    "over a folder": "mkdir -p /desk/d; ln -s / /desk/d/up; ln -s d/up/tests/expected /desk/answer",
+    "with dots": "ln -s ../tests/expected /desk/answer",
+    "by a hard link": "ln /etc/passwd /desk/answer",
+    "as a pipe": "mkfifo /desk/answer",
 }
 
 
@@ -673,7 +673,7 @@ def test_no_link_leads_a_verifier_to_its_own_files(
 ) -> None:
     """An answer that is a link to the expected one is no answer."""
     sh(container, f"mkdir -p /tests; echo 42 > /tests/expected; {LEADS_OUT[case]}")
-    task = separate(tmp_path, small, "mkdir -p /work; " + SOLVED, "/work")
+    task = separate(tmp_path, small, "mkdir -p /desk; " + SOLVED, "/desk")
     (tmp_path / "tests" / "expected").write_text("42\n")
     verdict = verify(task, container, watched)
     assert (verdict.reward, verdict.error) == (0.0, None)
@@ -689,13 +689,13 @@ def test_no_artifact_brings_tests_or_a_reward(container: Container, watched: Any
 
 def test_what_runs_is_written_down_first(container: Container, watched: Any, small: Image, tmp_path: Path) -> None:
     """Commands that collect meet the agent's processes alive, have their user and their time, and may fail."""
-    sh(container, "mkfifo -m 666 /work/port; setsid bash -c 'while :; do echo 42 > /work/port; done' >/dev/null 2>&1 &")
+    sh(container, "mkfifo -m 666 /desk/port; setsid bash -c 'while :; do echo 42 > /desk/port; done' >/dev/null 2>&1 &")
     hooks = (
-        Collect("read x < /work/port; echo $x > /work/answer; id -un > /work/who", user="nobody"),
+        Collect("read x < /desk/port; echo $x > /desk/answer; id -un > /desk/who", user="nobody"),
         Collect("false"),
-        Collect("echo late > /work/late; sleep 1000", seconds=1.0),
+        Collect("echo late > /desk/late; sleep 1000", seconds=1.0),
     )
-    task = separate(tmp_path, small, f"cat /work/who /work/late; {SOLVED}", "/work", collect=hooks)
+    task = separate(tmp_path, small, f"cat /desk/who /desk/late; {SOLVED}", "/desk", collect=hooks)
     verdict = verify(task, container, watched)
     assert (verdict.reward, verdict.log) == (1.0, "nobody\nlate\n")
     assert container.survivors() == 0
@@ -706,10 +706,10 @@ def test_artifacts_without_end_are_an_error_of_the_verdict(
 ) -> None:
     """The agent has made them, and no container is started for them."""
     monkeypatch.setattr(verification, "_MOST_CARRIED", 1 << 20)
-    sh(container, "truncate -s 600K /work/a /work/b")
-    verdict = verify(separate(tmp_path, small, SOLVED, "/work/a", "/work/b"), container, watched)
+    sh(container, "truncate -s 600K /desk/a /desk/b")
+    verdict = verify(separate(tmp_path, small, SOLVED, "/desk/a", "/desk/b"), container, watched)
     assert (verdict.rewards, watched.started) == ({}, [])
-    assert "artifacts cannot be carried over: /work/b" in str(verdict.error)
+    assert "artifacts cannot be carried over: /desk/b" in str(verdict.error)
 
 
 def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watched: Any, tmp_path: Path) -> None:
@@ -720,10 +720,10 @@ def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watc
         "FROM debian:bookworm-slim\nCOPY test.sh /tests/test.sh\nRUN chmod 755 /tests/test.sh\n"
     )
     (tests / "test.sh").write_text(f"#!/bin/bash\n{SOLVED}\n")
-    place = Separate(Image(folder=tests), SMALL_LIMITS, artifacts=(Artifact("/work/answer"),))
+    place = Separate(Image(folder=tests), SMALL_LIMITS, artifacts=(Artifact("/desk/answer"),))
     task = task_of(tmp_path)
     task = replace(task, tests=replace(task.tests, sources=(), separate=place))
-    sh(container, "echo 42 > /work/answer")
+    sh(container, "echo 42 > /desk/answer")
     assert verify(task, container, watched).reward == 1.0
 
 
@@ -761,9 +761,9 @@ def test_a_verifier_of_its_own_needs_an_engine(container: Container, small: Imag
 
 def test_a_container_is_awaited(container: Container) -> None:
     """Attempts go on until one succeeds; those of the start period do not count."""
-    command = "echo x >> /work/tries; [ $(wc -l < /work/tries) -ge 4 ]"
+    command = "echo x >> /desk/tries; [ $(wc -l < /desk/tries) -ge 4 ]"
     await_health(container, Healthcheck(command, interval=0.0, start_period=600.0, start_interval=0.0, retries=1))
-    assert sh(container, "wc -l < /work/tries") == "4\n"
+    assert sh(container, "wc -l < /desk/tries") == "4\n"
     await_health(container, Healthcheck(command.replace("-ge 4", "-ge 6"), interval=0.0, retries=2))
 
 
