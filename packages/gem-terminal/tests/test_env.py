@@ -206,6 +206,16 @@ def test_running_out_of_time_verifies(engine: Engine, tmp_path: Path) -> None:
         assert env.step("<bash>echo hello > hello.txt; sleep 30</bash>")[1:4] == (1.0, False, True)
 
 
+def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much time an agent asks for, where neither the task nor the caller bounds the episode."""
+    monkeypatch.setattr("gem_terminal.workplace._MOST_SECONDS", 0.5)
+    folder = write_task(tmp_path / "task", **{"task.toml": "[environment]\nmemory_mb = 256\n"})
+    with TerminalEnv(path=folder, engine=engine, command_seconds=0.2) as env:
+        env.reset(seed=0)
+        *_, truncated, info = env.step(call("bash", command="sleep 1000", timeout_secs=1e8))
+        assert (info["timed_out"], truncated) == (True, False)
+
+
 def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
     """The step says what failed; the next episode works."""
     assert env._workplace is not None

@@ -62,8 +62,9 @@ class TerminalEnv(Env[str, Action]):
     be done, and costs a turn.
 
     **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``, and ``notices``
-    where it met limits; at the end ``success``, ``rewards``, ``tests_passed`` and ``tests_total`` where the task
-    reports them, ``verifier_log``, and ``verifier_error`` where the tests gave no reward.
+    where it met limits; of native calls ``tool_results``; at the end ``success``, ``rewards``, ``tests_passed`` and
+    ``tests_total`` where the task reports them, ``verifier_log``, and ``verifier_error`` where the tests gave no
+    reward.
 
     If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts anew.
 
@@ -73,7 +74,8 @@ class TerminalEnv(Env[str, Action]):
         engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of the former two that works,
             or an :class:`~gem_terminal.engines.Engine`.
         max_turns: turns of an episode.
-        command_seconds: what a command may take if it does not say.
+        command_seconds: what a command may take if it does not say; one that does has at most what is left of the
+            episode, or ten minutes where that has no end.
         episode_seconds: what an episode may take; None for what the task says.
         output: bytes of a command's output that the agent is shown; longer ones are cut in the middle.
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.

@@ -23,6 +23,8 @@ __all__ = ["Outcome", "Workplace"]
 
 _FILE_SECONDS = 30.0
 _SCREEN_SECONDS = 5.0
+_MOST_SECONDS = 600.0
+"""What an agent can ask for a command at most, in a task that says nothing of the time of an episode."""
 
 # Regular files alone: a pipe or a device might have no end, and what takes too long ends everything in the container.
 _READ = """
@@ -164,7 +166,7 @@ class Workplace:
 
     def _granted(self, seconds: float) -> float:
         left = self.seconds_left
-        return seconds if left is None else min(seconds, left)
+        return min(seconds, max(self._command_seconds, _MOST_SECONDS) if left is None else left)
 
 
 def _notes(done: Command, seconds: float) -> list[str]:
