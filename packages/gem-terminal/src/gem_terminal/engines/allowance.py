@@ -1,8 +1,11 @@
-"""What a container may write where its task says nothing, and what follows from it; the same on every engine."""
+"""What a container may do and write where its task says nothing; the same on every engine."""
 
 from __future__ import annotations
 
-__all__ = ["DISK", "SHARED_MEMORY", "files_of"]
+__all__ = ["CAPABILITIES", "DISK", "SHARED_MEMORY", "files_of"]
+
+CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+"""What root inside a container keeps: enough for chown, su and package managers, nothing that reaches outside."""
 
 DISK = 1 << 30
 """Bytes."""

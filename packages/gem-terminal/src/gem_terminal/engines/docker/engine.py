@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.allowance import DISK, SHARED_MEMORY
+from gem_terminal.engines.allowance import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.base import About, Container, Engine, Progress
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, failing
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 __all__ = ["DockerEngine"]
-
-_KEPT = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
-"""What root inside a container keeps: enough for chown, su and package managers, nothing that reaches outside."""
 
 # The first process waits and never forks, so that it outlives any bomb. Bash takes in orphans while it reads; its input
 # is held open by the engine, and who writes into it changes nothing. Without bash, what is killed is started again.
@@ -81,12 +78,8 @@ class DockerEngine(Engine):
         assert self.client
 
     def about(self) -> About:
-        from docker.errors import DockerException
-
-        try:
+        with failing("the Docker engine does not say what it is"):
             info = self.client.info()
-        except (DockerException, OSError) as error:
-            raise EngineError(f"the Docker engine does not say what it is: {error}") from error
         bounds = {
             "memory": bool(info.get("MemoryLimit")),
             "pids": bool(info.get("PidsLimit")),
@@ -174,7 +167,7 @@ class DockerEngine(Engine):
                 stdin_open=True,
                 stop_signal="SIGKILL",
                 cap_drop=["ALL"],
-                cap_add=_KEPT,
+                cap_add=list(CAPABILITIES),
                 security_opt=["no-new-privileges"],
                 network_mode="bridge" if limits.network else "none",
                 nano_cpus=int(limits.cpus * 1e9),

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from gem_terminal.engines.allowance import CAPABILITIES
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Limits
@@ -20,7 +21,6 @@ OWNER = "gem.terminal/owner"
 
 POLICY = "gem-terminal-no-network"
 _LABEL, _HOST, _NETWORK = "gem.terminal", "gem.terminal/host", "gem.terminal/network"
-_KEPT = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 _WAIT = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
 """The first process: it waits, takes in orphans, and is the one that kill(-1) spares."""
 
@@ -67,7 +67,7 @@ def manifest(
         "securityContext": {
             "runAsUser": 0,
             "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"], "add": list(_KEPT)},
+            "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
             "seccompProfile": {"type": "RuntimeDefault"},
         },
     }

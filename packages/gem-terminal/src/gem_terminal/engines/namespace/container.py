@@ -9,22 +9,19 @@ import resource
 import shutil
 import signal
 import stat
-import struct
 import subprocess
-import termios
 import time
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from fcntl import ioctl
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from gem_terminal.engines.allowance import DISK, SHARED_MEMORY, files_of
+from gem_terminal.engines.allowance import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
 from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
@@ -32,16 +29,12 @@ from gem_terminal.task import Limits
 
 __all__ = ["NamespaceContainer", "begin"]
 
-_KEPT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
 _BEGINS_IN = 30.0
 """Seconds in which a container begins and its processes end, or it counts as failed."""
 _KILLS_IN = 1.0
 """Seconds in which all processes are killed, or each of them is killed from outside."""
 _UNPACKS_IN = 60.0
 """Seconds in which an archive is packed or unpacked, or that is given up."""
-_AT_ONCE = 64 << 10
-_EARLY = 1 << 20
-"""Bytes of output that are held while input is written."""
 
 # The first process ends when the pipe that it reads from does. It never forks, so that it outlives any bomb; bash takes
 # in orphans while it reads. Without bash, what waits may be killed and is started again.
@@ -134,7 +127,7 @@ class NamespaceContainer(Container):
         finally:
             for end in set(ends):
                 os.close(end)
-        return _PipeChannel(process, *mine)
+        return PipeChannel(process, *mine)
 
     def put(self, archive: bytes, folder: str) -> None:
         reader, writer = os.pipe()
@@ -318,7 +311,7 @@ def begin(
         *(("--unshare-user", "--uid", "0", "--gid", "0") if spawner.rootless else ()),
         *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
         "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "--cap-drop", "ALL", *(word for name in _KEPT for word in ("--cap-add", name)),
+        "--cap-drop", "ALL", *(word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}")),
         "--", *first,
     ]  # fmt: skip
     build = {
@@ -326,97 +319,6 @@ def begin(
         "devices": bool(devices),
     }  # fmt: skip
     return spawner.start(command, ends, build=build, cgroups=list(cgroups))
-
-
-class _PipeChannel(Channel):
-    def __init__(self, process: Process, writing: int, reading: int) -> None:
-        self._process = process
-        self._writing = writing
-        self._reading = reading
-        self._early = bytearray()
-        self._rest: int | None = None
-        """Bytes of output that are left of a process that has ended; others may hold the pipe, and write."""
-        self._closed = False
-        os.set_blocking(writing, False)
-        os.set_blocking(reading, False)
-
-    def write(self, data: bytes, seconds: float = 10.0) -> bool:
-        left, deadline = memoryview(data), time.monotonic() + seconds
-        while left and not self._closed:
-            try:
-                left = left[os.write(self._writing, left) :]
-                continue
-            except BlockingIOError:
-                pass
-            except OSError:
-                return False
-            if self._process.status < 0:
-                return False
-            if time.monotonic() > deadline:
-                return False
-            # What comes meanwhile is taken, lest both ends wait for each other to read.
-            taken = len(self._early) < _EARLY
-            reading = [self._reading] if taken else []
-            ready([*reading, self._process.status], max(deadline - time.monotonic(), 0.0), [self._writing])
-            if taken:
-                self._early += self._received() or b""
-            if ready([self._process.status], 0.0):
-                return False
-        return not left
-
-    def read(self, seconds: float) -> bytes | None:
-        early = bytes(self._early)
-        self._early.clear()
-        if early:
-            return early
-        deadline = time.monotonic() + seconds
-        while not self._closed:
-            if self._rest is None and self._process.status < 0:
-                return None
-            if self._rest is None:
-                found = ready([self._reading, self._process.status], max(deadline - time.monotonic(), 0.0))
-                if self._process.status in found:
-                    self._rest = self._left()
-                elif not found:
-                    return b""
-            if self._rest == 0:
-                return None
-            data = self._received()
-            if data != b"" or time.monotonic() > deadline:
-                return data
-        return None
-
-    def resize(self, columns: int, rows: int) -> None:
-        ioctl(self._writing, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def exit_code(self, seconds: float) -> int | None:
-        code = self._process.wait(seconds)
-        return code if code is None or code >= 0 else 128 - code
-
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            for end in {self._writing, self._reading}:
-                os.close(end)
-            self._process.close()
-
-    def _received(self) -> bytes | None:
-        try:
-            data = os.read(self._reading, _AT_ONCE if self._rest is None else min(_AT_ONCE, self._rest))
-        except BlockingIOError:
-            return b""
-        except OSError:  # a terminal whose last process has gone
-            return None
-        if self._rest is not None:
-            self._rest -= len(data)
-        return data or None
-
-    def _left(self) -> int:
-        """Return how many bytes can be read now."""
-        size = array("i", [0])
-        with suppress(OSError):
-            ioctl(self._reading, termios.FIONREAD, size)
-        return size[0]
 
 
 def _first_pid(told: Any) -> int:
