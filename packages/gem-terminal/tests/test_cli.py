@@ -452,10 +452,11 @@ def test_only_images_of_tasks_are_removed(engine: Engine, tmp_path: Path, monkey
         folder.mkdir()
         (folder / "Dockerfile").write_text(f"FROM debian:bookworm-slim\nENV WHICH={secrets.token_hex(8)}\n")
     kept, gone = [engine.prepare(Image(folder=folder)) for folder in folders]
-    everything = engine.client.images.list
-    listed = [image for image in everything(filters={"label": "gem.terminal=image"}) if {kept, gone} & set(image.tags)]
+    everything = engine.client.api.images(filters={"label": "gem.terminal=image"})
+    listed = [each for each in everything if {kept, gone} & set(each["RepoTags"] or ())]
     assert len(listed) == 2
-    monkeypatch.setattr(type(engine.client.images), "list", lambda *_, **__: listed)  # nobody else's
+    vanished = {"RepoTags": [f"{gone}-that-somebody-removed"]}
+    monkeypatch.setattr(engine.client.api, "images", lambda *_, **__: [*listed, vanished])  # nobody else's
     assert engine.discard_images([Image(folder=folders[0])]) == 1
     monkeypatch.undo()
     assert engine.has_base(kept)

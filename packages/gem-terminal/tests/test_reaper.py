@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from gem_terminal.engines import Engine
+from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.formats import load_task
@@ -68,9 +69,7 @@ def left_of(engine: Engine, owner: str) -> list[str]:
     if isinstance(engine, DockerEngine):
         found = engine.client.containers.list(all=True, filters={"label": f"{LABEL}={owner}"}, sparse=True)
         return [str(container.id) for container in found]
-    _, pid, began = owner.rsplit("/", 2)
-    groups = Path("/sys/fs/cgroup")
-    return sorted({folder.name for folder in groups.glob(f"**/gem-terminal/{pid}-{began}-*")})
+    return sorted({folder.name for folder, whose in groups() if str(whose) == owner})
 
 
 def volumes_of(engine: Engine, containers: list[dict[str, Any]]) -> set[str]:

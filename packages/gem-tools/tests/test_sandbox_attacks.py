@@ -7,15 +7,18 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gem_tools.sandbox import Limits, Sandbox, SandboxError
 
-SECONDS = 1.0
-LATE = 1.0
-"""Seconds beyond its time that an attacked sandbox may take on a busy machine; the benchmark measures 0.2."""
+ENDLESS = Limits(seconds=1.0, memory=256 << 20, processes=24)
+"""For what has to be ended."""
+
+PATIENT = replace(ENDLESS, seconds=60.0)
+"""For what ends by itself, however busy the machine is."""
 
 PARALLEL = 16
 HARMLESS = "import time\nfor i in range(3): time.sleep(0.01)\nprint(sum(range(1000)))"
@@ -23,7 +26,7 @@ HARMLESS = "import time\nfor i in range(3): time.sleep(0.01)\nprint(sum(range(10
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox("required", Limits(seconds=SECONDS, memory=256 << 20, processes=24)) as sandbox:
+    with Sandbox("required", PATIENT) as sandbox:
         try:
             sandbox.warm_up()
         except SandboxError as error:
@@ -41,9 +44,8 @@ class Bystanders:
         self.threads = [threading.Thread(target=self.work) for _ in range(PARALLEL)]
 
     def work(self) -> None:
-        patient = Limits(seconds=60)
         while True:
-            done = self.sandbox.run(HARMLESS, limits=patient)
+            done = self.sandbox.run(HARMLESS)
             self.outputs.append(done.stdout if done.ok else repr(done))
             if self.over.is_set():
                 return
@@ -127,7 +129,7 @@ CONTAINED: list[tuple[str, str, str | None]] = [
     ("deep recursion", "def f(): return f()\nf()", "RecursionError"),
     (
         "deep recursion in C",
-        "import sys\nsys.setrecursionlimit(10**9)\nx = []\nfor _ in range(10**6): x = [x]\nprint(len(repr(x)))",
+        "import sys\nsys.setrecursionlimit(10**9)\nx = []\nfor _ in range(10**5): x = [x]\nprint(len(repr(x)))",
         "",
     ),
     ("deep nesting", "eval('(' * 10**5)", "SyntaxError|MemoryError|RecursionError"),
@@ -195,13 +197,14 @@ X86_CALLS = {
 def check(sandbox: Sandbox, code: str, expected: str | None) -> None:
     """Run an attack, and look at what came of it."""
     started = time.monotonic()
-    done = sandbox.run(code)
+    done = sandbox.run(code, limits=ENDLESS if expected is None else PATIENT)
     took = time.monotonic() - started
-    assert took < SECONDS + LATE, done
     if expected is None:
         assert done.timed_out, done
         assert (done.limit, done.exit_code) == ("seconds", None)
+        assert took < PATIENT.seconds / 2, "how late exactly is measured in the benchmark"
     else:
+        assert not done.timed_out, done
         written = done.stdout + done.stderr
         assert any(part in written for part in expected.split("|")), done
     assert "open " not in done.stdout
@@ -278,7 +281,7 @@ def test_random_numbers_differ_between_programs(sandbox: Sandbox) -> None:
     code = (
         "import random, numpy, uuid, os\nprint(random.random(), numpy.random.rand(), uuid.uuid4(), os.urandom(8).hex())"
     )
-    drawn = [sandbox.run(code, limits=Limits()).stdout.split() for _ in range(4)]
+    drawn = [sandbox.run(code).stdout.split() for _ in range(4)]
     for column in zip(*drawn, strict=True):
         assert len(set(column)) == len(column)
 
@@ -291,8 +294,8 @@ def test_what_a_program_started_is_gone_with_it(sandbox: Sandbox) -> None:
     )
     started = time.monotonic()
     done = sandbox.run(code)
-    assert (done.stdout, done.exit_code) == ("parent\n", 0)
-    assert time.monotonic() - started < SECONDS + LATE
+    assert (done.stdout, done.exit_code, done.timed_out) == ("parent\n", 0, False)
+    assert time.monotonic() - started < PATIENT.seconds / 2
 
 
 def test_how_a_program_ended_cannot_be_forged(sandbox: Sandbox) -> None:

@@ -16,7 +16,7 @@ from gem_terminal.engines.base import Container
 from gem_terminal.engines.owners import Owner
 from gem_terminal.task import Limits
 
-__all__ = ["Cgroup", "Counts", "controllers", "counts_of_process", "reap_cgroups", "troubles_of"]
+__all__ = ["Cgroup", "Counts", "controllers", "counts_of_process", "groups", "reap_cgroups", "troubles_of"]
 
 _ROOT = Path("/sys/fs/cgroup")
 _OURS = "gem-terminal"
@@ -182,13 +182,21 @@ class Cgroup:
         self._folders = []
 
 
+def groups() -> list[tuple[Path, Owner]]:
+    """Return the folders of all groups that containers have, one for each controller, and whose they are."""
+    host = Owner.this_process().host
+    found = []
+    for folder in [*_ROOT.glob(f"{_OURS}/*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*")]:
+        pid, began, _ = folder.name.split("-")
+        found.append((folder, Owner(host, int(pid), began)))
+    return found
+
+
 def reap_cgroups() -> int:
     """Remove the groups that processes which have gone left behind; return how many containers that were."""
     names = set()
-    for folder in [*_ROOT.glob(f"{_OURS}/*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*")]:
-        pid, began, _ = folder.name.split("-")
-        ours = Owner.this_process()
-        if not Owner(ours.host, int(pid), began).is_alive():
+    for folder, owner in groups():
+        if not owner.is_alive():
             _kill(folder)
             _remove(folder)
             names.add(folder.name)

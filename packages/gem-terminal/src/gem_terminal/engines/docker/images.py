@@ -84,9 +84,10 @@ def discard(client: DockerClient, keep: Iterable[Image]) -> int:
     kept = {_tag(image) for image in keep if image.folder is not None}
     count = 0
     with failing("the engine cannot list its images"):
-        built = client.images.list(filters={"label": f"{LABEL}=image"})
+        # Not through client.images, which asks for each by itself and fails where one has gone meanwhile.
+        built = client.api.images(filters={"label": f"{LABEL}=image"})
     for image in built:
-        for tag in set(image.tags) - kept:
+        for tag in set(image["RepoTags"] or ()) - kept:
             try:
                 client.images.remove(tag)
                 count += 1

@@ -39,8 +39,10 @@ class Process:
         if not first or first.startswith("!"):
             self.close()
             if first is None:
-                raise TimeoutError(f"did not answer in {_ANSWERS_IN:g} seconds")
-            raise EngineError(f"the container has gone: {first[2:] or 'the spawner has ended'}")
+                raise TimeoutError(f"did not answer in {_ANSWERS_IN:g} seconds, and was ended")
+            if not first:
+                raise ConnectionError("has ended")
+            raise EngineError(f"the container has gone: {first[2:]}")
         self.pid = int(first)
 
     def wait(self, seconds: float | None) -> int | None:
@@ -128,18 +130,15 @@ class Spawner:
                     f"the command {next(iter(asked['command']), '')!r} and its environment are larger than what the "
                     "namespace engine takes; put what is large into a file"
                 ) from error
-            self._process.poll()
+            self._end()
             raise EngineError(f"the spawner of the namespace engine has ended: {error}") from error
         finally:
             os.close(writer)
         try:
             return Process(reader)
-        except EngineError:
-            self._process.poll()
-            raise
-        except TimeoutError as error:  # without it nothing of what it started can be reached
-            self._process.kill()
-            raise EngineError(f"the spawner of the namespace engine {error}, and was ended") from error
+        except (TimeoutError, ConnectionError) as error:
+            self._end()
+            raise EngineError(f"the spawner of the namespace engine {error}") from error
 
     def close(self) -> None:
         """End it, and every container with it."""
@@ -149,6 +148,11 @@ class Spawner:
             if time.monotonic() > deadline:
                 self._process.kill()
             time.sleep(0.001)
+
+    def _end(self) -> None:
+        """Let one that does not answer be gone for certain, so that whoever asks next has a new one."""
+        self._process.kill()
+        self._process.wait()
 
     def disown(self) -> None:
         """Close a forked child's copy of the socket; the process is its parent's."""
