@@ -364,7 +364,8 @@ class _Handler(BaseHTTPRequestHandler):
         timer = threading.Timer(float(query["timeoutSeconds"][0]), deadline.set)
         timer.start()
         try:
-            while not deadline.is_set():
+            # A client sends nothing here, so what can be read is that it has gone.
+            while not deadline.is_set() and not select.select([self.request], [], [], 0)[0]:
                 for event in self._events(seen, query):
                     line = json.dumps(event).encode() + b"\n"
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
