@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -216,7 +217,7 @@ def test_a_pause_is_not_the_end(pod: Container) -> None:
     assert channel.read(30) == b"\xff\x00"
     assert channel.read(30) is None
     assert channel.read(30) is None
-    assert channel.exit_code(1) == 5
+    assert channel.exit_code(30) == 5
     assert not channel.write(b"on")
     channel.close()
     channel.close()
@@ -232,7 +233,7 @@ def test_both_ways_are_open_at_once(pod: Container) -> None:
         assert more
         back += more
     assert back == data
-    assert channel.exit_code(1) == 0
+    assert channel.exit_code(30) == 0
     channel.close()
 
 
@@ -259,9 +260,12 @@ def test_a_signal_is_128_and_its_number(pod: Container) -> None:
 def test_a_terminal_is_resized_and_answers(pod: Container) -> None:
     """A screen is a terminal of the size that it says, with job control."""
     screen = Screen(pod, user="ada", environment={"PS1": "> "})
-    assert "40 120" in screen.press(["stty size", "Enter"], 10)
-    assert "^C" in screen.press(["sleep 60", "Enter", "C-c"], 10)
-    screen.press(["exit", "Enter"], 10)
+    for keys, text in ((["stty size", "Enter"], "40 120"), (["sleep 60", "Enter", "C-c"], "^C")):
+        shown, deadline = screen.press(keys, 60), time.monotonic() + 60
+        while text not in shown:  # it may come some pauses after the keys were echoed
+            assert time.monotonic() < deadline, shown
+            shown = screen.press([], 60)
+    screen.press(["exit", "Enter"], 60)
     screen.close()
 
 
@@ -359,12 +363,12 @@ def test_the_network_is_denied_by_a_policy(engine: KubernetesEngine, cluster: An
 
 
 @pytest.fixture
-def hasty(cluster: Any) -> Iterator[Callable[..., KubernetesEngine]]:
-    """Makes engines that wait only for a moment."""
+def another(cluster: Any) -> Iterator[Callable[..., KubernetesEngine]]:
+    """Makes engines of the same cluster, and closes them."""
     made: list[KubernetesEngine] = []
 
     def make(**arguments: Any) -> KubernetesEngine:
-        made.append(KubernetesEngine(**{"kubeconfig": cluster.kubeconfig, "start_seconds": 2.0, **arguments}))
+        made.append(KubernetesEngine(**{"kubeconfig": cluster.kubeconfig, "start_seconds": 60.0, **arguments}))
         return made[-1]
 
     yield make
@@ -377,49 +381,49 @@ def hasty(cluster: Any) -> Iterator[Callable[..., KubernetesEngine]]:
     [
         ("no-such-image", Limits(), "ImagePullBackOff.*no-such-image.*not found"),
         ("broken", Limits(), "does not start: StartError"),
-        ("debian:bookworm-slim", Limits(cpus=99), "within 2 seconds: Unschedulable: 0/1 nodes"),
+        ("debian:bookworm-slim", Limits(cpus=99), "within 10 seconds: Unschedulable: 0/1 nodes"),
         ("debian:bookworm-slim", Limits(memory=-1), "quantities"),
     ],
 )
 def test_a_pod_that_does_not_start_says_why(
-    hasty: Callable[..., KubernetesEngine], cluster: Any, name: str, limits: Limits, message: str
+    another: Callable[..., KubernetesEngine], cluster: Any, name: str, limits: Limits, message: str
 ) -> None:
     """And it is not left behind."""
     cluster.images["broken"] = "no-such-reference"
     before = set(cluster.pods)
     with pytest.raises(EngineError, match=message):
-        hasty().start(name, limits)
+        another(start_seconds=10.0 if limits.cpus == 99 else 60.0).start(name, limits)
     assert set(cluster.pods) == before
 
 
 def test_an_exhausted_quota_says_so(
-    hasty: Callable[..., KubernetesEngine], cluster: Any, monkeypatch: pytest.MonkeyPatch
+    another: Callable[..., KubernetesEngine], cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the API answers stands in the message."""
     monkeypatch.setattr(cluster, "full", True)
     with pytest.raises(EngineError, match="exceeded quota"):
-        hasty().start("debian:bookworm-slim", Limits())
+        another().start("debian:bookworm-slim", Limits())
 
 
 def test_a_watch_that_breaks_off_is_taken_up(
-    hasty: Callable[..., KubernetesEngine], cluster: Any, monkeypatch: pytest.MonkeyPatch
+    another: Callable[..., KubernetesEngine], cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pod starts whatever becomes of the connection that tells of it."""
     monkeypatch.setattr(cluster, "cut_watches", 2)
-    with hasty(start_seconds=30.0).start("debian:bookworm-slim", Limits()) as container:
+    with another().start("debian:bookworm-slim", Limits()) as container:
         assert said(container, "echo", "up") == "up\n"
     assert cluster.cut_watches == 0
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_hiccups_are_met_with_patience(
-    hasty: Callable[..., KubernetesEngine], cluster: Any, status: int, monkeypatch: pytest.MonkeyPatch
+    another: Callable[..., KubernetesEngine], cluster: Any, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call that fails for the moment is made again, and so is one whose answer was lost: no second pod is made."""
     monkeypatch.setattr(cluster, "failures", [("POST /api", status), ("GET /api", status), ("DELETE /api", status)])
     monkeypatch.setattr(cluster, "lost", ["POST /api", "DELETE /api"])
     before = set(cluster.pods)
-    with hasty(start_seconds=30.0).start("debian:bookworm-slim", Limits()) as container:
+    with another().start("debian:bookworm-slim", Limits()) as container:
         assert cluster.pods.keys() - before == {container.id}
     assert set(cluster.pods) == before
     assert (cluster.failures, cluster.lost) == ([], [])
@@ -452,7 +456,7 @@ def test_a_pod_that_is_deleted_is_an_error(engine: KubernetesEngine, cluster: An
     while channel.read(30) is not None:
         continue
     with suppress(EngineError):
-        assert channel.exit_code(1) == 137
+        assert channel.exit_code(30) == 137
     channel.close()
     with pytest.raises(EngineError, match="not found"):
         container.run(("true",), seconds=30)
@@ -467,7 +471,7 @@ def test_a_connection_that_breaks_off_is_no_end_of_time(pod: Container, cluster:
     cluster.cut()
     assert channel.read(30) is None
     with pytest.raises(EngineError, match="broke off"):
-        channel.exit_code(1)
+        channel.exit_code(30)
     channel.close()
     assert said(pod, "echo", "on") == "on\n"
 
@@ -490,13 +494,13 @@ def test_what_a_dead_process_left_is_reaped(
     left[1].remove()
 
 
-def test_overrides_are_merged(hasty: Callable[..., KubernetesEngine], cluster: Any) -> None:
+def test_overrides_are_merged(another: Callable[..., KubernetesEngine], cluster: Any) -> None:
     """Into the pod and its one container; what the API does not know is refused."""
     overrides = {
         "metadata": {"labels": {"team": "red"}},
         "spec": {"nodeSelector": {"disk": "ssd"}, "containers": [{"imagePullPolicy": "Always"}]},
     }
-    with hasty(pod_overrides=overrides, start_seconds=30.0).start("debian:bookworm-slim", Limits()) as container:
+    with another(pod_overrides=overrides).start("debian:bookworm-slim", Limits()) as container:
         stored = cluster.pods[container.id].stored
         assert stored["spec"]["nodeSelector"] == {"disk": "ssd"}
         assert stored["spec"]["containers"][0]["imagePullPolicy"] == "Always"
@@ -504,7 +508,7 @@ def test_overrides_are_merged(hasty: Callable[..., KubernetesEngine], cluster: A
         assert stored["metadata"]["labels"].keys() > {"team", "gem.terminal"}
     for wrong in ({"spec": {"no-such-field": 1}}, {"spec": {"containers": []}}, {"metadata": {"name": "Not_a_name"}}):
         with pytest.raises(EngineError):
-            hasty(pod_overrides=wrong).start("debian:bookworm-slim", Limits())
+            another(pod_overrides=wrong).start("debian:bookworm-slim", Limits())
 
 
 RUNS = {"name": "task", "state": {"running": {}}}
@@ -539,7 +543,7 @@ def test_a_status_is_understood(pod: dict[str, Any], running: bool, failed: str,
 
 
 def test_an_api_that_is_silent_holds_nobody_up(
-    cluster: Any, hasty: Callable[..., KubernetesEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, another: Callable[..., KubernetesEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that takes a connection and says nothing is an error when its time is over."""
     monkeypatch.setattr("gem_terminal.engines.kubernetes.container.CALL_SECONDS", 0.3)
@@ -547,12 +551,12 @@ def test_an_api_that_is_silent_holds_nobody_up(
         silent = tmp_path / "silent"
         silent.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", f":{mute.getsockname()[1]}"))
         with pytest.raises(EngineError, match="not answered for"):
-            Pod(hasty(kubeconfig=silent).core, "default", "gem-x").run(("true",), seconds=30)
+            Pod(another(kubeconfig=silent).core, "default", "gem-x").run(("true",), seconds=30)
 
 
-def test_a_forked_child_begins_anew(cluster: Any, hasty: Callable[..., KubernetesEngine]) -> None:
+def test_a_forked_child_begins_anew(cluster: Any, another: Callable[..., KubernetesEngine]) -> None:
     """It makes a connection of its own, and its parent's is neither used nor closed."""
-    engine = hasty()
+    engine = another()
     engine.check()
     parents = engine.client
     engine.begin_anew()  # what the child calls when it begins
@@ -571,7 +575,7 @@ def test_a_folder_needs_a_registry_and_a_builder(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_a_clear_refusal(
-    tmp_path: Path, cluster: Any, hasty: Callable[..., KubernetesEngine], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cluster: Any, another: Callable[..., KubernetesEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No configuration, a wrong token, and a server that does not answer each say what to do or what was tried."""
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nothing"))
@@ -581,12 +585,12 @@ def test_a_cluster_that_is_not_there_is_a_clear_refusal(
     stranger = tmp_path / "stranger"
     stranger.write_text(cluster.kubeconfig.read_text().replace(api.TOKEN, "another"))
     with pytest.raises(EngineError, match="Unauthorized"):
-        hasty(kubeconfig=stranger).check()
+        another(kubeconfig=stranger).check()
     nobody = tmp_path / "nobody"
     nobody.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", ":1"))
     monkeypatch.setattr("gem_terminal.engines.kubernetes.engine.RETRIES", 1)
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 lists no pods"):
-        hasty(kubeconfig=nobody).check()
+        another(kubeconfig=nobody).check()
 
 
 def test_the_client_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -629,6 +633,26 @@ def test_many_threads_share_an_engine(engine: KubernetesEngine, small: Image) ->
     for thread in threads:
         thread.join()
     assert answers == {number: f"{number}\n" for number in range(8)}
+
+
+def test_a_file_without_end_is_given_up(
+    engine: KubernetesEngine, small: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What packs it is the container's own, and may write a little for ever."""
+    monkeypatch.setattr("gem_terminal.engines.kubernetes.container._FILE_SECONDS", 2.0)
+    with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
+        endless = r"printf '#!/bin/bash\nwhile :; do head -c 8K /dev/zero; read -t 0.1 <> <(:); done' > /bin/tar"
+        assert container.run(("bash", "-c", endless), seconds=60).exit_code == 0
+        with pytest.raises(EngineError, match="does not give /etc"):
+            container.get("/etc")
+
+
+def test_what_was_killed_is_known_to_be(engine: KubernetesEngine, small: Image) -> None:
+    """Who holds a process sees that it has gone, before the connection tells."""
+    with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
+        kills = container.kills
+        container.kill_all()
+        assert container.kills == kills + 1
 
 
 def test_importing_loads_no_client() -> None:

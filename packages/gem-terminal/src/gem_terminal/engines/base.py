@@ -139,7 +139,10 @@ class Container(ABC):
             while (left := deadline - time.monotonic()) > 0:
                 data = channel.read(left)
                 if data is None:
-                    return Finished(kept.bytes(), channel.exit_code(max(deadline - time.monotonic(), 0.0)))
+                    code = channel.exit_code(max(deadline - time.monotonic(), 0.0))
+                    if code is None:  # it has closed its output, and goes on
+                        break
+                    return Finished(kept.bytes(), code)
                 kept.add(data)
             self.kill_all()
             return Finished(kept.bytes(), None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import secrets
 import signal
@@ -14,14 +16,17 @@ from pathlib import Path
 
 from gem_terminal.engines.base import Container
 from gem_terminal.engines.owners import Owner
+from gem_terminal.errors import EngineError
 from gem_terminal.task import Limits
 
-__all__ = ["Cgroup", "Counts", "controllers", "counts_of_process", "groups", "reap_cgroups", "troubles_of"]
+__all__ = ["Cgroup", "Counting", "Counts", "controllers", "groups", "reap_cgroups", "troubles_of"]
 
 _ROOT = Path("/sys/fs/cgroup")
 _OURS = "gem-terminal"
 _PERIOD = 100_000
 """Microseconds in which a container gets its share of the processors."""
+_LEAST_QUOTA = 1_000
+"""Microseconds of it that the kernel takes for a share."""
 
 _EMPTIES_IN = 2.0
 """Seconds that a group may take to notice that its last process has gone."""
@@ -47,30 +52,14 @@ class Counts:
     """Those that there are."""
 
     @classmethod
-    def parsed(cls, text: str) -> Counts:
+    def parsed(cls, lines: Iterable[str]) -> Counts:
         """Read lines that begin with the name of their file."""
         found = {}
-        for line in text.splitlines():
+        for line in lines:
             name, _, value = line.rpartition(" ")
             found[name] = int(value) if value.isdigit() else 0
         killed = found.get("memory.oom_control oom_kill", 0) or found.get("memory.events oom_kill", 0)
         return cls(killed, found.get("pids.events max", 0), found.get("pids.current", 0))
-
-    @classmethod
-    def of(cls, folders: Iterable[tuple[str, str]]) -> Counts | None:
-        """Count in folders of control groups, each with its controller; None where nothing can be read.
-
-        This is done after every command, so it opens no more files than it must.
-        """
-        lines = []
-        for controller, folder in folders:
-            for name in _COUNTED.get(controller, ()):
-                try:
-                    with open(f"{folder}/{name}", encoding="ascii") as file:  # noqa: PTH123  # a third of the time
-                        lines += [f"{name} {line}" for line in file]
-                except OSError:
-                    continue
-        return cls.parsed("".join(lines)) if lines else None
 
     def said_since(self, before: Counts, limits: Limits) -> list[str]:
         """Return in words what was counted since."""
@@ -94,23 +83,51 @@ def troubles_of(container: Container, before: Counts, counts: Counts, limits: Li
     return said
 
 
-def counts_of_process(pid: int, name: str) -> Counts | None:
-    """Return what is counted for the container that a process of this machine is in.
+class Counting:
+    """The files that count for one container. They are read after every command, so no more is done than must be.
 
     Args:
-        pid: its number; 0 if that is not known.
-        name: what the names of its control groups hold, so that no other process is taken for it.
+        folders: of its control groups, each with its controller.
     """
-    try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines() if pid else []
-    except OSError:
-        return None
-    folders = []
-    for line in lines:
-        _, controllers_there, path = line.split(":", 2)
-        if name in path:
-            folders += [(each, f"{_ROOT}/{each}/{path}") for each in controllers_there.split(",")]
-    return Counts.of(folders)
+
+    def __init__(self, folders: Iterable[tuple[str, str]]) -> None:
+        files = [(name, f"{folder}/{name}") for controller, folder in folders for name in _COUNTED.get(controller, ())]
+        self._files = [(name, path) for name, path in files if Path(path).exists()]
+
+    def counts(self) -> Counts | None:
+        """Return what is counted now; None where nothing can be read, as once the container has gone."""
+        lines = []
+        for name, path in self._files:
+            try:
+                file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                lines += [f"{name} {line}" for line in os.read(file, 4096).decode("ascii").splitlines()]
+            except OSError:
+                continue
+            finally:
+                os.close(file)
+        return Counts.parsed(lines) if lines else None
+
+    @classmethod
+    def of_process(cls, pid: int, name: str) -> Counting:
+        """Return what counts for the container that a process of this machine is in; nothing does for another.
+
+        Args:
+            pid: its number; 0 if that is not known.
+            name: what the names of its control groups hold, so that no other process is taken for it.
+        """
+        try:
+            lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines() if pid else []
+        except OSError:
+            lines = []
+        folders = []
+        for line in lines:
+            _, controllers_there, path = line.split(":", 2)
+            if name in path:
+                folders += [(each, f"{_ROOT}/{each}{path}") for each in controllers_there.split(",")]
+        return cls(folders)
 
 
 @cache
@@ -128,19 +145,21 @@ def controllers() -> tuple[str, ...]:
 
 
 class Cgroup:
-    """The control groups of one container, named after the process that it belongs to."""
+    """The control groups of one container, named after the process that it belongs to.
+
+    Raises:
+        EngineError: if they cannot be made, or do not take the limits.
+    """
 
     def __init__(self, limits: Limits) -> None:
-        self.name = f"{os.getpid()}-{Owner.this_process().began}-{secrets.token_hex(6)}"
+        owner = Owner.this_process()
+        self.name = f"{owner.pid}-{owner.began}-{_mark(owner)}-{secrets.token_hex(6)}"
         unified = self._unified = (_ROOT / "cgroup.controllers").is_file()
         known = controllers()
         self._folders = [_ROOT / _OURS / self.name] if unified and known else [
             _ROOT / name / _OURS / self.name for name in known
         ]  # fmt: skip
-        self._counting = [(name, f"{_ROOT}/{name}/{_OURS}/{self.name}") for name in ([""] if unified else known)]
-        for folder in self._folders:
-            folder.mkdir(parents=True)
-        quota = int(limits.cpus * _PERIOD)
+        quota = max(int(limits.cpus * _PERIOD), _LEAST_QUOTA)
         settings = (
             {
                 "memory.max": limits.memory,
@@ -157,10 +176,18 @@ class Cgroup:
                 "cpu.cfs_quota_us": quota,
             }
         )
-        for folder in self._folders:
-            for name, value in settings.items():
-                if (folder / name).exists():
-                    (folder / name).write_text(str(value))
+        try:
+            for folder in self._folders:
+                folder.mkdir(parents=True)
+                for name, value in settings.items():
+                    if (folder / name).exists():
+                        _set(folder / name, value)
+        except OSError as error:
+            self.remove()
+            raise EngineError(f"the limits of a container cannot be set: {error}") from error
+        self._counting = Counting(
+            (name, f"{_ROOT}/{name}/{_OURS}/{self.name}") for name in ([""] if unified else known)
+        )
 
     @property
     def tasks(self) -> list[str]:
@@ -173,7 +200,7 @@ class Cgroup:
 
     def counts(self) -> Counts:
         """Return what was counted for the container so far."""
-        return Counts.of(self._counting) or Counts()
+        return self._counting.counts() or Counts()
 
     def remove(self) -> None:
         """Remove the groups, whose processes have all been killed; calling it again does nothing."""
@@ -183,12 +210,16 @@ class Cgroup:
 
 
 def groups() -> list[tuple[Path, Owner]]:
-    """Return the folders of all groups that containers have, one for each controller, and whose they are."""
-    host = Owner.this_process().host
+    """Return the folders of the groups that containers have, one for each controller, and whose they are.
+
+    Those of processes whose numbers mean nothing here are not among them.
+    """
+    ours = Owner.this_process()
     found = []
-    for folder in [*_ROOT.glob(f"{_OURS}/*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*")]:
-        pid, began, _ = folder.name.split("-")
-        found.append((folder, Owner(host, int(pid), began)))
+    for folder in [*_ROOT.glob(f"{_OURS}/*-*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*-*")]:
+        pid, began, mark, _ = folder.name.split("-")
+        if mark == _mark(ours):
+            found.append((folder, Owner(ours.host, int(pid), began)))
     return found
 
 
@@ -201,6 +232,20 @@ def reap_cgroups() -> int:
             _remove(folder)
             names.add(folder.name)
     return len(names)
+
+
+def _mark(owner: Owner) -> str:
+    """What the name of a group can hold of the machine."""
+    return hashlib.sha256(owner.host.encode()).hexdigest()[:8]
+
+
+def _set(file: Path, value: object) -> None:
+    try:
+        file.write_text(str(value))
+    except OSError as error:
+        # Version 1 takes no share that is above that of the group around it, which bounds the container as well.
+        if file.name != "cpu.cfs_quota_us" or error.errno != errno.EINVAL:
+            raise
 
 
 def _kill(folder: Path) -> None:

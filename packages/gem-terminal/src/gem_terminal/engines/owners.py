@@ -45,15 +45,20 @@ class Owner:
 
 @cache
 def _host() -> str:
-    """This machine and this boot, as far as can be told."""
+    """This machine, this boot, and whose numbers processes have here, as far as can be told.
+
+    A trainer in a container may have the name of its machine, and numbers of its own.
+    """
     boot = Path("/proc/sys/kernel/random/boot_id")
-    return f"{socket.gethostname()}-{boot.read_text().strip()}" if boot.exists() else socket.gethostname()
+    if not boot.exists():
+        return socket.gethostname()
+    return f"{socket.gethostname()}-{boot.read_text().strip()}-{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
 def _began(pid: int) -> str | None:
     """Return when a process began, in ticks since the boot; None if there is none, or it is a zombie."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     # The name, in parentheses, may hold anything; state and start time are fields 3 and 22 of proc(5).

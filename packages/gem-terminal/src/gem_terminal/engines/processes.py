@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["kill", "others_than"]
+__all__ = ["kill", "others_than", "unlinked"]
 
 
 def others_than(first: int, waited_for: bytes = b"") -> list[int]:
@@ -17,7 +18,8 @@ def others_than(first: int, waited_for: bytes = b"") -> list[int]:
     Args:
         first: its first process, which is not counted.
         waited_for: the command line, as ``proc(5)`` has it, of a child that the first one starts in order to wait,
-            and again whenever that was killed; it is not counted either.
+            and again whenever that was killed; it is not counted either. It is in the session of the first, which
+            nothing that is started from outside can enter.
 
     Raises:
         OSError: if the first has ended, or may not be looked at.
@@ -33,7 +35,9 @@ def others_than(first: int, waited_for: bytes = b"") -> list[int]:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Kill processes, of which none starts another meanwhile, since all are stopped first.
+    """Kill processes, stopped before that, so that none of them answers to the end of another.
+
+    What they have started since they were listed is not among them: whoever wants all gone counts again.
 
     Raises:
         PermissionError: if this user may not.
@@ -43,6 +47,31 @@ def kill(pids: Iterable[int]) -> None:
         for pid in all_of_them:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+
+def unlinked(firsts: Mapping[str, int]) -> dict[str, int]:
+    """Return how many bytes of files on disk the processes of containers hold open that have no name any more.
+
+    Those that are only mapped are not seen.
+
+    Args:
+        firsts: the first process of each container, by a name for it.
+    """
+    names: dict[Path, str] = {}
+    for name, first in firsts.items():
+        with suppress(OSError):
+            names[Path(f"/proc/{first}/ns/pid").readlink()] = name
+    found: dict[str, dict[tuple[int, int], int]] = {name: {} for name in firsts}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            files = found.get(names.get((process / "ns/pid").readlink(), ""))
+            for descriptor in (process / "fd").iterdir() if files is not None else ():
+                with suppress(OSError):
+                    status, where = descriptor.stat(), str(descriptor.readlink())
+                    in_memory = where.startswith(("/memfd:", "/dev/shm/"))  # noqa: S108
+                    if files is not None and stat.S_ISREG(status.st_mode) and not status.st_nlink and not in_memory:
+                        files[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return {name: sum(files.values()) for name, files in found.items()}
 
 
 def _is_in(process: Path, namespace: Path) -> bool:
@@ -57,8 +86,13 @@ def _is_in(process: Path, namespace: Path) -> bool:
 
 def _is_waited_for(process: Path, parent: int, command: bytes) -> bool:
     try:
-        # The name, in parentheses, may hold anything; the parent is field 4 of proc(5).
-        fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        return fields[1] == str(parent) and (process / "cmdline").read_bytes() == command
+        _, session = _parent_and_session(Path(f"/proc/{parent}"))
+        return _parent_and_session(process) == (str(parent), session) and (process / "cmdline").read_bytes() == command
     except OSError:  # it has ended
         return True
+
+
+def _parent_and_session(process: Path) -> tuple[str, str]:
+    # The name, in parentheses, may hold anything; these are the fields 4 and 6 of proc(5).
+    fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return fields[1], fields[3]

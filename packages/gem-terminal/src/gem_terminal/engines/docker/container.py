@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container
-from gem_terminal.engines.cgroups import Counts, counts_of_process, troubles_of
+from gem_terminal.engines.cgroups import Counting, Counts, troubles_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
@@ -90,6 +90,7 @@ class DockerContainer(Container):
         self._fate = ""
         self._counts = Counts()
         self._pid: int = description.get("State", {}).get("Pid") or 0
+        self._counting = Counting.of_process(self._pid, self.id)
         layers = description.get("GraphDriver", {}).get("Data") or {}
         volumes = [mount["Source"] for mount in description.get("Mounts", []) if mount.get("Type") == "volume"]
         self.folders: tuple[str, ...] = (layers["UpperDir"], *volumes) if layers.get("UpperDir") else ()
@@ -173,7 +174,7 @@ class DockerContainer(Container):
                 return
         # The engine waits for what it cannot start, as long as it takes, and answers nothing about the container
         # meanwhile. From outside, where this machine is the engine's and this user may, it can be helped.
-        if counts_of_process(self._pid, self.id) is not None:
+        if self.first:
             with suppress(OSError):
                 kill(others_than(self._pid))
                 return
@@ -181,6 +182,7 @@ class DockerContainer(Container):
         with failing(f"the processes of container {self.id[:12]} cannot be killed"):
             self._client.api.restart(self.id, timeout=0)
             self._pid = self._client.api.inspect_container(self.id)["State"]["Pid"]
+            self._counting = Counting.of_process(self._pid, self.id)
 
     def _kill(self, done: Future[bool]) -> None:
         """Kill all processes and tell whether that was possible."""
@@ -201,21 +203,21 @@ class DockerContainer(Container):
             done.set_exception(error)
 
     def survivors(self) -> int:
-        if counts_of_process(self._pid, self.id) is not None:  # podman does not list them as Docker does
+        if self.first:  # podman does not list them as Docker does
             with suppress(OSError):
                 return len(others_than(self._pid, b"sleep\0003600\0"))
         with failing(f"the processes of container {self.id[:12]} cannot be counted"):
-            found = self._client.api.top(self.id, ps_args="-eo pid,ppid,stat,args")["Processes"]
+            found = self._client.api.top(self.id, ps_args="-eo pid,ppid,sid,stat,args")["Processes"]
         first = str(self._pid)
         return sum(
             pid != first
-            and (parent, words) != (first, "sleep 3600")
+            and (parent, session, words) != (first, first, "sleep 3600")
             and not (state.startswith("Z") and "l" not in state)  # dead, unless it has threads that go on
-            for pid, parent, state, words in found
+            for pid, parent, session, state, words in found
         )
 
     def troubles(self, suspected: bool = False) -> tuple[str, ...]:
-        counts = counts_of_process(self._pid, self.id)
+        counts = self._counting.counts()
         if counts is None and suspected:
             counts = self._asked()
         if counts is not None:
@@ -223,7 +225,7 @@ class DockerContainer(Container):
             kills = self.kills
             self._notes.extend(troubles_of(self, before, counts, self._limits))
             if self.kills != kills:  # what was refused until then is no news
-                self._counts = counts_of_process(self._pid, self.id) or counts
+                self._counts = self._counting.counts() or counts
         said = []
         while self._notes:
             said.append(self._notes.popleft())
@@ -248,6 +250,11 @@ class DockerContainer(Container):
             removed = True
         self._forget(self, removed)
 
+    @property
+    def first(self) -> int:
+        """The number of its first process; 0 unless that is one of this machine's, and still the one that it was."""
+        return self._pid if Counting.of_process(self._pid, self.id).counts() is not None else 0
+
     def _asked(self) -> Counts:
         """Return what the control groups count, as they are seen from inside."""
         try:
@@ -256,7 +263,7 @@ class DockerContainer(Container):
             done = None
         if done is None or not done.output:  # not even this could be started
             return Counts(self._counts.killed, self._counts.refused + 1, self._limits.processes)
-        return Counts.parsed(done.output.decode(errors="replace"))
+        return Counts.parsed(done.output.decode(errors="replace").splitlines())
 
 
 class _DockerChannel(Channel):
@@ -272,7 +279,16 @@ class _DockerChannel(Channel):
         self._left = 0
         self._header = b""
         self._gone = False
-        self._early = bytearray()
+        # Output that came with the headers of the answer is in the reader that they were read with.
+        response = getattr(stream, "_response", None)
+        reader = getattr(getattr(getattr(response, "raw", None), "_fp", None), "fp", None)
+        try:
+            ahead = bytes(reader.peek()) if reader is not None else b""
+        except OSError as error:
+            if not _comes_later(error):
+                raise
+            ahead = b""
+        self._early = bytearray(self._without_headers(ahead) if framed else ahead)
         self._ends_at: float | None = None
         self._looks = _LOOKS
 

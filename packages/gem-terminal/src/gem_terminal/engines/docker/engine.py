@@ -6,9 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from threading import BoundedSemaphore, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.allowance import CAPABILITIES, DISK, SHARED_MEMORY
@@ -16,8 +16,9 @@ from gem_terminal.engines.base import About, Container, Engine, Progress
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, failing
 from gem_terminal.engines.docker.disk import DiskWatch, Written, du
-from gem_terminal.engines.docker.images import LABEL
+from gem_terminal.engines.docker.images import IMAGE, LABEL
 from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, Limits
 
@@ -50,32 +51,23 @@ class DockerEngine(Engine):
 
     def __init__(self, url: str | None = None) -> None:
         self._url = url
+        self._client: DockerClient | None = None
         self._begin()
 
-    @cached_property
+    @property
     def client(self) -> DockerClient:
         """The connection, made on first use.
 
         Raises:
             EngineError: if no engine answers; the message says how to get one.
         """
-        import docker
-        from docker.errors import DockerException
-
-        try:
-            make = partial(docker.DockerClient, self._url) if self._url else docker.from_env
-            client = make(timeout=_ANSWERS_IN)
-            client.ping()
-        except (DockerException, OSError) as error:
-            where = self._url or os.environ.get("DOCKER_HOST") or "the local socket"
-            raise EngineError(
-                f"no Docker engine answers at {where} ({error}); start one (Debian: apt install docker.io), "
-                "or use engine='namespace'"
-            ) from error
-        return client
+        with self._connecting:
+            if self._client is None:
+                self._client = self._connected()
+            return self._client
 
     def check(self) -> None:
-        assert self.client
+        _ = self.client
 
     def about(self) -> About:
         with failing("the Docker engine does not say what it is"):
@@ -103,8 +95,9 @@ class DockerEngine(Engine):
 
     def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
         disk = limits.disk or DISK
+        if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it, and others need not
+            Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
         with self._starting, failing(f"the container engine could not start {reference}"):
-            self._remove_rest()
             description = self._started(reference, limits, disk, dict(environment or {}))
         container = DockerContainer(self.client, description, limits, self._forget)
         if not self._bounds_disks:
@@ -130,20 +123,21 @@ class DockerEngine(Engine):
         return count
 
     def rest(self) -> None:
-        client = self.__dict__.get("client")
-        if client is not None:
-            client.close()  # of its connections those that idle; the next request opens others
+        if self._client is not None:
+            self._client.close()  # of its connections those that idle; the next request opens others
 
     def begin_anew(self) -> None:
-        self.__dict__.pop("client", None)
+        self._client = None  # whose connections are the parent's
         self._begin()
 
     def close(self) -> None:
-        client = self.__dict__.pop("client", None)
+        client, self._client = self._client, None
         if client is not None:
             client.close()
 
     def _begin(self) -> None:
+        self._connecting = Lock()
+        self._removing = Lock()
         self._owner = Owner.this_process()
         self._starting = BoundedSemaphore(_STARTS)
         self._bounds_disks = True  # taken for granted until the storage driver refuses
@@ -151,10 +145,28 @@ class DockerEngine(Engine):
         self._unremoved: set[str] = set()
         self._disks = DiskWatch(self._written)
 
+    def _connected(self) -> DockerClient:
+        import docker
+        from docker.errors import DockerException
+
+        try:
+            make = partial(docker.DockerClient, self._url) if self._url else docker.from_env
+            client = make(timeout=_ANSWERS_IN)
+            status = client.info().get("DriverStatus") or ()
+        except (DockerException, OSError) as error:
+            where = self._url or os.environ.get("DOCKER_HOST") or "the local socket"
+            raise EngineError(
+                f"no Docker engine answers at {where} ({error}); start one (Debian: apt install docker.io), "
+                "or use engine='namespace'"
+            ) from error
+        # Where images lie in containerd, a size for a container is taken and not kept.
+        self._bounds_disks = not any("io.containerd.snapshotter" in str(value) for _, value in status)
+        return client
+
     def _started(self, reference: str, limits: Limits, disk: int, environment: dict[str, str]) -> Mapping[str, Any]:
         """Start a container and return what the engine says of it."""
         from docker.errors import APIError
-        from docker.types import Ulimit
+        from docker.types import LogConfig, Ulimit
 
         containers, api = self.client.containers, self.client.api
         options: dict[str, Any] = {"storage_opt": {"size": str(disk)}} if self._bounds_disks else {}
@@ -175,6 +187,7 @@ class DockerEngine(Engine):
                 memswap_limit=limits.memory,
                 pids_limit=limits.processes,
                 shm_size=SHARED_MEMORY,
+                log_config=LogConfig(type="none"),  # who is root can write through the first process, without a bound
                 # One file may fill the disk, and no more, before the watch has seen it.
                 ulimits=[Ulimit(name="fsize", soft=disk, hard=disk), Ulimit(name="core", soft=0, hard=0)],
                 labels={LABEL: str(self._owner)},
@@ -198,9 +211,11 @@ class DockerEngine(Engine):
 
     def _written(self) -> dict[str, Written]:
         """Return what each container has written, by its files where they lie on this machine."""
-        folders = {container.id: container.folders for container in list(self._containers.values())}
+        containers = list(self._containers.values())
+        folders = {container.id: container.folders for container in containers}
         if all(group and os.access(group[0], os.R_OK | os.X_OK) for group in folders.values()):
-            return du(folders)
+            nameless = unlinked({container.id: container.first for container in containers})
+            return {name: Written(found.size + nameless[name], found.files) for name, found in du(folders).items()}
         with failing("the container engine does not say what was written"):
             listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
         return {each["Id"]: Written(each.get("SizeRw") or 0) for each in listed}
@@ -216,18 +231,28 @@ class DockerEngine(Engine):
         from docker.errors import NotFound
 
         count = 0
-        with suppress(EngineError), failing(""):  # it is still gone
-            for each in list(self._unremoved):
+        for each in list(self._unremoved):
+            with suppress(EngineError), failing(""):  # it is still gone
                 with suppress(NotFound):
                     self.client.api.remove_container(each, force=True, v=True)
                     count += 1
                 self._unremoved.discard(each)
         return count
 
+    def _remove_aside(self) -> None:
+        try:
+            self._remove_rest()
+        finally:
+            self._removing.release()
+
 
 def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return those whose owners have gone."""
-    return [each for each in labelled if not Owner.parse((each.get("Labels") or {}).get(LABEL, "")).is_alive()]
+    """Return those whose owners have gone.
+
+    What a person has started of an image that was built here has the label of the image, and is theirs.
+    """
+    labels = [(each, (each.get("Labels") or {}).get(LABEL, "")) for each in labelled]
+    return [each for each, label in labels if label != IMAGE and not Owner.parse(label).is_alive()]
 
 
 def _removed_of(removals: Iterable[Callable[[], object]]) -> int:

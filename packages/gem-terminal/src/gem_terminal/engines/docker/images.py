@@ -19,9 +19,11 @@ from gem_terminal.task import Image
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["LABEL", "add_base", "discard", "has", "prepare"]
+__all__ = ["IMAGE", "LABEL", "add_base", "discard", "has", "prepare"]
 
 LABEL = "gem.terminal"
+IMAGE = "image"
+"""What the label of an image that was built here says; that of anything else names its owner."""
 """Every container and image of this package carries it; that of a container names its owner."""
 
 _REPOSITORY = "gem-terminal"
@@ -85,7 +87,7 @@ def discard(client: DockerClient, keep: Iterable[Image]) -> int:
     count = 0
     with failing("the engine cannot list its images"):
         # Not through client.images, which asks for each by itself and fails where one has gone meanwhile.
-        built = client.api.images(filters={"label": f"{LABEL}=image"})
+        built = client.api.images(filters={"label": f"{LABEL}={IMAGE}"})
     for image in built:
         for tag in set(image["RepoTags"] or ()) - kept:
             try:
@@ -135,7 +137,7 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
             tag=tag,
             rm=True,
             forcerm=True,
-            labels={LABEL: "image"},
+            labels={LABEL: IMAGE},
             timeout=max(int(image.build_seconds), 1),
             decode=True,
         )

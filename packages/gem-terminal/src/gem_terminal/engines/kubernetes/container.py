@@ -97,9 +97,11 @@ class Pod(Container):
     def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
         place = PurePosixPath("/") / path
         channel = self.open(("/bin/sh", "-c", _PACK, "sh", str(place.parent), place.name or ".", str(most + 1)))
-        archive = bytearray()
+        archive, deadline = bytearray(), time.monotonic() + _FILE_SECONDS
         try:
             while (data := channel.read(_QUIET_SECONDS)) is not None:
+                if time.monotonic() > deadline:  # the container's own tar may write for ever
+                    raise EngineError(f"pod {self.id} does not give {path} in {_FILE_SECONDS:g} seconds")
                 if not data:
                     raise EngineError(f"pod {self.id} gives no more of {path} for {_QUIET_SECONDS:g} seconds")
                 archive += data
@@ -117,6 +119,7 @@ class Pod(Container):
         return bytes(archive)
 
     def kill_all(self) -> None:
+        self.kills += 1
         # Where processes have used up all that the pod may have, this one waits for its turn.
         for attempt in range(RETRIES + 1):
             try:

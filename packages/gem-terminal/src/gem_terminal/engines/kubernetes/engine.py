@@ -13,7 +13,6 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -83,18 +82,26 @@ class KubernetesEngine(Engine):
         self._start_seconds = start_seconds
         self._run_seconds = run_seconds
         self._owner = Owner.this_process()
+        self._client: ApiClient | None = None
+        self._connecting = Lock()
         self._preparing = Lock()
         self._published: dict[Image, str] = {}
         self._without_network = Lock()
         self._policy_is_there = False
 
-    @cached_property
+    @property
     def client(self) -> ApiClient:
         """The connection to the cluster, made on first use.
 
         Raises:
             EngineError: if the client is not installed, or no cluster is configured; the message says what to do.
         """
+        with self._connecting:
+            if self._client is None:
+                self._client = self._connected()
+            return self._client
+
+    def _connected(self) -> ApiClient:
         try:
             from kubernetes import client, config
         except ImportError as error:
@@ -193,12 +200,12 @@ class KubernetesEngine(Engine):
         return count
 
     def begin_anew(self) -> None:
-        self.__dict__.pop("client", None)  # whose connections are the parent's
+        self._client = None  # whose connections are the parent's
         self._owner = Owner.this_process()
-        self._preparing, self._without_network = Lock(), Lock()
+        self._connecting, self._preparing, self._without_network = Lock(), Lock(), Lock()
 
     def close(self) -> None:
-        client = self.__dict__.pop("client", None)
+        client, self._client = self._client, None
         if client is not None:
             client.close()
 

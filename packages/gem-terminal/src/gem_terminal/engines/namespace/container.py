@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
@@ -130,43 +131,56 @@ class NamespaceContainer(Container):
         return PipeChannel(process, *mine)
 
     def put(self, archive: bytes, folder: str) -> None:
-        reader, writer = os.pipe()
-        heard, said = os.pipe()
+        # In files without a name, not through pipes, of which something in the container could hold the other end. What
+        # is sealed cannot be changed on its way.
+        source = os.memfd_create("archive", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        said = os.memfd_create("said", os.MFD_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR)
-        with os.fdopen(heard, "rb") as errors:
+        try:
+            with os.fdopen(os.dup(source), "wb") as sink:
+                sink.write(archive)
+            fcntl.fcntl(source, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+            os.lseek(source, 0, os.SEEK_SET)
+            process = self._start((source, null, said), unpack=True, workdir=folder)
             try:
-                process = self._start((reader, null, said), unpack=True, workdir=folder)
-            except BaseException:
-                os.close(writer)
-                raise
+                with _ending(process, _UNPACKS_IN):  # a pipe where a file belongs may hold it up
+                    code = process.wait(_UNPACKS_IN + _KILLS_IN)
             finally:
-                for used in (reader, null, said):
-                    os.close(used)
-            with _ending(process, _UNPACKS_IN), suppress(BrokenPipeError), os.fdopen(writer, "wb") as sink:
-                sink.write(archive)  # if it is not taken, the exit code says why
-            if process.wait(_UNPACKS_IN) != 0:
-                raise EngineError(f"container {self.id} takes no files: {errors.read().decode(errors='replace')}")
+                process.close()
+            if code != 0:
+                why = os.pread(said, 1000, 0).decode(errors="replace").strip()
+                raise EngineError(f"container {self.id} takes no files: {why or 'it was ended, as it took too long'}")
+        finally:
+            for used in (source, said, null):
+                os.close(used)
 
     def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
         packed, writer = os.pipe()
-        heard, said = os.pipe()
+        said = os.memfd_create("said", os.MFD_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR)
-        with os.fdopen(packed, "rb") as source, os.fdopen(heard, "rb") as errors:
-            try:
-                process = self._start((null, writer, said), pack=True, workdir=path)
-            finally:
-                for used in (null, writer, said):
-                    os.close(used)
+        try:
+            process = self._start((null, writer, said), pack=True, workdir=path)
+        except BaseException:
+            for used in (packed, said, null):
+                os.close(used)
+            raise
+        finally:
+            os.close(writer)
+        archive, channel = bytearray(), PipeChannel(process, null, packed)
+        try:
             with _ending(process, _UNPACKS_IN):
-                archive = source.read(most + 1)
-                source.close()  # which ends it, if there was more
-            code = process.wait(_UNPACKS_IN)
-            if len(archive) > most:
-                raise EngineError(f"{path} of container {self.id} is larger than {most} bytes")
+                while data := channel.read(_UNPACKS_IN + _KILLS_IN):
+                    archive += data
+                    if len(archive) > most:
+                        raise EngineError(f"{path} of container {self.id} is larger than {most} bytes")
+                code = channel.exit_code(_KILLS_IN)
             if code != 0:
-                said_why = errors.read(1000).decode(errors="replace").strip()
-                raise EngineError(f"container {self.id} gives no files: {said_why}")
-        return archive or None
+                why = os.pread(said, 1000, 0).decode(errors="replace").strip()
+                raise EngineError(f"container {self.id} gives no files: {why or 'it was ended, as it took too long'}")
+        finally:
+            channel.close()
+            os.close(said)
+        return bytes(archive) or None
 
     def kill_all(self) -> None:
         self.kills += 1
@@ -175,18 +189,22 @@ class NamespaceContainer(Container):
             killer = self._start((null, null, null), kill=True)
         finally:
             os.close(null)
-        if killer.wait(_KILLS_IN) != 0:  # something in the container was quicker, and stopped or killed what kills
-            kill(self._others())
-        killer.close()
+        try:
+            if killer.wait(_KILLS_IN) != 0:  # something in the container was quicker, and stopped or killed what kills
+                kill(self._others())
+        finally:
+            killer.close()
 
     def survivors(self) -> int:
-        return len(self._others())
+        return len(self._others(waited_for=b"cat\0"))
 
-    def _others(self) -> list[int]:
+    def _others(self, waited_for: bytes = b"") -> list[int]:
         try:
-            return others_than(self._pid, b"cat\0")
+            found = others_than(self._pid, waited_for)
+            signal.pidfd_send_signal(self._target, 0)  # or the number is another process's by now
         except OSError as error:
             raise EngineError(f"container {self.id} has died") from error
+        return found
 
     def troubles(self, suspected: bool = False) -> tuple[str, ...]:
         before, self._counts, kills = self._counts, self._cgroup.counts(), self.kills
@@ -362,9 +380,13 @@ def _place() -> str:
     Raises:
         EngineError: if somebody else has taken its name.
     """
-    path = Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp") / f"gem-terminal-{os.getuid()}"  # noqa: S108
-    path.mkdir(mode=0o700, exist_ok=True)
-    status = path.lstat()
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")  # which is carried along to where there is none
+    path = Path(folder if os.access(folder, os.W_OK | os.X_OK) else "/tmp") / f"gem-terminal-{os.getuid()}"  # noqa: S108
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise EngineError(f"containers cannot be built in {path}: {error}; set XDG_RUNTIME_DIR") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise EngineError(f"{path}, where containers are built, is not a folder of this user; remove it")
     return str(path)

@@ -72,7 +72,7 @@ class NamespaceEngine(Engine):
         return tuple(name for name in ("memory", "pids", "cpu") if name not in controllers())
 
     def check(self) -> None:
-        assert self.spawner
+        _ = self.spawner
 
     def about(self) -> About:
         self.check()
@@ -153,10 +153,12 @@ def _tried_spawner() -> Spawner:
         os.close(said)
         said = -1
         with os.fdopen(os.dup(heard), "rb") as told:
-            failed = tried.wait(_TRIED_IN) != 0
+            code = tried.wait(_TRIED_IN)
             tried.close()
-            why = told.read(1000).decode(errors="replace").strip()[-300:] if failed else ""
-        if failed:
+            why = f"it took more than {_TRIED_IN:g} seconds"
+            if code is not None:
+                why = told.read(1000).decode(errors="replace").strip()[-300:]
+        if code != 0:
             raise EngineError(
                 f"the kernel lets this user make no namespaces with an overlay ({why}); run as root, or allow it "
                 "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in a "

@@ -287,9 +287,19 @@ def _kill_everything() -> None:
 
 def _with_its_mode(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
     """Keep the modes that the filter would change: what everybody may write to, and programs that change their user."""
+    _make_room(member, folder)
     checked = tarfile.tar_filter(member, folder)
     checked.mode = member.mode
     return checked
+
+
+def _make_room(member: tarfile.TarInfo, folder: str) -> None:
+    """Remove what is in a file's place, so that no pipe is waited for and no link is refused."""
+    parent, _, name = f"{folder}/{member.name}".rpartition("/")
+    inside = os.path.realpath(folder).rstrip("/") + "/"
+    if name not in ("", ".", "..") and not member.isdir() and f"{os.path.realpath(parent)}/".startswith(inside):
+        with suppress(OSError):
+            os.unlink(f"{parent}/{name}")  # noqa: PTH108  # pathlib is slower
 
 
 _FILTERED: dict[str, Any] = {"filter": _with_its_mode} if hasattr(tarfile, "tar_filter") else {}

@@ -1,0 +1,170 @@
+"""What holds of a container whoever lives in it: files that come and go, processes that are killed and counted."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+
+import pytest
+
+from gem_terminal.engines import Container, Engine
+from gem_terminal.engines.cgroups import groups
+from gem_terminal.engines.docker import DockerEngine
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.owners import Owner
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Image, Limits
+
+LIMITS = Limits(memory=128 << 20, processes=64, disk=16 << 20)
+
+
+@pytest.fixture
+def container(engine: Engine, small: Image) -> Iterator[Container]:
+    """A container of either engine."""
+    with engine.start(engine.prepare(small), LIMITS) as made:
+        yield made
+
+
+def sh(container: Container, script: str) -> str:
+    """Return what a script says that succeeds."""
+    done = container.run(("bash", "-c", script), seconds=60)
+    assert done.exit_code == 0, done.output
+    return done.output.decode()
+
+
+def archive(**files: str) -> bytes:
+    """Return an archive of files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as made:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            made.addfile(member, io.BytesIO(content.encode()))
+    return packed.getvalue()
+
+
+def test_a_file_replaces_what_waits_in_its_place(container: Container) -> None:
+    """Nobody waits at the end of a pipe, and nothing is written where a link leads."""
+    sh(container, "mkdir /desk; cd /desk; mkfifo pipe; echo kept > target; ln -s target link; ln -s / root")
+    container.put(archive(pipe="new", link="new", root="new"), "/desk")
+    assert sh(container, "cd /desk; cat pipe link root target; find . -type l") == "newnewnewkept\n"
+
+
+STOPS = "(exec >/dev/null 2>&1; while :; do kill -STOP -1; done) & sleep 1000"
+"""What root in a container can do to whatever works on it there."""
+
+
+@pytest.mark.parametrize("way", ["put", "get"])
+def test_a_container_cannot_hold_up_its_files(
+    engine: Engine, container: Container, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """What packs and unpacks in it can be stopped, and is given up then; on Docker nothing does so inside."""
+    if not isinstance(engine, NamespaceEngine):
+        pytest.skip("the test is about the namespace engine")
+    monkeypatch.setattr("gem_terminal.engines.namespace.container._UNPACKS_IN", 1.0)
+    sh(container, "head -c 4M /dev/zero > /large")
+    channel = container.open(("bash", "-c", f"echo begun; {STOPS}"))
+    assert channel.read(30.0) == b"begun\n"
+    with pytest.raises(EngineError, match="took too long"):
+        container.put(archive(file="x"), "/") if way == "put" else container.get("/large")
+    channel.close()
+
+
+WAITS = {"docker": "sleep 3600", "namespace": "mkfifo /pipe; exec -a cat bash <> /pipe"}
+"""What the first process of a container may have started in order to wait, where it has nothing better."""
+
+
+def test_nobody_hides_behind_the_name_of_what_is_waited_for(engine: Engine, container: Container) -> None:
+    """A process of the same name, taken in by the first one, is counted and killed as any other."""
+    sh(container, f"setsid bash -c '{WAITS[engine.name]}' >/dev/null 2>&1 </dev/null & disown; sleep 0.1")
+    assert container.survivors() == 1
+    container.kill_all()
+    assert container.survivors() == 0
+
+
+def test_a_process_that_closes_its_output_has_its_time_and_no_more(container: Container) -> None:
+    """It is killed, with everything else, as one that says nothing is."""
+    kills = container.kills
+    done = container.run(("bash", "-c", "exec >&- 2>&-; sleep 1000"), seconds=3)
+    assert (done.output, done.exit_code) == (b"", None)
+    assert container.kills == kills + 1
+    assert container.survivors() == 0
+
+
+def test_output_that_is_closed_early_hides_no_exit_code(container: Container) -> None:
+    """What goes on without it, and ends in time, is waited for."""
+    assert container.run(("bash", "-c", "exec >&- 2>&-; sleep 0.3; exit 7"), seconds=60).exit_code == 7
+
+
+def test_a_share_that_no_kernel_would_take(engine: Engine, small: Image) -> None:
+    """One that is too small is the smallest that there is."""
+    if isinstance(engine, DockerEngine):
+        pytest.skip("the engine has a say of its own")
+    with engine.start(engine.prepare(small), Limits(memory=128 << 20, cpus=0.0001)) as container:
+        assert container.run(("echo", "slow"), seconds=60).output == b"slow\n"
+
+
+def test_limits_that_cannot_be_set_are_an_error(engine: Engine, small: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the kind that all of an engine's are, and no group of them stays."""
+    if not isinstance(engine, NamespaceEngine):
+        pytest.skip("the test is about the namespace engine")
+
+    def refuse(file: object, value: object) -> None:
+        raise PermissionError(13, "refused", str(file))
+
+    reference, before = engine.prepare(small), {folder for folder, owner in groups() if owner == Owner.this_process()}
+    monkeypatch.setattr("gem_terminal.engines.cgroups._set", refuse)
+    with pytest.raises(EngineError, match="limits of a container cannot be set"):
+        engine.start(reference, LIMITS)
+    assert {folder for folder, owner in groups() if owner == Owner.this_process()} <= before
+
+
+def test_a_folder_for_what_runs_that_is_not_there(
+    engine: Engine, small: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable that names it is carried along to machines that have no such folder, and another one is taken."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/no-such-user")
+    with engine.start(engine.prepare(small), LIMITS) as container:
+        assert container.run(("echo", "on"), seconds=60).output == b"on\n"
+
+
+SAYS_ITS_HOST = "from gem_terminal.engines.owners import Owner; print(Owner.this_process().host)"
+
+
+def test_processes_with_numbers_of_their_own_are_on_another_machine() -> None:
+    """A trainer in a container may have the machine's name; what it owns is not taken for what somebody left."""
+    apart = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    done = subprocess.run([*apart, sys.executable, "-c", SAYS_ITS_HOST], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"LOUDLY: no namespace of processes can be had here: {done.stderr}")
+    theirs, ours = done.stdout.strip(), Owner.this_process()
+    assert theirs != ours.host
+    assert Owner(theirs, 1, "1").is_alive()
+    assert not Owner(ours.host, 1, "1").is_alive()
+
+
+def test_a_name_of_a_process_that_is_no_text() -> None:
+    """Anybody may choose one, and it says nothing of whether the process goes on."""
+    named = "import ctypes; ctypes.CDLL(None).prctl(15, b'\\xff\\xfe', 0, 0, 0); print('named', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", named], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"named\n"
+        assert not Owner(Owner.this_process().host, process.pid, "1").is_alive()
+        process.communicate(b"\n")
+
+
+@pytest.mark.parametrize("made", ["DockerEngine('unix:///no-such-socket')", "KubernetesEngine(kubeconfig='/none')"])
+def test_what_does_not_work_says_so_in_every_mode_of_python(made: str) -> None:
+    """Also where assertions are left out."""
+    pytest.importorskip("kubernetes")
+    code = (
+        "from gem_terminal.engines.docker import DockerEngine\n"
+        "from gem_terminal.engines.kubernetes import KubernetesEngine\n"
+        "from gem_terminal.errors import EngineError\n"
+        f"try: {made}.check()\nexcept EngineError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
