@@ -43,10 +43,12 @@ def random_kills(scratch: Path) -> dict[str, Any]:
     """Kill 100 publications of different versions at random moments, and publish some to the end in between."""
     store = Store(scratch / "hub")
     wheels = [make_wheel(scratch / "dist", f"toy-{n % 7}", f"0.{n}.0", [f"toy{n % 7}:T-v0"]) for n in range(3 * KILLS)]
-    began = time.monotonic()
+    times = []
     for wheel in wheels[:5]:
+        began = time.monotonic()
         publish_wheel(store, wheel)
-    usual = (time.monotonic() - began) / 5
+        times.append(time.monotonic() - began)
+    usual = min(times)  # the first one also imports, and after a longer time most would be over before their kill
     generator = random.Random(0)
     killed, problems = 0, []
     for wheel in wheels[5:]:

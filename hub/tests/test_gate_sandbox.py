@@ -31,7 +31,7 @@ attempt("write home", lambda: pathlib.Path(home, ".evil").write_text("x"))
 attempt("read home", lambda: pathlib.Path(home, "secret").read_text())
 attempt("lock", lambda: __import__("multiprocessing").Lock() and True)
 server = socket.create_server(("127.0.0.1", 0))
-attempt("talk to itself", lambda: socket.create_connection(server.getsockname(), 2) and True)
+attempt("talk to itself", lambda: socket.create_connection(server.getsockname(), 30) and True)
 attempt("memory", lambda: len(bytearray(2**31)))
 undo = f"umount {home}; mount -o remount,rw /; unshare -Urm umount {home}; cat {home}/secret"
 can["undo"] = b"treasure" in subprocess.run(undo, shell=True, capture_output=True).stdout
@@ -92,7 +92,7 @@ def test_what_takes_too_long_dies_with_all_it_has_started(way: Isolation, work: 
     """When time is up, a process dies, and where it is kept apart so does one that has left its session."""
     escape = "os.setsid()" if way != "none" else "pass"
     code = f"import os, time\nif os.fork() == 0:\n    {escape}\n    open('began', 'w').close()\ntime.sleep(600)"
-    finished = run(code, work, work, way=way, seconds=3)
+    finished = run(code, work, work, way=way, seconds=9)
     assert finished == Finished(None, "", way)
     assert (work / "began").exists()
     deadline = time.monotonic() + 60

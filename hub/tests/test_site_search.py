@@ -272,9 +272,12 @@ def test_hostile_hits_are_text(tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        page = opened(f"http://127.0.0.1:{server.server_port}/index.html?q={quote('thing <img')}", tmp_path / "profile")
-        server.shutdown()
-        thread.join()
+        try:
+            address = f"http://127.0.0.1:{server.server_port}/index.html?q={quote('thing <img')}"
+            page = opened(address, tmp_path / "profile")
+        finally:
+            server.shutdown()
+            thread.join()
     assert page.one("title").text == "GEM hub"
     assert not page.all("img")
     assert hostile in page.one("ul", id="list").text

@@ -73,7 +73,11 @@ def test_later_tests_are_not_begun_after_a_failure(sandbox_kept: Lease) -> None:
             begun.extend(result for result in results if result is not None)
             return results
 
-    assert judge("print(1)", suite, sandbox=Counting(), workers=2) == Verdict(0, 200, WRONG_ANSWER)  # type: ignore[arg-type]
+    from gem_tools.sandbox import Limits
+
+    code = "import time\nif input() != '0': time.sleep(1)\nprint(1)"  # so that the first is over before many others
+    found = judge(code, suite, sandbox=Counting(), limits=Limits(seconds=60.0), workers=2)  # type: ignore[arg-type]
+    assert found == Verdict(0, 200, WRONG_ANSWER)
     assert 1 <= len(begun) < 20
 
 

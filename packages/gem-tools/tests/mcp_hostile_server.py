@@ -1,7 +1,8 @@
 """An MCP server over standard input and output that does whatever a test wants, well or badly.
 
 Plain Python, without the SDK: it starts in no time, and can break the protocol. It keeps a diary in the file that its
-first argument names: a line for its start, for every cancellation and for its orderly end.
+first argument names: a line for its start, for every call and cancellation, and for its orderly end. A file "released"
+beside the diary lets the tool "busy" come to its end.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def call(identifier: object, name: str, arguments: dict) -> None:
     elif name == "block":
         time.sleep(1000)
     elif name == "busy":
-        time.sleep(arguments["seconds"])
+        while not DIARY.with_name("released").exists():
+            time.sleep(0.01)
         text(identifier, "done")
     elif name == "die":
         print("about to fall over", file=sys.stderr, flush=True)

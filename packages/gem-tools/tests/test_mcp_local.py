@@ -21,7 +21,7 @@ import pytest
 import gem
 from gem.errors import UnknownArgumentError
 from gem.tools import ToolEnvWrapper, ToolResult
-from gem_tools.mcp import MCPServerError, MCPTool, host
+from gem_tools.mcp import MCPServerError, MCPTool, host, process
 from gem_tools.mcp import session as session_module
 from gem_tools.wrappers import mcp_tool
 
@@ -41,6 +41,10 @@ class Hostile:
 
     def config(self, *start: str) -> dict[str, Any]:
         return {"command": sys.executable, "args": [str(SERVER), str(self._diary), *start]}
+
+    def release(self) -> None:
+        """Let the tool "busy" come to its end."""
+        self._diary.with_name("released").touch()
 
     @property
     def diary(self) -> list[str]:
@@ -69,6 +73,13 @@ def nothing_left() -> Iterator[None]:
     if host._host is not None:
         host._host.close()
         host._host = None
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers have all the time that they need to end by themselves, however busy the machine is."""
+    monkeypatch.setattr(process, "_GRACE_SECONDS", 60.0)
+    monkeypatch.setattr(host, "_AT_EXIT_SECONDS", 60.0)
 
 
 class Echo(gem.Env[str, str]):
@@ -155,11 +166,14 @@ def test_a_failure_that_a_server_reports_is_a_failed_call_with_its_words(hostile
     assert "not with me" in refused.text
 
 
-def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_next_one_works(hostile: Hostile) -> None:
+def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_next_one_works(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server gets the cancellation, and nothing is started anew."""
-    tools = tools_of(hostile, execution_timeout=0.3)
-    result = called(tools["hang"])
-    assert result == ToolResult("hang failed: MCP server default did not answer within 0.3 seconds.", ok=False)
+    monkeypatch.setattr(session_module, "PATIENCE", 60.0)  # a busy machine is no reason to start it anew
+    tools, hasty = tools_of(hostile), tools_of(hostile, execution_timeout=1.0)  # which share the session
+    result = called(hasty["hang"])
+    assert result == ToolResult("hang failed: MCP server default did not answer within 1 seconds.", ok=False)
     assert called(tools["echo"], text="next").text == "next"
     assert [line.split()[0] for line in hostile.diary[1:]] == ["call", "cancelled", "call"]
 
@@ -169,8 +183,8 @@ def test_a_server_that_answers_nothing_any_more_is_started_anew(
 ) -> None:
     """It was blocked in a way that no cancellation reaches."""
     monkeypatch.setattr(session_module, "PATIENCE", 0.3)
-    tools = tools_of(hostile, execution_timeout=0.3)
-    assert "did not answer within" in called(tools["block"]).text
+    tools, hasty = tools_of(hostile), tools_of(hostile, execution_timeout=1.0)
+    assert "did not answer within" in called(hasty["block"]).text
     assert called(tools["echo"], text="next") == ToolResult("next")
     assert hostile.starts == 2
 
@@ -188,8 +202,9 @@ def test_a_blocked_server_of_the_newest_protocol_is_started_anew(monkeypatch: py
         "    return 'rested'\n"
         "server.run()\n"
     )
-    (nap,) = MCPTool({"command": sys.executable, "args": ["-c", program]}, execution_timeout=0.5)
-    assert "did not answer within" in called(nap, seconds=1000).text
+    config = {"command": sys.executable, "args": ["-c", program]}
+    (nap,), (hasty,) = MCPTool(config), MCPTool(config, execution_timeout=1.0)
+    assert "did not answer within" in called(hasty, seconds=1000).text
     assert called(nap, seconds=0).text == "rested"
 
 
@@ -197,13 +212,14 @@ def test_a_server_that_is_at_work_for_another_is_not_started_anew(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as that other call has time left."""
-    monkeypatch.setattr(session_module, "PATIENCE", 0.1)
-    patient, hasty = tools_of(hostile, execution_timeout=30.0), tools_of(hostile, execution_timeout=0.1)
+    monkeypatch.setattr(session_module, "PATIENCE", 0.0)  # without the other call it would be started anew at once
+    patient, hasty = tools_of(hostile, execution_timeout=300.0), tools_of(hostile, execution_timeout=0.1)
     results: list[ToolResult] = []
-    other = threading.Thread(target=lambda: results.append(called(patient["busy"], seconds=1)))
+    other = threading.Thread(target=lambda: results.append(called(patient["busy"])))
     other.start()
     _until(lambda: "call busy" in hostile.diary)
     assert "did not answer within" in called(hasty["echo"]).text
+    hostile.release()
     assert called(patient["echo"], text="next").text == "next"
     other.join()
     assert results == [ToolResult("done")]
@@ -288,7 +304,7 @@ def test_output_without_end_ends_the_server_and_the_next_call_works(hostile: Hos
 
 def test_lines_that_are_no_messages_do_not_disturb(hostile: Hostile, capfd: pytest.CaptureFixture[str]) -> None:
     """Nor do 20,000 notifications, nor megabytes of error output; nothing of it is printed."""
-    tools = tools_of(hostile, "garbage")
+    tools = tools_of(hostile, "garbage", execution_timeout=300.0)  # reading it all takes a busy machine long
     assert called(tools["garbage"]).text == "fine all the same"
     assert called(tools["chatter"]).text == "done"
     assert called(tools["complain"]).text == "done"
@@ -325,17 +341,19 @@ def test_data_that_is_nested_too_deeply_is_left_out(hostile: Hostile) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "message"),
+    ("start", "seconds", "message"),
     [
-        ("die", "no licence found"),
-        ("bad tools", "cannot be used"),
-        ("silence", "could not be used within 1 seconds"),
+        ("die", 60.0, "no licence found"),
+        ("bad tools", 60.0, "cannot be used"),
+        ("silence", 5.0, "could not be used within 5 seconds"),  # in which the good server at the end comes up, too
     ],
 )
-def test_a_server_that_does_not_come_up_says_why_and_is_tried_again(hostile: Hostile, start: str, message: str) -> None:
+def test_a_server_that_does_not_come_up_says_why_and_is_tried_again(
+    hostile: Hostile, start: str, seconds: float, message: str
+) -> None:
     """A failed discovery is not remembered."""
     config = hostile.config(start)
-    tool = MCPTool(config, validate_on_init=False, connect_timeout=1.0)
+    tool = MCPTool(config, validate_on_init=False, connect_timeout=seconds)
     for _ in range(2):
         with pytest.raises(MCPServerError, match=message):
             list(tool)
@@ -351,6 +369,7 @@ def test_a_program_that_does_not_exist_is_named() -> None:
         MCPTool("no-such-program --port 1")
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_environments_share_a_server_and_the_last_one_to_close_ends_it(hostile: Hostile) -> None:
     """Made anew, spawned or copied; and a closed one can be used again."""
     envs = [ToolEnvWrapper(Echo(), [MCPTool(hostile.config())]) for _ in range(3)]
@@ -453,12 +472,14 @@ def test_64_environments_call_one_server_from_threads(hostile: Hostile) -> None:
 
 def test_one_slow_call_does_not_hold_up_the_others(hostile: Hostile) -> None:
     """They go through while it waits."""
-    tools = tools_of(hostile, execution_timeout=3.0)
+    tools = tools_of(hostile, execution_timeout=300.0)
     slow = threading.Thread(target=lambda: called(tools["hang"]))
     slow.start()
+    _until(lambda: "call hang" in hostile.diary)
     for number in range(20):
         assert called(tools["echo"], text=number).text == str(number)
     assert slow.is_alive()
+    called(tools["die"])  # which ends the slow call, too
     slow.join()
 
 
@@ -490,6 +511,7 @@ def test_a_forked_process_has_a_session_of_its_own(hostile: Hostile) -> None:
 
 
 @needs_fork
+@pytest.mark.usefixtures("unhurried")
 def test_a_forked_process_does_not_keep_the_parents_server_alive(hostile: Hostile) -> None:
     """It sees the end of its input although a child had inherited the other end."""
     tools = tools_of(hostile)
@@ -523,7 +545,8 @@ def test_the_end_of_the_process_ends_the_servers_in_order(hostile: Hostile) -> N
     """Nothing is printed and nothing is left."""
     program = (
         "import sys\n"
-        "from gem_tools.mcp import MCPTool\n"
+        "from gem_tools.mcp import MCPTool, host, process\n"
+        "process._GRACE_SECONDS = host._AT_EXIT_SECONDS = 60.0\n"  # however busy the machine is
         "tool = MCPTool({'command': sys.executable, 'args': sys.argv[1:]})\n"
         "print(next(iter(tool)).execute({'text': 'x'}).text)\n"
     )

@@ -193,8 +193,9 @@ def test_the_server_of_everything(npm_servers: Path) -> None:
 
 def test_a_long_operation_is_cancelled_and_the_next_call_works(npm_servers: Path) -> None:
     """On a server that goes on with other work meanwhile."""
-    server = Server(npm_servers / "mcp-server-everything", execution_timeout=1.0)
-    message = server.fails("trigger-long-running-operation", duration=60, steps=60)
+    program = npm_servers / "mcp-server-everything"
+    server, hasty = Server(program), Server(program, execution_timeout=1.0)  # which share the session
+    message = hasty.fails("trigger-long-running-operation", duration=60, steps=60)
     assert "did not answer within 1 seconds" in message
     assert "back" in server("echo", message="back").text
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import json
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
@@ -114,11 +116,12 @@ def test_a_prelude_has_no_share_in_line_numbers(sandbox: Sandbox) -> None:
 
 def test_a_time_out_keeps_what_was_printed(sandbox: Sandbox) -> None:
     """A program whose time is up is reported as such, with its output so far."""
-    done = sandbox.run("print('so far', flush=True)\nwhile True: pass", limits=Limits(seconds=0.3))
+    # Without a jail the start of the interpreter counts, so that there is time for it on a busy machine.
+    done = sandbox.run("print('so far', flush=True)\nwhile True: pass", limits=Limits(seconds=5))
     assert (done.stdout, done.stderr, done.exit_code, done.timed_out, done.limit) == (
         "so far\n", "", None, True, "seconds",
     )  # fmt: skip
-    assert 0.3 <= done.seconds < 5
+    assert 5 <= done.seconds < 60
 
 
 def test_memory_disk_and_output_are_limited(sandbox: Sandbox) -> None:
@@ -175,7 +178,7 @@ def test_a_session_keeps_its_state(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("end", ["import os\nos._exit(3)", "while True: pass", "import os\nos.closerange(3, 100)\n1/0"])
 def test_a_session_that_ends_says_so_and_begins_afresh(sandbox: Sandbox, end: str) -> None:
     """A call that ends the process loses the state, is told so, and the next call works."""
-    with sandbox.session(Limits(seconds=1)) as session:
+    with sandbox.session(Limits(seconds=10)) as session:  # enough for the calls that mean well, on a busy machine too
         session.run("x = 1")
         done = session.run(end)
         assert done.session_ended
@@ -189,7 +192,7 @@ def test_sixteen_threads_run_at_once(sandbox: Sandbox) -> None:
     outputs: list[str] = []
     started = time.monotonic()
     threads = [
-        threading.Thread(target=lambda: outputs.append(sandbox.run("import time\ntime.sleep(1.5)\nprint(1)").stdout))
+        threading.Thread(target=lambda: outputs.append(sandbox.run("import time\ntime.sleep(5)\nprint(1)").stdout))
         for _ in range(16)
     ]
     for thread in threads:
@@ -197,7 +200,7 @@ def test_sixteen_threads_run_at_once(sandbox: Sandbox) -> None:
     for thread in threads:
         thread.join()
     assert outputs == ["1\n"] * 16
-    assert time.monotonic() - started < 16 * 1.5 / 2
+    assert time.monotonic() - started < 16 * 5 / 2
 
 
 @given(code=st.text(max_size=60), stdin=st.text(max_size=60))
@@ -237,7 +240,7 @@ def test_nothing_leaks(jail: Sandbox) -> None:
         family = _family(os.getpid())
         return (
             len(family),
-            sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in family),
+            sum(map(_descriptors, family)),
             threading.active_count(),
         )
 
@@ -246,7 +249,20 @@ def test_nothing_leaks(jail: Sandbox) -> None:
     for _ in range(20):
         for program in programs:
             jail.run_many(program, [""] * 5, parallel=5)
-    assert held() == before
+    # A template answers before it has let go of everything, and what an earlier test left may end in between.
+    deadline = time.monotonic() + 30
+    after = held()
+    while any(now > then for now, then in zip(after, before, strict=True)):
+        assert time.monotonic() < deadline, (after, before)
+        after = held()
+
+
+def _descriptors(pid: int) -> int:
+    """How many descriptors a process has open; none if it has ended."""
+    try:
+        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except OSError:
+        return 0
 
 
 def _family(root: int) -> set[int]:
@@ -284,15 +300,16 @@ def test_everything_dies_with_the_trainer(jail: Sandbox, ending: str) -> None:
     assert trainer.stdin is not None
     assert trainer.stdout is not None
     assert trainer.stdout.readline() == "up\n"
-    watched = [os.pidfd_open(pid) for pid in _family(trainer.pid) - {trainer.pid}]
+    watched = []
+    for pid in _family(trainer.pid) - {trainer.pid}:
+        with contextlib.suppress(ProcessLookupError):  # the program that said "up" may have ended just now
+            watched.append(os.pidfd_open(pid))
     assert len(watched) >= 2
     if ending == "killed":
         trainer.kill()
     trainer.stdin.close()
     trainer.wait()
     trainer.stdout.close()
-    import select
-
     for descriptor in watched:
         assert select.select([descriptor], [], [], 30)[0], "a process outlives the trainer"
         os.close(descriptor)
@@ -343,17 +360,13 @@ def test_a_plain_program_takes_its_group_with_it() -> None:
     """Without a jail, a time-out still ends what the program has started in its process group."""
     code = "import os, time\npid = os.fork()\nif pid: print(pid, flush=True)\ntime.sleep(60)"
     with Sandbox("plain") as sandbox:
-        done = sandbox.run(code, limits=Limits(seconds=1))
-    pid = int(done.stdout)
-    for _ in range(1000):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return
-        if state == "Z":
-            return
-        os.sched_yield()
-    raise AssertionError("the child goes on")
+        done = sandbox.run(code, limits=Limits(seconds=5))  # the start of the interpreter counts
+    try:
+        child = os.pidfd_open(int(done.stdout))
+    except ProcessLookupError:
+        return
+    assert select.select([child], [], [], 30)[0], "the child goes on"
+    os.close(child)
 
 
 def test_a_sandbox_is_shared_by_copies_and_survives_pickling() -> None:

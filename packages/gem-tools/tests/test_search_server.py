@@ -263,7 +263,12 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
 
 def _workers(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
+    workers = []
+    for child in children:
+        with suppress(OSError):  # it has ended meanwhile
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                workers.append(int(child))
+    return workers
 
 
 @pytest.mark.parametrize(
