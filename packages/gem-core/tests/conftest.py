@@ -209,5 +209,6 @@ def hub_server(hub_folder: HubFolder, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """The same hub on a web server, and the only one that is configured."""
     server = HubServer(hub_folder.folder)
     monkeypatch.setenv("GEM_HUB", server.url)
+    monkeypatch.setattr("gem.hub.opening._HASTE", 60.0)  # on a busy machine it may answer late
     yield server
     server.close()

@@ -59,6 +59,12 @@ def _same_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with much to do, a process takes its time to say what it died of."""
+    monkeypatch.setattr(pools, "_GRACE", 10.0)
+
+
 def lay_out(folder: Path, body: str, fifo: str = "", module: str = "") -> Path:
     """Lay out a package with a healthy environment and one that has ``body`` in its class."""
     package = folder / "hostile"
@@ -170,20 +176,20 @@ def test_nothing_else_reaches_the_results(tmp_path: Path, harm: str) -> None:
 def test_an_environment_that_hangs_is_given_up(tmp_path: Path) -> None:
     """A clause that does not finish in time is violated, with the place in the environment's code."""
     harm = "def do_harm(self):\n    while True:\n        pass"
-    results = check(lay_out(tmp_path, harm), ("contract.step", "manifest.ids"), timeout=5)
+    results = check(lay_out(tmp_path, harm), ("contract.step", "manifest.ids"), timeout=12)
     assert list(violated(results)) == ["contract.step"]
     message = results["contract.step"].message
-    assert message.startswith("the process did not finish within 5 s in this clause, in do_harm at hostile/mad.py:")
+    assert message.startswith("the process did not finish within 12 s in this clause, in do_harm at hostile/mad.py:")
 
 
 @pytest.mark.slow
 def test_an_environment_that_always_hangs_costs_little(tmp_path: Path) -> None:
     """Where not even reset returns, the clauses that play are not tested, and the others are."""
     clauses = (*CLAUSES_HERE, "contract.reward", "manifest.schema")
-    results = check(lay_out(tmp_path, "def reset(self, **_):\n    time.sleep(1000)"), clauses, timeout=5)
+    results = check(lay_out(tmp_path, "def reset(self, **_):\n    time.sleep(1000)"), clauses, timeout=12)
     assert set(violated(results)) == {"contract.reset"}
     assert results["contract.step"].outcome is results["contract.reward"].outcome is Outcome.NOT_TESTED
-    assert "no episode can begin: the process did not finish within 5 s" in results["contract.reward"].message
+    assert "no episode can begin: the process did not finish within 12 s" in results["contract.reward"].message
     assert results["contract.reward"].advice == "see contract.construction and contract.reset"
     assert results["manifest.schema"].outcome is Outcome.HOLDS
 
@@ -193,7 +199,7 @@ def test_after_some_clauses_that_hang_the_others_are_not_tried(tmp_path: Path, m
     """An environment that hangs in clause after clause does not hold up the check for hours."""
     monkeypatch.setattr(pools, "HANGS", 1)
     clauses = ("contract.step", "contract.reward", "contract.ends")
-    results = check(lay_out(tmp_path, "def do_harm(self):\n    time.sleep(1000)"), clauses, timeout=5)
+    results = check(lay_out(tmp_path, "def do_harm(self):\n    time.sleep(1000)"), clauses, timeout=12)
     assert list(violated(results)) == ["contract.step"]
     assert results["contract.ends"].message == "it hung 1 times"
 
@@ -203,12 +209,12 @@ def test_after_some_clauses_that_hang_the_others_are_not_tried(tmp_path: Path, m
     ("module", "what"),
     [
         ("import os\nos._exit(4)", "died with exit code 4"),
-        ("import time\ntime.sleep(1000)", "did not finish within 5 s"),
+        ("import time\ntime.sleep(1000)", "did not finish within 12 s"),
     ],
 )
 def test_death_while_importing_says_so(tmp_path: Path, module: str, what: str) -> None:
     """contract.construction is violated, clauses that play are not tested, and those that do not play are tried."""
-    results = check(lay_out(tmp_path, "pass", module=module), timeout=5)
+    results = check(lay_out(tmp_path, "pass", module=module), timeout=12)
     message = results["contract.construction"].message
     assert results["contract.construction"].outcome is Outcome.VIOLATED
     assert message.startswith(f"the process {what} ")
@@ -271,8 +277,13 @@ HOLD = "self.held = os.open(self.fifo, os.O_WRONLY); os.write(self.held, b'here 
 
 def wait_until_all_are_gone(end: int) -> None:
     """Read to the end of the FIFO, which comes when nobody has it open any more."""
-    while os.read(end, 1 << 16):
-        pass
+    os.set_blocking(end, False)
+    some = b"some"
+    while some:
+        try:
+            some = os.read(end, 1 << 16)
+        except BlockingIOError:
+            assert select.select([end], [], [], 60)[0], "somebody still has it open"
 
 
 def test_children_of_an_environment_end_with_its_process(tmp_path: Path, alive: tuple[str, int]) -> None:
@@ -283,9 +294,12 @@ def test_children_of_an_environment_end_with_its_process(tmp_path: Path, alive: 
     wait_until_all_are_gone(end)
 
 
-def test_a_daemon_that_escapes_holds_up_nobody(tmp_path: Path, alive: tuple[str, int]) -> None:
+def test_a_daemon_that_escapes_holds_up_nobody(
+    tmp_path: Path, alive: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A grandchild in a session of its own, which keeps every descriptor open, costs no result and no time."""
     fifo, end = alive
+    monkeypatch.setattr(pools, "_GRACE", 0.5)  # no pipe is at its end before the daemon, so all of it is waited for
     harm = """
 def do_harm(self):
     ready, told = os.pipe()
@@ -313,7 +327,8 @@ def test_breaking_off_leaves_no_process(tmp_path: Path, alive: tuple[str, int], 
     for event in events:
         if isinstance(event, Began) and event.job == 1 and event.what == "contract.reset":
             break
-    select.select([end], [], [])  # a FIFO that nobody has opened yet reads as one that everybody has closed
+    # A FIFO that nobody has opened yet reads as one that everybody has closed.
+    assert select.select([end], [], [], 60)[0]
     assert os.read(end, 4) == b"here"
     if how == "close":
         events.close()  # type: ignore[attr-defined]  # a generator

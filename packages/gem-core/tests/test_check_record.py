@@ -86,7 +86,7 @@ def spec_of(entry_point: Any, **metadata: Any) -> EnvSpec:
 def test_scores_are_those_of_the_first_seeds() -> None:
     """Each agent plays the same number of episodes from seed 0 on; the mean and its error are a rollout's."""
     spec = spec_of(Coin, reference_policy=f"{__name__}:Heads")
-    scores = scores_of(spec)
+    scores = scores_of(spec, seconds=600.0)
     assert list(scores) == ["random", "reference", "null"]
     assert scores["null"] == Score(EPISODES, 0.0, 0.0, 0.0, 3.0)
     assert all(score.episodes == EPISODES and not score.error for score in scores.values())
@@ -95,7 +95,7 @@ def test_scores_are_those_of_the_first_seeds() -> None:
     assert reference.mean == summary.mean_return
     assert reference.standard_error == summary.standard_error > 0
     assert reference.success_rate == summary.success_rate
-    assert scores_of(spec) == scores
+    assert scores_of(spec, seconds=600.0) == scores
 
 
 def test_without_a_reference_policy_there_is_no_reference_score() -> None:
@@ -121,7 +121,7 @@ def test_what_keeps_an_agent_from_being_scored_is_said(
     environment: type[Env[Any, Any]], agent: str, episodes: int, error: str
 ) -> None:
     """There is no mean then, and the other agents have theirs."""
-    score = scores_of(spec_of(environment))[agent]
+    score = scores_of(spec_of(environment), seconds=600.0)[agent]
     assert (score.mean, score.episodes) == (None, episodes)
     assert error in score.error
 

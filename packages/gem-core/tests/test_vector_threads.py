@@ -83,6 +83,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         return deadline
 
     monkeypatch.setattr(Lanes, "_look_at_lanes", impatient_look)
+    monkeypatch.setattr(Lanes, "_sleep", lambda self, next_deadline: False)  # it would sleep for the whole limit
 
 
 @contextmanager
@@ -191,12 +192,12 @@ def test_an_environment_over_its_time_is_a_fault_and_its_late_result_is_lost() -
         made.append(Scripted())
         return made[-1]
 
-    with ThreadVectorEnv([maker] * 2, step_timeout=1.0) as envs:
+    with ThreadVectorEnv([maker] * 2, step_timeout=SAFETY) as envs:
         envs.reset(seed=3)
         observations, rewards, terminations, truncations, infos = envs.step([gate, "b"])
         assert (observations, rewards.tolist()) == (["begin", "b"], [0.0, 1.0])
         assert (terminations.tolist(), truncations.tolist()) == ([False, False], [True, False])
-        assert infos[0]["error"] == "TimeoutError: no return from step within 1.0 s"
+        assert infos[0]["error"] == f"TimeoutError: no return from step within {SAFETY} s"
         assert infos[0]["final_info"] == {"error": infos[0]["error"]}
         assert infos[0]["final_observation"] == "begin"
         assert envs.envs == (made[2], made[1])
@@ -224,7 +225,7 @@ def test_an_environment_that_fails_after_its_time_is_not_built_again_over_there(
         raise OSError("too late")
 
     with all_threads_end():
-        with ThreadVectorEnv([maker], step_timeout=1.0) as envs:
+        with ThreadVectorEnv([maker], step_timeout=SAFETY) as envs:
             envs.reset()
             assert envs.step([fail_late])[0] == ["begin"]
         gate.opened.set()
@@ -236,12 +237,12 @@ def test_an_environment_that_fails_after_its_time_is_not_built_again_over_there(
 def test_time_limits_without_same_step_reset(autoreset: str) -> None:
     """The last observation comes back, and the next episode begins in a new environment."""
     gate = Gate()
-    with ThreadVectorEnv([Scripted], autoreset=autoreset, step_timeout=1.0) as envs:
+    with ThreadVectorEnv([Scripted], autoreset=autoreset, step_timeout=SAFETY) as envs:
         envs.reset()
         envs.step(["last"])
         observations, _, _, truncations, infos = envs.step([gate])
         assert (observations, truncations.tolist()) == (["last"], [True])
-        assert infos == [{"error": "TimeoutError: no return from step within 1.0 s"}]
+        assert infos == [{"error": f"TimeoutError: no return from step within {SAFETY} s"}]
         if autoreset == "disabled":
             with pytest.raises(VectorError, match="is over"):
                 envs.step(["a"])
@@ -257,10 +258,10 @@ def test_a_reset_over_its_time_is_reported_and_tried_again() -> None:
     """The observation is empty, the info has the error, and the next step builds another."""
     gate = Gate()
     hangs = [gate, None, None]
-    with ThreadVectorEnv([lambda: Scripted(hangs.pop(0))] * 2, step_timeout=1.0) as envs:
+    with ThreadVectorEnv([lambda: Scripted(hangs.pop(0))] * 2, step_timeout=SAFETY) as envs:
         observations, infos = envs.reset()
         assert observations == ["", "begin"]
-        assert infos == [{"error": "TimeoutError: no return from reset within 1.0 s"}, {}]
+        assert infos == [{"error": f"TimeoutError: no return from reset within {SAFETY} s"}, {}]
         observations, _, _, truncations, _ = envs.step(["a", "b"])
         assert (observations, truncations.tolist()) == (["begin", "b"], [True, False])
         gate.opened.set()
@@ -278,7 +279,7 @@ def test_an_environment_that_always_hangs_costs_no_more_than_eight_threads() -> 
             made.append(self)
 
     with all_threads_end():
-        with ThreadVectorEnv([Hangs, Scripted], step_timeout=1.0) as envs:
+        with ThreadVectorEnv([Hangs, Scripted], step_timeout=SAFETY) as envs:
             envs.reset()
             for _ in range(12):
                 built = len(made)
@@ -305,7 +306,7 @@ def test_close_ends_all_threads() -> None:
     assert set(threading.enumerate()) - before
     envs.close()
     envs.close()
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before  # threads of others may have ended
     assert [env.closed for env in inner] == [1] * 8  # type: ignore[attr-defined]
 
 
@@ -356,7 +357,7 @@ def test_a_closed_vector_environment_that_never_ran_started_no_thread() -> None:
     """Threads start with the first action, not with the construction."""
     before = set(threading.enumerate())
     with ThreadVectorEnv([Scripted] * 4):
-        assert set(threading.enumerate()) == before
+        assert set(threading.enumerate()) <= before  # threads of others may have ended
 
 
 @pytest.fixture
