@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,8 @@ def _namespace(cache: Path) -> Engine:
     base = cache / "bases" / BASE.replace(":", "_")
     if os.environ.get(ROOT_FILES) and not base.exists():
         base.parent.mkdir(parents=True, exist_ok=True)
-        base.symlink_to(os.environ[ROOT_FILES])
+        with suppress(FileExistsError):  # another worker was quicker
+            base.symlink_to(os.environ[ROOT_FILES])
     engine.prepare(SMALL)
     return engine
 

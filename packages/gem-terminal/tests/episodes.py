@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -24,8 +25,10 @@ THREADS = 8
 def left() -> dict[str, list[str]]:
     """Threads, child processes, descriptors and mounts of this process."""
     gc.collect()
-    task = Path("/proc/self/task")
-    children = [child for thread in task.iterdir() for child in (thread / "children").read_text().split()]
+    children: list[str] = []
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # one that was joined may be there for another moment
+            children += (thread / "children").read_text().split()
     descriptors = []
     for link in Path("/proc/self/fd").iterdir():
         try:
@@ -33,7 +36,7 @@ def left() -> dict[str, list[str]]:
         except FileNotFoundError:  # the one that lists them
             continue
     return {
-        "threads": [thread.name for thread in threading.enumerate()],
+        "threads": [each.name for each in threading.enumerate()],
         "children": children,
         "descriptors": sorted(name.partition("[")[0] for name in descriptors),
         "mounts": [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "gem-terminal" in line],

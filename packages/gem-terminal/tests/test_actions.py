@@ -160,6 +160,42 @@ def test_anything_is_understood_or_malformed(action: Any) -> None:
             assert move_of(json.loads(json.dumps(recorded_move(one.move)))) == one.move
 
 
+TAGS = [f"!!{name}" for name in ("bool", "int", "float", "null", "binary", "timestamp", "set", "omap", "pairs", "map")]
+SCALARS = [
+    "foo",
+    "yes",
+    "0x",
+    "1:",
+    "-",
+    "1e999",
+    ".",
+    "0001-01-01T00:00:00+23:00",
+    "2001-13-41",
+    "{a: b}",
+    "[a]",
+    "? a",
+    "",
+]
+NODES = st.builds(" ".join, st.lists(st.sampled_from([*TAGS, *SCALARS, "&a", "*a", "<<:", "!x"]), max_size=4))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["cmd", "timeout_secs", "x", "<<"]), NODES | st.text()), min_size=1))
+def test_whatever_looks_like_yaml_is_a_command_or_malformed(lines: list[tuple[str, str]]) -> None:
+    """Tags on what is not of their type, dates that are none, and aliases of nothing raise nothing."""
+    body = "\n".join(f"{key}: {node}" for key, node in [("cmd", lines[0][1]), *lines[1:]])
+    (asked,) = moves_of(f"<bash>{body}</bash>")
+    assert isinstance(asked.move, (Bash, Finish, Malformed))
+
+
+@pytest.mark.parametrize(
+    "node",
+    ["!!bool foo", "!!timestamp x", "!!int", "!!float", "!!int 0b", "!!set [a]", "2001-13-41", "1:" * 200 + "1.5"],
+)
+def test_a_tag_on_what_is_not_of_its_type_makes_a_command(node: str) -> None:
+    """What cannot be read as YAML is run as it stands."""
+    assert moves_of(f"<bash>cmd: {node}</bash>")[0].move == Bash(f"cmd: {node}")
+
+
 HOSTILE = [
     "<bash>",
     "</bash>",

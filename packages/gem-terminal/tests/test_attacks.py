@@ -74,7 +74,7 @@ def assert_works(env: TerminalEnv) -> None:
 
 
 FORK_BOMBS = {
-    "in the background": "f() { f | f & }; f; sleep 3",
+    "in the background": "f() { f | f & }; f; sleep 6",
     "in the foreground": "f() { while :; do f & done; }; f",
     "that traps everything": "trap '' $(seq 1 8) $(seq 10 18) $(seq 20 31); f() { while :; do f & f & done; }; f",
     "of stopped processes": "while :; do (kill -STOP $BASHPID) & done",
@@ -84,7 +84,7 @@ FORK_BOMBS = {
 @pytest.mark.parametrize("bomb", FORK_BOMBS)
 def test_a_fork_bomb(env: TerminalEnv, bomb: str) -> None:
     """It meets the limit on processes, which the agent is told."""
-    _, info = run(env, FORK_BOMBS[bomb], 5)
+    _, info = run(env, FORK_BOMBS[bomb], 8)
     assert "the limit of 512 processes was reached" in info["notices"]
     assert_works(env)
 
@@ -111,7 +111,7 @@ def test_a_memory_bomb_in_a_daemon(env: TerminalEnv) -> None:
 
 DISK_FILLERS = {
     "one huge file": "head -c 600M /dev/zero > huge",
-    "many files": "i=0; while head -c 4M /dev/zero > $i; do i=$((i+1)); sleep 0.1; done",
+    "many files": "i=0; while head -c 1M /dev/zero > $i; do i=$((i+1)); sleep 0.1; done",
     "many empty files": "i=0; while : > $i; do i=$((i+1)); [ $((i % 300)) = 0 ] && sleep 0.1; done",
     "the folder /tmp": "head -c 600M /dev/zero > /tmp/huge",
     "shared memory": "head -c 600M /dev/zero > /dev/shm/huge",
@@ -123,7 +123,7 @@ REFUSALS = re.compile("No space left on device|File size limit exceeded|File too
 @pytest.mark.parametrize("filler", DISK_FILLERS)
 def test_a_disk_filler(env: TerminalEnv, filler: str) -> None:
     """It writes little more than it may, is refused or killed, and what it wrote can be removed."""
-    observation, info = run(env, DISK_FILLERS[filler], 60)
+    observation, info = run(env, DISK_FILLERS[filler], 120)
     assert REFUSALS.search(observation), observation
     assert not info["timed_out"]
     observation, _ = run(env, "cd /desk; du -sm /desk /tmp /dev/shm | cut -f 1; rm -rf /desk/* /tmp/* /dev/shm/*")
@@ -194,7 +194,7 @@ def test_a_shell_that_is_ended_between_commands(env: TerminalEnv) -> None:
 
 def test_a_killer_that_does_not_rest(env: TerminalEnv) -> None:
     """What kills everything that is started is killed itself when no shell can be had."""
-    observation, _ = run(env, "setsid sh -c 'while :; do kill -9 -1; done' > /dev/null 2>&1 & sleep 10")
+    observation, _ = run(env, "setsid sh -c 'while :; do kill -9 -1; done' > /dev/null 2>&1 & sleep 60", 90)
     assert "[the shell has ended" in observation
     assert_works(env)
 

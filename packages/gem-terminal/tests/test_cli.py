@@ -164,6 +164,14 @@ def test_a_bad_task_is_listed_beside_the_others(tmp_path: Path) -> None:
     assert "broken: " in said
 
 
+def test_metadata_may_hold_anything(tmp_path: Path) -> None:
+    """A difficulty that is a number, or a date, hides no task of the folder."""
+    for name, value in (("a", "3"), ("b", "2020-01-01"), ("c", "['x']")):
+        write_task(tmp_path / name, **{"task.toml": f"[metadata]\ndifficulty = {value}\n"})
+    assert [row["difficulty"] for row in run_json("list", tmp_path)] == ["3", "2020-01-01", "['x']"]
+    assert "3 tasks" in run("list", tmp_path)
+
+
 def test_what_is_no_task_is_refused(failing: Callable[..., str], tmp_path: Path) -> None:
     """A name that is nearly right is corrected; a folder without tasks says what makes one."""
     assert "did you mean 'ledger'" in failing("list", "ledgr")
@@ -511,6 +519,15 @@ def test_a_person_leaves_without_a_verdict(chosen: Engine, tmp_path: Path) -> No
         "success": None,
         "error": None,
     }
+
+
+def test_what_is_typed_is_text(
+    chosen: Engine, failing: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other bytes are refused with the encoding that is read."""
+    folder = write_task(tmp_path / "task")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"true\n\xff\n"), encoding="utf-8"))
+    assert "utf-8" in failing("shell", folder)
 
 
 def test_one_task_is_tried_at_a_time(failing: Callable[..., str], tmp_path: Path) -> None:

@@ -51,7 +51,10 @@ def write_task(folder: Path) -> Path:
 
 
 def open_descriptors() -> int:
-    """Return how many this process has."""
+    """Return how many this process has, once no thread that looks at disks, with pipes, is in the middle of a look."""
+    for thread in threading.enumerate():
+        if thread.name == "gem-terminal disk watch":  # it ends when there is no container left to look at
+            thread.join(60)
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # there are names to count, and no paths
 
 
@@ -291,7 +294,7 @@ def test_a_spawner_that_is_stopped(namespace: NamespaceEngine, monkeypatch: pyte
     monkeypatch.setattr("gem_terminal.engines.namespace.spawning._ANSWERS_IN", 0.2)
     namespace.spawner._process.send_signal(signal.SIGSTOP)
     with pytest.raises(EngineError, match="did not answer"):
-        container.run(("true",), seconds=5)
+        container.run(("true",), seconds=30)
     monkeypatch.undo()
     container.remove()
     with namespace.start(reference, Limits()) as another:
@@ -302,11 +305,12 @@ def test_a_request_that_is_too_large(namespace: NamespaceEngine, small: Image) -
     """A command or an environment that the spawner cannot be sent is refused, and the container goes on."""
     with namespace.start(namespace.prepare(small), Limits()) as container:
         with pytest.raises(EngineError, match="larger"):
-            container.run(("echo", "x" * (1 << 20)), seconds=5)
+            container.run(("echo", "x" * (1 << 20)), seconds=30)
         with pytest.raises(EngineError, match="larger"):
-            container.run(("true",), seconds=5, environment={"X": "x" * (1 << 20)})
+            container.run(("true",), seconds=30, environment={"X": "x" * (1 << 20)})
         assert (
-            container.run(("sh", "-c", "echo ${#X}"), seconds=5, environment={"X": "x" * 100_000}).output == b"100000\n"
+            container.run(("sh", "-c", "echo ${#X}"), seconds=30, environment={"X": "x" * 100_000}).output
+            == b"100000\n"
         )
 
 
@@ -339,5 +343,5 @@ def test_a_container_that_cannot_begin(namespace: NamespaceEngine, tmp_path: Pat
     for layer in (tmp_path / "empty", tmp_path / "missing"):
         with pytest.raises(EngineError, match="could not start"):
             namespace.start_on([layer], Limits(), {}, {})
-    assert open_descriptors() == before
+    assert open_descriptors() <= before
     assert Owner.this_process() not in {owner for _, owner in groups()}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, St
 from gem.text import TERMINAL_STATE
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
+from gem_terminal.errors import EngineError
+from gem_terminal.oracle import OraclePolicy
 
 FILES = {
     "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
@@ -47,6 +52,16 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     """Return an assistant message with one native call."""
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+def screen_with(env: TerminalEnv, text: str, *keys: str) -> str:
+    """Type keys and return the first screen that has a text, which may come some pauses after the keys were echoed."""
+    observation, *_ = env.step(call("send_keys", keys=list(keys), timeout_secs=60))
+    deadline = time.monotonic() + 60
+    while text not in observation:
+        assert time.monotonic() < deadline, observation
+        observation, *_ = env.step(call("send_keys", keys=[], timeout_secs=60))
+    return observation
 
 
 def test_the_task_is_done_and_verified(env: TerminalEnv) -> None:
@@ -124,8 +139,7 @@ def test_native_calls_do_all_there_is(env: TerminalEnv) -> None:
     for endless in ("/dev/zero", "/desk/pipe"):
         env.step(call("bash", command="[ -e pipe ] || mkfifo pipe"))
         assert "not a regular file" in env.step(call("read_file", path=endless))[0]
-    observation, *_ = env.step(call("send_keys", keys=["echo on the $((40 + 2))nd", "Enter"]))
-    assert "on the 42nd" in observation
+    assert "on the 42nd" in screen_with(env, "on the 42nd", "echo on the $((40 + 2))nd", "Enter")
     assert env.step(call("finish"))[2]
 
 
@@ -175,11 +189,9 @@ def test_chat_messages_answer_every_call(env: TerminalEnv) -> None:
 
 def test_an_interactive_program_is_played(env: TerminalEnv) -> None:
     """A program that draws on a terminal is seen as a person sees it, and answers keys."""
-    env.step(call("send_keys", keys=["read -p 'Name? ' name; clear; echo \"Hi $name\"", "Enter"]))
-    observation, *_ = env.step(call("send_keys", keys=["Ada", "BSpace", "a!", "Enter"]))
-    assert observation.startswith("Hi Ada!")
-    observation, *_ = env.step(call("send_keys", keys=["sleep 100", "Enter", "C-c"]))
-    assert "^C" in observation
+    screen_with(env, "\nName?", "read -p 'Name? ' name; clear; echo \"Hi $name\"", "Enter")
+    assert screen_with(env, "Hi Ada!", "Ada", "BSpace", "a!", "Enter").startswith("Hi Ada!")
+    assert "^C" in screen_with(env, "^C", "sleep 100", "Enter", "C-c")
 
 
 @pytest.mark.parametrize(
@@ -199,11 +211,27 @@ def test_running_out_of_turns_verifies(env: TerminalEnv) -> None:
     assert env.step("<bash>true</bash>")[1:4] == (1.0, True, True)
 
 
+def test_turns_that_were_not_announced_truncate_alone(engine: Engine, tmp_path: Path) -> None:
+    """An agent that was told of no limit has not lost by it."""
+    folder = write_task(tmp_path / "task")
+    with TerminalEnv(path=folder, engine=engine, max_turns=1, instructions=False) as env:
+        env.reset(seed=0)
+        assert env.step("<bash>echo hello > hello.txt</bash>")[1:4] == (1.0, False, True)
+        env.reset(seed=0)
+        assert env.step("<finish/>")[1:4] == (0.0, True, False)
+
+
 def test_running_out_of_time_verifies(engine: Engine, tmp_path: Path) -> None:
     """A limit that the agent was not told of truncates alone."""
-    with TerminalEnv(path=write_task(tmp_path / "slow"), engine=engine, episode_seconds=0.5) as env:
+    with TerminalEnv(path=write_task(tmp_path / "slow"), engine=engine, episode_seconds=500.0) as env:
         env.reset(seed=0)
-        assert env.step("<bash>echo hello > hello.txt; sleep 30</bash>")[1:4] == (1.0, False, True)
+        env.step("<bash>echo hello > hello.txt</bash>")
+        assert env._workplace is not None
+        left = env._workplace.seconds_left
+        assert left is not None
+        assert 0.0 < left <= 500.0
+        env._workplace._deadline = time.monotonic() + 0.5
+        assert env.step("<bash>sleep 30</bash>")[1:4] == (1.0, False, True)
 
 
 def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +253,88 @@ def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
     assert info["error"]
     env.reset()
     assert env.step("<bash>echo again</bash>")[0] == "again\n[exit code 0]"
+
+
+WRECKS = {
+    "no folder to begin in": "rm -rf /desk",
+    "a file in its place": "rm -rf /desk; touch /desk",
+    "no shell": "rm /bin/bash /usr/bin/bash",
+}
+
+
+@pytest.mark.parametrize("ends", ["", "; exit"])
+@pytest.mark.parametrize("case", WRECKS)
+def test_an_agent_that_breaks_its_container_is_answered(env: TerminalEnv, case: str, ends: str) -> None:
+    """The episode is the agent's to lose: it goes on, by whatever way still works, and is verified."""
+    env.step(f"<bash>{WRECKS[case]}{ends}</bash>")
+    if case == "no shell":
+        assert ("no new shell can be started" in env.step("<bash>pwd</bash>")[0]) is bool(ends)
+        assert "the terminal has ended" in env.step(call("send_keys", keys=["pwd", "Enter"]))[0]
+    else:
+        assert env.step("<bash>cd .. && pwd</bash>")[0] == "/\n[exit code 0]"
+        assert "echoed 42" in env.step(call("send_keys", keys=["echo echoed $((40 + 2))", "Enter"], timeout_secs=30))[0]
+    assert env.step(call("write_file", path="/tmp/file", content="text"))[0] == "Written to /tmp/file."
+    assert env.step(call("read_file", path="/tmp/file"))[0] == "text"
+    assert env.step(call("read_file", path="file"))[2:4] == (False, False)
+    assert env.step("<finish/>")[1:4] == (0.0, True, False)
+
+
+def test_a_task_that_begins_in_no_folder_fails_at_once(engine: Engine, tmp_path: Path) -> None:
+    """Its author hears of it: nobody works in another folder instead."""
+    folder = write_task(tmp_path / "task", **{"task.toml": "[environment]\nworkdir = '/nowhere'\n"})
+    with TerminalEnv(path=folder, engine=engine) as env, pytest.raises(EngineError, match="nowhere"):
+        env.reset(seed=0)
+
+
+@pytest.mark.parametrize("length", [4096, 300_000])
+def test_a_path_without_measure_is_answered(env: TerminalEnv, length: int) -> None:
+    """It is a path that does not exist, and nothing that an engine has to carry."""
+    for message in (
+        call("read_file", path="/" + "a" * (length - 1)),
+        call("write_file", path="é" * length, content=""),
+    ):
+        observation, _, _, truncated, info = env.step(message)
+        assert "too long" in observation
+        assert (info["exit_code"], truncated) == (1, False)
+
+
+def test_what_could_not_be_written_is_not_said_to_be(env: TerminalEnv) -> None:
+    """A pipe is not waited for, and a command that failed without a word is told by its exit code."""
+    env.step("<bash>mkfifo pipe; cp /bin/false /usr/bin/head</bash>")
+    observation, *_, info = env.step(call("write_file", path="/desk/pipe", content="x"))
+    assert "not a regular file" in observation
+    assert info["tool_results"][0]["ok"] is False
+    assert "exit code 1" in env.step(call("write_file", path="/desk/file", content="x"))[0]
+    assert "exit code 1" in env.step(call("read_file", path="/etc/hostname"))[0]
+
+
+def test_terminals_that_ended_leave_nothing_open(env: TerminalEnv) -> None:
+    """However often an agent ends its terminal, one is open at a time."""
+    message = call("send_keys", keys=["exit", "Enter"])
+    env.step(message)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    message["tool_calls"] *= 16
+    assert env.step(message)[0].count("the terminal has ended") > 8
+    assert len(list(Path("/proc/self/fd").iterdir())) < before + 8
+
+
+def test_a_process_without_descriptors_truncates_the_episode(
+    engine_or_skip: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    """A trainer that has opened too much is told so by the step, as of any failure of the engine."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    folder = write_task(tmp_path / "task")
+    with closing(engine_or_skip("namespace")) as engine, TerminalEnv(path=folder, engine=engine) as env:
+        env.reset(seed=0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            *_, truncated, info = env.step(call("read_file", path="/etc/hostname"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert truncated
+        assert "Too many open files" in info["error"]
+        env.reset(seed=0)
+        assert env.step("<bash>echo again</bash>")[0] == "again\n[exit code 0]"
 
 
 TAMPERING = {
@@ -262,13 +372,42 @@ def test_tampering_earns_nothing(env: TerminalEnv, case: str) -> None:
 )
 def test_tests_without_a_verdict_are_an_error(engine: Engine, tmp_path: Path, script: str, error: str) -> None:
     """No reward is not a success: 0.0, and info says why."""
-    toml = FILES["task.toml"] + "[verifier]\ntimeout_sec = 2.0\n"
+    toml = FILES["task.toml"] + f"[verifier]\ntimeout_sec = {2.0 if 'sleep' in script else 60.0}\n"
     folder = write_task(tmp_path / "broken", **{"tests/test.sh": script, "task.toml": toml})
     with TerminalEnv(path=folder, engine=engine) as env:
         env.reset(seed=0)
         _, reward, _, _, info = env.step("<finish/>")
         assert reward == 0.0
         assert error in info["verifier_error"]
+
+
+@pytest.mark.parametrize("options", ["block: true", "block: false"])
+def test_a_solution_of_many_commands_is_played(engine: Engine, tmp_path: Path, options: str) -> None:
+    """Terminal-Bench 1 sets no limit to them, and one message has one: what comes last is carried out too."""
+    commands = "".join(f"- command: echo {number} >> numbers\n  {options}\n" for number in range(20))
+    folder = tmp_path / "task"
+    for name, content in {
+        "task.yaml": "instruction: Count.\n",
+        "Dockerfile": FILES["environment/Dockerfile"],
+        "run-tests.sh": (
+            "said=FAILED\n"
+            '[ "$(wc -l < /desk/numbers)" = 20 ] && [ "$(tail -n 1 /desk/numbers)" = 19 ] && said=PASSED\n'
+            "echo '=== short test summary info ==='; echo $said tests/test_it.py::test_it\n"
+        ),
+        "solution.yaml": commands,
+        "tests/test_it.py": "",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    with TerminalEnv(path=folder, engine=engine) as env:
+        policy = OraclePolicy(env)
+        for _ in range(2):  # a policy is as good for the next episode
+            observation, info = env.reset(seed=0)
+            policy.reset(observation, info)
+            terminated = False
+            while not terminated:
+                observation, reward, terminated, _, info = env.step(policy.act(observation, info))
+            assert (reward, info["turn"]) == (1.0, 3), info
 
 
 def test_an_episode_goes_on_from_its_state(env: TerminalEnv, engine: Engine, tmp_path: Path) -> None:

@@ -130,6 +130,12 @@ def test_a_task_of_terminal_bench_1_is_read(tmp_path: Path) -> None:
         ("[environment]\nos = 'windows'", "Windows"),
         ("[environment]\ngpus = 1", "GPU"),
         ("[environment]\nnetwork_mode = 'allowlist'", "listed hosts"),
+        (
+            "[agent]\nnetwork_mode = 'no-network'\n[verifier]\nnetwork_mode = 'public'",
+            "'no-network'.*'public'.*separate",
+        ),
+        ("[agent]\nnetwork_mode = 'no-network'\n[environment]\nallow_internet = true", "one container"),
+        ("[environment]\nnetwork_mode = 'public'\n[verifier]\nnetwork_mode = 'no-network'", "'public'.*'no-network'"),
         ("[[steps]]\nname = 'one'", "several steps"),
         ("[environment]\nmcp_servers = [{name = 'x', command = 'y'}]", "MCP"),
         ("[environment]\ntpu = {type = 'v4', topology = '2x2'}", "TPU"),
@@ -155,6 +161,29 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, section: str, 
     with pytest.raises(TaskError, match=words) as caught:
         load_task(harbor(tmp_path / "task", section))
     assert "task.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "network"),
+    [
+        ("[agent]\nnetwork_mode = 'public'", True),
+        ("[agent]\nnetwork_mode = 'public'\n[verifier]\nnetwork_mode = 'public'", True),
+        (
+            "[environment]\nnetwork_mode = 'public'\n[agent]\nnetwork_mode = 'no-network'\n"
+            "[verifier]\nnetwork_mode = 'no-network'",
+            False,
+        ),
+        (
+            "[agent]\nnetwork_mode = 'no-network'\n[verifier]\nnetwork_mode = 'public'\nenvironment_mode = 'separate'",
+            False,
+        ),
+    ],
+)
+def test_agent_and_verifier_agree_on_the_network_or_have_a_container_each(
+    tmp_path: Path, section: str, network: bool
+) -> None:
+    """A verifier that says nothing has what the agent has."""
+    assert load_task(harbor(tmp_path / "task", section)).limits.network is network
 
 
 def test_a_verifier_of_its_own_is_read(tmp_path: Path) -> None:

@@ -75,16 +75,16 @@ def shell(container: Container) -> Iterator[Shell]:
 )
 def test_what_root_cannot_do(shell: Shell, command: str) -> None:
     """Root in a container changes nothing of the machine and reads nothing of it."""
-    assert shell.run(command, 10).exit_code != 0
+    assert shell.run(command, 60).exit_code != 0
 
 
 def test_modes_of_devices_are_its_own(shell: Shell, namespace: NamespaceEngine, small: Image) -> None:
     """Root in a container may spoil its devices, and neither the machine's nor another container's."""
     before = Path("/dev/full").stat().st_mode
-    assert shell.run("chmod 600 /dev/full; stat -c %a /dev/full; echo x > /dev/null", 10).output in ("600\n", "666\n")
+    assert shell.run("chmod 600 /dev/full; stat -c %a /dev/full; echo x > /dev/null", 60).output in ("600\n", "666\n")
     assert Path("/dev/full").stat().st_mode == before
     with namespace.start(namespace.prepare(small), Limits()) as other:
-        assert other.run(("stat", "-c", "%a", "/dev/full"), seconds=10).output == b"666\n"
+        assert other.run(("stat", "-c", "%a", "/dev/full"), seconds=30).output == b"666\n"
 
 
 def test_the_filter_holds(tmp_path: Path) -> None:
@@ -145,19 +145,19 @@ def test_an_unknown_machine_is_refused() -> None:
 
 def test_the_filter_is_applied(shell: Shell) -> None:
     """To every process, the first one among them."""
-    assert shell.run("grep -h Seccomp: /proc/self/status /proc/1/status", 10).output == "Seccomp:\t2\n" * 2
+    assert shell.run("grep -h Seccomp: /proc/self/status /proc/1/status", 60).output == "Seccomp:\t2\n" * 2
 
 
 def test_signals_and_masks_are_as_usual(shell: Shell) -> None:
     """Nothing of the process that runs the engine is inherited."""
-    assert shell.run("yes | head -n 1; echo ${PIPESTATUS[0]}; umask", 10).output == "y\n141\n0022\n"
-    assert int(shell.run("grep SigIgn /proc/$BASHPID/status", 10).output.split()[1], 16) & ~0x4 == 0
+    assert shell.run("yes | head -n 1; echo ${PIPESTATUS[0]}; umask", 60).output == "y\n141\n0022\n"
+    assert int(shell.run("grep SigIgn /proc/$BASHPID/status", 60).output.split()[1], 16) & ~0x4 == 0
 
 
 def test_orphans_are_taken_in(shell: Shell) -> None:
     """The first process reaps them, so that they do not count for ever."""
-    shell.run("for i in $(seq 200); do (true &); done", 30)
-    assert shell.run("(exit 7)", 10).exit_code == 7
+    shell.run("for i in $(seq 200); do (true &); done", 60)
+    assert shell.run("(exit 7)", 60).exit_code == 7
 
 
 def build(namespace: NamespaceEngine, folder: Path, dockerfile: str, **files: str) -> str:
@@ -180,7 +180,7 @@ def test_a_dockerfile_is_built(namespace: NamespaceEngine, tmp_path: Path) -> No
     )
     with namespace.start(reference, Limits()) as made:
         told = made.run(
-            ("sh", "-c", "pwd; ls; cat said /etc/renamed; echo $NAME; id -un; ls /etc/debian_version"), seconds=9
+            ("sh", "-c", "pwd; ls; cat said /etc/renamed; echo $NAME; id -un; ls /etc/debian_version"), seconds=30
         )
     assert told.output.decode().splitlines()[:-1] == [
         "/desk", "a.txt", "b.txt", "exec form", "said", "hello world", "ax", "nobody",
@@ -259,10 +259,10 @@ with engine.start(engine.prepare(Image(folder)), Limits(memory=256 << 20, proces
         "after": "echo on | cat",
         "memory": "head -c 2G /dev/zero | tail -c 2G | wc -c",
     }.items():
-        done = shell.run(command, 10)
+        done = shell.run(command, 10 if name == "forks" else 60)
         told[name] = [done.output[-2000:], done.exit_code, done.timed_out, list(done.notices)]
     container.kill_all()
-    told["last"] = [shell.run("echo on | cat", 10).output]
+    told["last"] = [shell.run("echo on | cat", 60).output]
 engine.close()
 print(json.dumps(told))
 """
@@ -331,6 +331,6 @@ def test_an_ordinary_user_is_held_apart(ordinary: dict[str, list[object]]) -> No
 def test_what_an_ordinary_user_can_bound(ordinary: dict[str, list[object]]) -> None:
     """The disk exactly; processes and memory by resource limits, where there are no control groups; it is told."""
     assert "No space left" in str(ordinary["disk"][0])
-    assert ordinary["after"][0] == "on\n"
+    assert str(ordinary["after"][0]).endswith("on\n")  # bash may have had to try more than once
     assert str(ordinary["memory"][0]).strip() != str(2 << 30)
     assert set(map(str, ordinary["unbounded"])) <= {"memory", "pids", "cpu"}

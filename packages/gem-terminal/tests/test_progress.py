@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from gem_terminal.engines.base import Stage
 from gem_terminal.progress import showing
 progress._PATIENCE = {patience}
 """
-PATIENT_FOR = 20
+PATIENT_FOR = 120
 """Seconds after which a test gives up."""
 
 
@@ -207,7 +208,7 @@ def test_another_display_keeps_the_terminal() -> None:
     seen.until("image of ledger: RUN make everything (2 of 7)")
     seen.go_on()
     text = seen.ended()
-    assert "image of ledger: ended after 0 s" in text
+    assert re.search(r"image of ledger: ended after \d+ s", text)
     assert "RUN make more" not in text
 
 
@@ -229,7 +230,7 @@ def test_a_forked_child_begins_anew() -> None:
             held.wait()
             child = os.fork()
             if not child:
-                signal.alarm(10)
+                signal.alarm(60)
                 with showing("in the child") as told:
                     told(Stage("RUN true", 1, 1))
                 os._exit(0)

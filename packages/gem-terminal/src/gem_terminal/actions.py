@@ -21,8 +21,10 @@ from typing import Any
 
 from gem.text import action_text
 from gem.tools.calls import ToolCall, native_calls, tagged, text_call
+from gem_terminal.yaml_text import yaml_of
 
 __all__ = [
+    "MOST_CALLS",
     "TOOL_SCHEMAS",
     "Asked",
     "Bash",
@@ -106,8 +108,10 @@ _NOTHING = Malformed("Write one command between <bash> and </bash>, or <finish/>
 _LONGEST_YAML = 1 << 14
 """Characters; a longer body is taken for a command, since reading it as YAML could take seconds."""
 
-_MOST_CALLS = 16
-_TOO_MANY = Malformed(f"Not carried out: one message may have {_MOST_CALLS} calls.")
+MOST_CALLS = 16
+"""Calls of one message that are carried out."""
+
+_TOO_MANY = Malformed(f"Not carried out: one message may have {MOST_CALLS} calls.")
 
 
 def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,8 +155,8 @@ def moves_of(action: object) -> list[Asked]:
     Takes anything; time is linear in the length of the text. There is always at least one move.
     """
     if not isinstance(action, str) and (calls := native_calls(action)):
-        carried_out = [Asked(_of_call(call), call) for call in calls[:_MOST_CALLS]]
-        return carried_out + [Asked(_TOO_MANY, call) for call in calls[_MOST_CALLS:]]
+        carried_out = [Asked(_of_call(call), call) for call in calls[:MOST_CALLS]]
+        return carried_out + [Asked(_TOO_MANY, call) for call in calls[MOST_CALLS:]]
     text = action_text(action)
     return [Asked(_NOTHING if text is None else _of_text(text))]
 
@@ -186,11 +190,9 @@ def _of_text(text: str) -> Move:
 def _of_body(body: str) -> Move:
     if not _YAML_BODY.match(body) or len(body) > _LONGEST_YAML:
         return Bash(body.strip("\n"))
-    import yaml
-
     try:
-        content = yaml.safe_load(body)  # in Python: the parser in C is ended by the system on deep nesting
-    except (yaml.YAMLError, ValueError, RecursionError):
+        content = yaml_of(body)
+    except ValueError:
         return Bash(body.strip("\n"))
     if not isinstance(content, dict) or not isinstance(content.get("cmd"), str):
         return Malformed("The content of <bash> looks like YAML and has no cmd that is a string.")

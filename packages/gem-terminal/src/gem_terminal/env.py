@@ -53,7 +53,8 @@ class TerminalEnv(Env[str, Action]):
     """Work on a task in a container, through a shell, a terminal and files, until it is finished and verified.
 
     An observation is what the action brought, with the exit code of a command. The reward comes at the end: from the
-    tests of the task, after every process of the agent was killed. Running out of turns verifies as well.
+    tests of the task, after every process of the agent was killed. Running out of turns or of time verifies as well and
+    truncates the episode; running out of turns also terminates it, where ``instructions`` have announced them.
 
     Rewards: ``"task"`` is what the task itself gives: the number that its tests write (Harbor; brought into 0.0 to
     1.0), or 1.0 if all of them pass (Terminal-Bench 1). ``"fraction"`` is the share of tests that passed, where the
@@ -81,8 +82,8 @@ class TerminalEnv(Env[str, Action]):
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.
         keep_processes: what the agent has started goes on while the tests run, which a task needs that verifies a
             server; see :func:`~gem_terminal.verification.verify` for what that costs.
-        instructions: whether the first observation ends with how to act by text. Turn it off where the model gets
-            ``tool_schemas`` through its chat API.
+        instructions: whether the first observation ends with how to act by text, and in how many turns. Turn it off
+            where the model gets ``tool_schemas`` through its chat API.
         warm: containers that are started ahead, for as many episodes, once the environment has come back for a second
             one. Of several tasks those that come next have to be known: the last reset had neither seed nor options.
     """
@@ -171,7 +172,7 @@ class TerminalEnv(Env[str, Action]):
         info: Info = {"turn": self._turn, "task": self.task.name}
         try:
             return self._play(moves_of(action), info)
-        except EngineError as error:
+        except (EngineError, OSError) as error:  # the latter where this process has no descriptors left
             self._leave()
             self._phase = _OVER
             return f"The container has failed: {error}", 0.0, False, True, {**info, "error": str(error)}
@@ -249,8 +250,8 @@ class TerminalEnv(Env[str, Action]):
         verdict = workplace.verify(keep_processes=self.keep_processes)
         self._leave()
         self._phase = _OVER
-        # The turns were announced, so running out of them decides the task; the time was not.
-        terminated = finished or not out_of_time
+        # Running out of turns decides the task where they were announced; the time never is.
+        terminated = finished or (self.instructions and not out_of_time)
         return TERMINAL_STATE, self._earned(verdict), terminated, not finished, {**info, **_said(verdict)}
 
     def _earned(self, verdict: Verdict) -> float:
@@ -265,7 +266,10 @@ class TerminalEnv(Env[str, Action]):
             self._pool = workplaces(self.engine)
             _IN_USE.add(self)
         self._begun += 1
-        workplace = self._pool.take(self, self._plan(self._index), [self._plan(index) for index in self._ahead()])
+        try:
+            workplace = self._pool.take(self, self._plan(self._index), [self._plan(index) for index in self._ahead()])
+        except OSError as error:
+            raise EngineError(f"no container can be had: {error}") from error
         workplace.begin()
         return workplace
 

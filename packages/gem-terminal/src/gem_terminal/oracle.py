@@ -11,20 +11,24 @@ from typing import Any
 from gem.core import Action, Info
 from gem.errors import NotSupportedError
 from gem.policies import Policy
+from gem_terminal.actions import MOST_CALLS
 from gem_terminal.env import TerminalEnv
 
 __all__ = ["OraclePolicy"]
 
 
 class OraclePolicy(Policy[Any, Action]):
-    """Runs the solution that the task brings, in one command, and finishes: it proves that the task can be solved."""
+    """Runs the solution that the task brings and finishes: it proves that the task can be solved.
+
+    A script is one command; of a list of commands each message has as many as it may have.
+    """
 
     def __init__(self, env: TerminalEnv) -> None:
         self._env = env
-        self._acted = False
+        self._left: list[dict[str, Any]] | None = None
 
     def reset(self, observation: Any, info: Info) -> None:
-        self._acted = False
+        self._left = None
 
     def act(self, observation: Any, info: Info) -> Action:
         """Return the next action.
@@ -32,17 +36,21 @@ class OraclePolicy(Policy[Any, Action]):
         Raises:
             NotSupportedError: if the task brings no solution.
         """
-        if self._acted:
+        if self._left is None:
+            self._left = self._calls()
+        if not self._left:
             return "<finish/>"
-        self._acted = True
-        solution = self._env.task.solution
-        if solution is None:
-            raise NotSupportedError(f"the task {self._env.task.name} brings no solution")
-        if solution.suffix == ".yaml":
-            return {"role": "assistant", "content": None, "tool_calls": _typed(solution)}
+        calls, self._left = self._left[:MOST_CALLS], self._left[MOST_CALLS:]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+
+    def _calls(self) -> list[dict[str, Any]]:
         task = self._env.task
-        arguments = {"command": _played(solution, task.solution_environment), "timeout_secs": task.seconds or 600.0}
-        return {"role": "assistant", "content": None, "tool_calls": [_call("bash", arguments)]}
+        if task.solution is None:
+            raise NotSupportedError(f"the task {task.name} brings no solution")
+        if task.solution.suffix == ".yaml":
+            return _typed(task.solution)
+        command = _played(task.solution, task.solution_environment)
+        return [_call("bash", {"command": command, "timeout_secs": task.seconds or 600.0})]
 
 
 def _played(solution: Path, environment: Mapping[str, str]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from gem_terminal.engines.base import Container
+from gem_terminal.errors import EngineError
 from gem_terminal.terminal import Terminal
 
 __all__ = ["Screen", "bytes_of"]
@@ -58,9 +60,11 @@ class Screen:
     ) -> None:
         told = {"TERM": "xterm", "COLUMNS": str(_COLUMNS), "LINES": str(_ROWS), **(environment or {})}
         self._channel = container.open(("bash",), terminal=True, user=user, workdir=workdir, environment=told)
-        self._channel.resize(_COLUMNS, _ROWS)
+        with suppress(EngineError):  # a shell that could not begin has gone, and what it said of that is shown
+            self._channel.resize(_COLUMNS, _ROWS)
         self._terminal = Terminal(_COLUMNS, _ROWS, self._reply)
-        self._begun = False
+        self.begun = False
+        """Whether the shell was there when the first key was typed."""
         self.ended = False
 
     def press(self, keys: Iterable[str], seconds: float) -> str:
@@ -69,9 +73,9 @@ class Screen:
         Waits until something was drawn and nothing more comes, at most so many seconds. Without keys it only waits.
         """
         deadline = time.monotonic() + seconds
-        if not self._begun:  # what is typed before the shell has shown its prompt would be shown twice
-            self._begun = True
+        if not self.begun:  # what is typed before the shell has shown its prompt would be shown twice
             self._settle(deadline)
+            self.begun = not self.ended
         self._channel.write(bytes_of(keys, self._terminal.application_keys), max(deadline - time.monotonic(), 0.0))
         self._settle(deadline)
         return self._terminal.text()

@@ -19,8 +19,17 @@ from gem_terminal.output import Cut
 
 __all__ = ["Command", "Shell"]
 
-_STATUS = re.compile(rb":(\d{1,3})\n")
-"""What follows the number that tells a command from the next: its exit code."""
+_STATUS = re.compile(rb":(\d{1,3}):([\d ]*)\n")
+"""What follows the number that tells a command from the next: its exit code, and the shell's children that go on."""
+_MOST_JOBS = 900
+"""Characters of the children's numbers, few enough that the line is always written at once."""
+
+# A function, since bash reads what is piped to it byte by byte. Where the kernel lists no children, the last job is all
+# that is known of them. What fails here, and what `set -x` shows of it, is not told.
+_TOLD = (
+    '_gem_told() { { local code=$? jobs=${!-}; read -r jobs <"/proc/$$/task/$$/children" || :; '
+    f'printf \'\\n%s%s:%d:%s\\n\' "$1" "$2" "$code" "${{jobs:0:{_MOST_JOBS}}}"; }} 2>&-; }}\n'
+)
 
 _BASH = ("bash", "--noprofile", "--norc")
 _MOST_OUTPUT = 64 << 20
@@ -28,6 +37,9 @@ _MOST_OUTPUT = 64 << 20
 
 _PATIENCE = 2.0
 """Seconds that a shell has to answer once what it ran was killed."""
+
+_BEGINS_IN = 30.0
+"""Seconds that a new shell has to answer."""
 
 _KILLS_IN = 30.0
 """Seconds in which a command is killed, or everything is."""
@@ -39,7 +51,8 @@ _SUSPECT = frozenset((None, 137, 153, 254))
 _SUSPICIOUS = ("fork: ", "Killed", "Resource temporarily unavailable", "Cannot allocate memory", "File size limit")
 
 # The shell's descendants, killed by another process, with builtins alone: small images have no pkill. Children come
-# after their parents here, so a parent is stopped before its children are looked for.
+# after their parents here, so a parent is stopped before its children are looked for. The second argument has those
+# that are spared, with all that they have started.
 _KILL_CHILDREN = r"""
 found="$1"; again=1
 while [ $again = 1 ]; do
@@ -47,7 +60,7 @@ while [ $again = 1 ]; do
   for stat in /proc/[0-9]*/stat; do
     read -r line < "$stat" || continue
     pid=${line%% *}; rest=${line##*) }; rest=${rest#* }; parent=${rest%% *}
-    case " $found " in *" $pid "*) continue ;; esac
+    case " $found $2 " in *" $pid "*) continue ;; esac
     case " $found " in *" $parent "*) kill -STOP "$pid" && found="$found $pid" && again=1 ;; esac
   done
 done 2>/dev/null
@@ -97,16 +110,21 @@ class Shell:
         self._output = output
         self._channel: Channel | None = None
         self._pid = ""
+        self._jobs = ""
         self._early = b""
         self._kills = 0
-        self._open()
+        self._begun = False
+        if why := self._open():
+            raise EngineError(f"container {container.id[:12]} gives no shell: {why}")
+        self._begun = True
 
     def run(self, command: str, seconds: float) -> Command:
         """Run a command, which may have several lines.
 
         Args:
             command: what ``bash`` is to evaluate. It reads from ``/dev/null``.
-            seconds: after so many, what it has started in the foreground is killed.
+            seconds: after so many, what it has started is killed. What earlier commands left in the background goes
+                on, unless the shell still does not answer, since it waits for that.
 
         Raises:
             EngineError: if the container or the engine has died.
@@ -116,7 +134,9 @@ class Shell:
             if self._pid:
                 early.append("the shell had been ended, so this ran in a new one")
                 self._abandon()
-            self._open()
+            if why := self._open():  # the container lives, so it is for the agent to mend, or to answer for
+                notices = (*early, f"no new shell can be started: {why}", *self._container.troubles(True))
+                return Command("", None, notices=notices)
         done = self._evaluate(command, seconds)
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
         notices = (*early, *self._container.troubles(suspected))
@@ -130,12 +150,12 @@ class Shell:
         assert self._channel is not None
         nonce = secrets.token_hex(16)
         marker = f"\n{nonce}".encode()
-        kept, tail, deadline, killed = Cut(self._output), b"", time.monotonic() + seconds, ""
+        kept, tail, deadline, killed, spared = Cut(self._output), b"", time.monotonic() + seconds, "", ""
         kept.add(self._early)
         self._early, most = b"", kept.total + _MOST_OUTPUT
         # Halves of the number, so that a command that is echoed cannot end itself.
         half, other = nonce[:16], nonce[16:]
-        line = f"eval {_quoted(command)} </dev/null 2>&1; printf '\\n%s%s:%d\\n' {half} {other} $?\n"
+        line = f"eval {_quoted(command)} </dev/null 2>&1; _gem_told {half} {other}\n"
         if not self._channel.write(line.encode(errors="replace"), max(seconds, _PATIENCE)):
             killed = "timed out" if self.is_open else ""
             self._abandon()
@@ -144,11 +164,12 @@ class Shell:
             left = deadline - time.monotonic()
             flooded = kept.total > most
             if left <= 0 or flooded:
-                if killed:
+                if killed and not spared:
                     self._abandon()
                     return _ended(kept, tail, killed, shell_ended=True)
-                killed = "flooded" if flooded and left > 0 else "timed out"
-                self._kill_children()
+                spared = "" if killed else self._jobs
+                killed = killed or ("flooded" if flooded and left > 0 else "timed out")
+                self._kill_children(spared)
                 deadline, most = time.monotonic() + _PATIENCE, max(most, kept.total) + _MOST_OUTPUT
                 continue
             data = self._channel.read(left)
@@ -162,10 +183,12 @@ class Shell:
                 kept.add(tail[:found])
                 code = None if killed else int(status[1])
                 self._early = tail[status.end() :]
+                self._jobs = status[2][: status[2].rfind(b" ") if len(status[2]) == _MOST_JOBS else None].decode()
                 return Command(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
             # What could be the beginning of the marker waits for the rest.
-            kept.add(tail[:-64])
-            tail = tail[-64:]
+            held = found if found >= 0 else max(len(tail) - len(marker), 0)
+            kept.add(tail[:held])
+            tail = tail[held:]
 
     @property
     def is_open(self) -> bool:
@@ -187,27 +210,33 @@ class Shell:
             self._channel.close()
             self._channel = None
 
-    def _open(self) -> None:
-        started = None
+    def _open(self) -> str:
+        """Start the shell; return why it does not begin, or nothing."""
+        # An agent may have taken away the folder, but a task that begins in one that it does not have is wrong.
+        places = (self._workdir, "/") if self._begun else (self._workdir,)
+        why = ""
         for _ in range(2):
-            self._channel = self._container.open(
-                _BASH, user=self._user, workdir=self._workdir, environment=self._environment
-            )
-            self._pid, self._early, self._kills = "", b"", self._container.kills
-            started = self._evaluate("echo $$", 30.0)
-            if started.exit_code == 0:
-                self._pid = started.output.strip()
-                return
-            self.close()
+            for place in places:
+                self._channel = self._container.open(
+                    _BASH, user=self._user, workdir=place, environment=self._environment
+                )
+                self._pid, self._jobs, self._early, self._kills = "", "", b"", self._container.kills
+                self._channel.write(_TOLD.encode(), _BEGINS_IN)
+                started = self._evaluate("echo $$", _BEGINS_IN)
+                if started.exit_code == 0:
+                    self._pid = started.output.strip()
+                    return ""
+                self.close()
+                why = started.output[-200:].strip() or "it does not answer"
             self._container.kill_all()  # something that runs there may have killed it
-        assert started is not None
-        raise EngineError(f"container {self._container.id[:12]} gives no shell: {started.output[-200:]!r}")
+        return why
 
-    def _kill_children(self, itself: bool = False) -> None:
+    def _kill_children(self, spared: str = "", itself: bool = False) -> None:
         if not self._pid:
             return
         script = _KILL_CHILDREN + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
-        done = self._container.run(("sh", "-c", script, "sh", self._pid), seconds=_KILLS_IN, user="root")
+        command = ("sh", "-c", script, "sh", self._pid, spared)
+        done = self._container.run(command, seconds=_KILLS_IN, user="root", workdir="/")
         if done.exit_code:  # killed itself, by something that kills whatever is started
             self._container.kill_all()
 

@@ -8,9 +8,20 @@ of the container, and without following a link or opening what is no file.
 
 What follows depends on who the agent was.
 
-- *An ordinary user, with tests that run as root*: nothing that it can write to has a part in the verdict, as long as
-  the tests do not execute what belongs to it. They do so where they import from, or look for programs in, a folder of
-  the agent's: ``python3 -m unittest`` imports from the working directory, and a ``PATH`` of the image may begin there.
+- *An ordinary user, with tests that run as root*: it cannot change the tests, what runs them, or the reward. What they
+  make of its files is up to the tests, and there are three things that they must not do.
+
+  - *Execute as root what belongs to it.* They do so where they import from, or look for programs in, a folder of the
+    agent's: ``python3 -m unittest`` imports from the working directory, a ``PATH`` of the image may begin there, and
+    ``git`` runs what the configuration of a repository says. What the agent has made is run as the agent.
+  - *Follow its links as root.* A report that is a link to the answer, which only root can read, is right. The agent's
+    files are read with the agent's rights, and bounded, in bytes and in time: a pipe or a link to ``/dev/zero`` may lie
+    in their place.
+  - *Let it read what they expect.* Every user can read ``/tests``, since the tests may run as any. A program of the
+    agent's that the tests run finds the answers there, unless they close the folder first (``chmod 700 /tests``); and
+    what an image brings for them belongs in a folder of mode 700.
+
+  ``tests/test.sh`` of the bundled tasks gives its tests the agent's rights, and closes the folder; it can be copied.
 - *The user that the tests run as, which in most tasks is root*: the agent may have changed anything that the tests
   execute. No process of its own is left, and planted tests, rewards and settings of a shell are gone; but a ``bash``,
   a ``python3``, a library, ``/etc/ld.so.preload``, ``sitecustomize.py``, a plug-in of pytest, or the ``rm`` that is to

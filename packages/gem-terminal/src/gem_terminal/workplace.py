@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
 from gem_terminal.archive import folders
-from gem_terminal.engines.base import Container, Engine
+from gem_terminal.engines.base import Container, Engine, Finished
 from gem_terminal.healthcheck import await_health
 from gem_terminal.output import Cut
 from gem_terminal.shell import Command, Shell
@@ -26,11 +26,17 @@ _SCREEN_SECONDS = 5.0
 _MOST_SECONDS = 600.0
 """What an agent can ask for a command at most, in a task that says nothing of the time of an episode."""
 
+_NOT_RUN = (126, 127)
+"""Exit codes of what could not be run, as where the folder that it should run in has gone."""
+_LONGEST_PATH = 4096
+"""PATH_MAX of Linux: so many bytes are no path any more."""
+
 # Regular files alone: a pipe or a device might have no end, and what takes too long ends everything in the container.
-_READ = """
+_REGULAR = """
 if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1: not a regular file"; exit 1; fi
-head -c 67108864 -- "$1"
 """
+_READ = _REGULAR + 'head -c 67108864 -- "$1"'
+_WRITE = _REGULAR + 'head -c "$2" > "$1"'
 
 
 @dataclass(frozen=True)
@@ -115,37 +121,50 @@ class Workplace:
 
     def send_keys(self, move: SendKeys) -> Outcome:
         """Type into the terminal, which is opened now if it was not yet."""
-        if self._screen is None or self._screen.ended:
-            from gem_terminal.screen import Screen  # few tasks need it, and it brings a library
-
-            self._screen = Screen(self._container, **self._place)
-        text = self._screen.press(move.keys, self._granted(move.seconds or _SCREEN_SECONDS))
-        return Outcome(f"{text}\n[the terminal has ended]" if self._screen.ended else text)
+        seconds = self._granted(move.seconds or _SCREEN_SECONDS)
+        screen = self._screen
+        if screen is None or screen.ended:
+            screen = self._open_screen(self.task.workdir)
+        text = screen.press(move.keys, seconds)
+        if screen.ended and not screen.begun:  # the folder that it begins in may have gone
+            screen = self._open_screen("/")
+            text = screen.press(move.keys, seconds)
+        return Outcome(f"{text}\n[the terminal has ended]" if screen.ended else text)
 
     def read_file(self, move: ReadFile) -> Outcome:
         """Return what is in a file, as the agent's user may read it."""
-        done = self._container.run(
-            ("sh", "-c", _READ, "sh", _without_nul(move.path)),
-            seconds=self._granted(_FILE_SECONDS),
-            user=self.task.user,
-            workdir=self.task.workdir,
-        )
+        done = self._with_file(_READ, move.path)
         kept = Cut(self._output)
-        kept.add(done.output)
+        kept.add(done.output or _silence(done, move.path))
         return Outcome(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def write_file(self, move: WriteFile) -> Outcome:
         """Write a file, as the agent's user may."""
         content = move.content.encode(errors="replace")
-        done = self._container.run(
-            ("sh", "-c", 'head -c "$2" > "$1"', "sh", _without_nul(move.path), str(len(content))),
-            seconds=self._granted(_FILE_SECONDS),
-            user=self.task.user,
-            workdir=self.task.workdir,
-            stdin=content,
-        )
-        told = done.output.decode(errors="replace").strip()
+        done = self._with_file(_WRITE, move.path, str(len(content)), stdin=content)
+        told = (done.output or _silence(done, move.path)).decode(errors="replace").strip()
         return Outcome(told or f"Written to {move.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+
+    def _open_screen(self, workdir: str | None) -> Screen:
+        from gem_terminal.screen import Screen  # few tasks need it, and it brings a library
+
+        if self._screen is not None:
+            self._screen.close()
+        self._screen = Screen(self._container, **{**self._place, "workdir": workdir})
+        return self._screen
+
+    def _with_file(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> Finished:
+        """Run a script as the agent's user, where its shell began, or in ``/`` if nothing can be run there any more."""
+        if len(path.encode(errors="replace")) >= _LONGEST_PATH:
+            return Finished(f"{path[:64]}...: File name too long".encode(errors="replace"), 1)
+        command = ("sh", "-c", script, "sh", path.replace("\x00", ""), *arguments)
+
+        def run(workdir: str | None) -> Finished:
+            seconds = self._granted(_FILE_SECONDS)
+            return self._container.run(command, seconds=seconds, user=self.task.user, workdir=workdir, stdin=stdin)
+
+        done = run(self.task.workdir)
+        return run("/") if done.exit_code in _NOT_RUN and path.startswith("/") else done
 
     def verify(self, *, keep_processes: bool = False) -> Verdict:
         """Run the tests; see :func:`~gem_terminal.verification.verify`."""
@@ -180,5 +199,9 @@ def _notes(done: Command, seconds: float) -> list[str]:
     return notes
 
 
-def _without_nul(path: str) -> str:
-    return path.replace("\x00", "")
+def _silence(done: Finished, path: str) -> bytes:
+    """Return what is said of a command that said nothing: nothing as well, if it succeeded."""
+    if done.exit_code == 0:
+        return b""
+    why = "it took too long" if done.exit_code is None else f"exit code {done.exit_code}"
+    return f"{path}: failed, {why}".encode(errors="replace")

@@ -63,12 +63,13 @@ def _described(one: Found) -> dict[str, Any]:
     task = one.task
     if task is None:
         return {"name": one.name, "folder": str(one.folder), "error": one.error}
+    difficulty = task.metadata.get("difficulty")  # metadata may hold anything
     return {
         "name": task.name,
         "folder": str(task.folder),
         "error": None,
         "format": task.format,
-        "difficulty": task.metadata.get("difficulty"),
+        "difficulty": None if difficulty is None else str(difficulty),
         "image": _image(task.image),
         "network": task.limits.network,
         "seconds": task.seconds,

@@ -62,11 +62,17 @@ _TEXTS = {
 _TESTS = """\
 #!/bin/bash
 # Runs as root when every process of the agent has ended. Its exit code does not count: the reward is what it writes.
+# What the agent has made is read, and would be run, as the agent and for so long: root would follow a link to what the
+# agent cannot read, and wait for a pipe. The agent cannot read the tests either.
+chmod 700 /tests && cd / || exit
+as_agent() {
+  timeout 10 setpriv --reuid=agent --regid=agent --clear-groups "$@"
+}
 expected='apple.txt 8
 empty.txt 0
 long name.txt 4'
 reward=0
-if [ "$(cat /home/agent/counts.txt)" = "$expected" ]; then
+if [ "$(as_agent head -c 1000 /home/agent/counts.txt)" = "$expected" ]; then
   reward=1
 fi
 echo "$reward" > /logs/verifier/reward.txt

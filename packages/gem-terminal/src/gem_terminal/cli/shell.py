@@ -125,6 +125,8 @@ class _Session:
                 line = input(prompt).strip()
             except EOFError:
                 return
+            except UnicodeDecodeError as error:
+                raise ArgumentError(f"what was typed is no text: {error}; type or pipe {error.encoding}") from error
             if line:
                 yield line
 

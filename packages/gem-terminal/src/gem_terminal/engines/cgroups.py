@@ -217,8 +217,8 @@ def groups() -> list[tuple[Path, Owner]]:
     ours = Owner.this_process()
     found = []
     for folder in [*_ROOT.glob(f"{_OURS}/*-*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*-*")]:
-        pid, began, mark, _ = folder.name.split("-")
-        if mark == _mark(ours):
+        pid, began, mark, *_ = folder.name.split("-")
+        if pid.isdigit() and mark == _mark(ours):
             found.append((folder, Owner(ours.host, int(pid), began)))
     return found
 

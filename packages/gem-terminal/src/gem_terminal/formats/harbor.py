@@ -203,6 +203,22 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
     verifier = config.verifier
     if verifier.environment_mode == "shared" and verifier.environment is not None:
         raise TaskError(f"{folder / 'task.toml'}: verifier.environment is given, and environment_mode is 'shared'")
+    _refuse_two_networks(folder, config)
+
+
+def _refuse_two_networks(folder: Path, config: _Harbor) -> None:
+    """Agent and verifier share one container, unless the latter has its own, and its network does not change."""
+    place, agent, verifier = config.environment, config.agent, config.verifier
+    said = verifier.network_mode or place.network_mode or place.allow_internet
+    if verifier.is_separate or said is None:
+        return
+    modes = ["public" if _has_network(part.network_mode, place) else "no-network" for part in (agent, verifier)]
+    if modes[0] != modes[1]:
+        raise TaskError(
+            f"{folder / 'task.toml'}: the network_mode of the agent is {modes[0]!r} and that of the verifier "
+            f"{modes[1]!r}, and both work in one container, whose network does not change; give them the same, or the "
+            "verifier a container of its own (verifier.environment_mode = 'separate')"
+        )
 
 
 def _instruction(path: Path) -> str:

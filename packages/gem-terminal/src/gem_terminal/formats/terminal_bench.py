@@ -15,12 +15,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import Bytes, Seconds, compose_file, validated
 from gem_terminal.task import Image, Limits, Task, Tests
+from gem_terminal.yaml_text import yaml_of
 
 __all__ = ["Step", "load", "steps_of"]
 
@@ -184,7 +184,6 @@ def _only_service(folder: Path) -> _Service:
 
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    # Tags and dates that are none raise whatever the constructor of their type does.
-    except (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        return yaml_of(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise TaskError(f"{path} cannot be read: {error}") from error

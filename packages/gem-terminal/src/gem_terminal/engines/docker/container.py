@@ -47,8 +47,8 @@ _EARLY = 1 << 20
 """Bytes of output that are held while input is written."""
 _LOOKS = 0.25
 """Seconds without output after which the engine is asked whether a process goes on; twice as long each time."""
-_ENDS_IN = 0.1
-"""Seconds in which the last output of a process that has ended comes."""
+_ENDS_IN = 3.0
+"""Seconds in which the last output of a process that has ended comes, also through an engine that is busy."""
 
 
 @contextmanager

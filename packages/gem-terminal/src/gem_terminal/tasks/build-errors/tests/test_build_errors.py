@@ -6,8 +6,8 @@ import subprocess
 import unittest
 from pathlib import Path
 
-# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
-AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
+# What the agent has made runs as the agent for good, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent"}
 PROJECT = "/home/agent/stats"
 
 

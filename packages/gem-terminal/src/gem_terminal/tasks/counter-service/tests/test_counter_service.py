@@ -10,8 +10,8 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# What the agent has made runs as the agent, and so cannot touch the tests or the reward.
-AGENT = {"user": "agent", "group": "agent", "extra_groups": []}
+# What the agent has made runs as the agent for good, and so cannot touch the tests or the reward.
+AGENT = {"user": "agent", "group": "agent"}
 STORE = Path("/home/agent/counters.json")
 
 
@@ -83,7 +83,8 @@ class Service(unittest.TestCase):
         self.assertEqual(self.ask("GET", "/counters/kept"), (200, "7"))
 
     def test_only_the_loopback_hears(self):
-        listening = Path("/proc/net/tcp").read_text().splitlines()[1:]
+        tables = [Path("/proc/net", name) for name in ("tcp", "tcp6")]
+        listening = [line for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
         ours = [line.split()[1] for line in listening if line.split()[1].endswith(f":{self.port:04X}") and line.split()[3] == "0A"]
         self.assertEqual(ours, [f"0100007F:{self.port:04X}"])
 

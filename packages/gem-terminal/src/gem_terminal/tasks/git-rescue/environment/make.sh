@@ -17,5 +17,7 @@ echo 'def parse(text): return text.split()' > parser.py
 git add . && git commit -q -m 'Add a parser'
 printf '[net]\ntimeout = 60\n' > config.ini
 git commit -q -a -m 'Raise the timeout'
+mkdir -m 700 /usr/share/git-rescue
+git rev-parse main feature > /usr/share/git-rescue/lost
 git reset -q --hard HEAD~2
 git branch -q -D feature

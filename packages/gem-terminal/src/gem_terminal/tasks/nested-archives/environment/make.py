@@ -1,4 +1,4 @@
-"""Makes the delivery."""
+"""Makes the delivery, and the letter for the tests."""
 
 import bz2
 import gzip
@@ -55,4 +55,6 @@ outer = {
     "five.tar": tar({"inner.tar": tar(some(12, 1, damage=(1,)))}),
 }
 Path("/home/agent/delivery.tar.gz").write_bytes(gzip.compress(tar(outer), mtime=0))
-Path("/usr/share/letter.digest").write_text(hashlib.sha256(b"".join(parts.values())).hexdigest())
+hidden = Path("/usr/share/nested-archives")
+hidden.mkdir(mode=0o700)
+(hidden / "letter.txt").write_bytes(b"".join(parts.values()))

@@ -1,7 +1,7 @@
-"""Makes the two tables."""
+"""Makes the two tables, and copies for the tests."""
 
-import hashlib
 import random
+import shutil
 from pathlib import Path
 
 rng = random.Random("sales")
@@ -25,5 +25,7 @@ for number in range(1, 1501):
 home = Path("/home/agent")
 (home / "sales.csv").write_text("id,date,shop,product,quantity\n" + "\n".join(lines) + "\n")
 (home / "prices.tsv").write_text("product\tprice\tvalid from\n" + "".join("\t".join(p) + "\n" for p in prices))
-digest = hashlib.sha256((home / "sales.csv").read_bytes() + (home / "prices.tsv").read_bytes()).hexdigest()
-Path("/usr/share/sales.digest").write_text(digest)
+hidden = Path("/usr/share/sales-report")
+hidden.mkdir(mode=0o700)
+for name in ("sales.csv", "prices.tsv"):
+    shutil.copy(home / name, hidden / name)

@@ -1,21 +1,34 @@
-"""The tests of the task; they work the figures out again from the files, which must not have changed."""
+"""The tests of the task; they work the figures out again, from copies of the tables that only root reads."""
 
 import csv
-import hashlib
+import os
+import stat
 import unittest
 from collections import defaultdict
 from pathlib import Path
 
 HOME = Path("/home/agent")
+# Read before the tests have the rights of the agent alone.
+SALES, PRICES = (Path("/usr/share/sales-report", name).read_text() for name in ("sales.csv", "prices.tsv"))
+
+def read(path, most=1 << 20):
+    """Return a file of the agent's; a pipe, a device or what has no end would hold up the tests, and is an error."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(f"{path} is no file")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{path} has more than {most} bytes")
+    return content
 
 
 def expected():
     prices = defaultdict(list)
-    for line in (HOME / "prices.tsv").read_text().splitlines()[1:]:
+    for line in PRICES.splitlines()[1:]:
         product, cents, since = line.split("\t")
         prices[product].append((since, int(cents)))
     revenue, rejected = defaultdict(int), []
-    for line in (HOME / "sales.csv").read_text().splitlines()[1:]:
+    for line in SALES.splitlines()[1:]:
         fields = line.split(",")
         cents = None
         if len(fields) == 5 and fields[4].isascii() and fields[4].isdigit() and int(fields[4]):
@@ -30,18 +43,13 @@ def expected():
 class Report(unittest.TestCase):
     """What must be so when the work is done."""
 
-    def setUp(self):
-        digest = hashlib.sha256((HOME / "sales.csv").read_bytes() + (HOME / "prices.tsv").read_bytes()).hexdigest()
-        self.assertEqual(digest[:8], (Path("/usr/share/sales.digest")).read_text()[:8], "the tables were changed")
-
     def test_the_report_is_right(self):
-        with (HOME / "report.csv").open(newline="") as file:
-            heading, *rows = list(csv.reader(file))
+        heading, *rows = csv.reader(read(HOME / "report.csv").decode().splitlines())
         self.assertEqual(heading, ["month", "shop", "revenue"])
         self.assertEqual(rows, expected()[0])
 
     def test_damaged_lines_are_listed(self):
-        self.assertEqual((HOME / "rejected.txt").read_text().split(), expected()[1])
+        self.assertEqual(read(HOME / "rejected.txt").decode().split(), expected()[1])
 
 
 if __name__ == "__main__":

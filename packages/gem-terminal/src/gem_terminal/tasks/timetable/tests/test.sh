@@ -1,9 +1,10 @@
 #!/bin/bash
 # The reward is the share of the tests that pass; ctrf.json names them. Isolated (-I) and away from the agent's folders,
-# Python imports nothing that an agent has planted.
-cd / && exec /usr/bin/python3 -I - <<'END'
+# Python imports nothing that an agent has planted; and what the tests run as the agent cannot read the tests.
+chmod 700 /tests && cd / && exec /usr/bin/python3 -I - <<'END'
 import json
-import sys
+import os
+import pwd
 import unittest
 
 
@@ -24,7 +25,15 @@ def cases(suite):
 suite = unittest.defaultTestLoader.discover("/tests")
 names = sorted(test.id() for test in cases(suite))
 result = Result()
+# The tests have the agent's rights, and so cannot be led by its links to what is not its own. The real user stays root:
+# no program of the agent can end this process or look into it.
+agent = pwd.getpwnam("agent")
+os.setgroups([])
+os.setegid(agent.pw_gid)
+os.seteuid(agent.pw_uid)
 suite.run(result)
+os.seteuid(0)
+os.setegid(0)
 tests = [{"name": name, "status": "passed" if name in result.passed else "failed", "duration": 0} for name in names]
 passed = len(result.passed)
 summary = {"tests": len(names), "passed": passed, "failed": len(names) - passed, "pending": 0, "skipped": 0, "other": 0}
