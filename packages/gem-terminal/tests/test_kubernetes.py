@@ -103,6 +103,18 @@ for _promises in (beside("test_shell"), beside("test_env")):
     )
 
 
+@pytest.mark.parametrize("ends", ["", "; exit"])
+def test_an_agent_that_breaks_its_container_is_answered(env: TerminalEnv, ends: str) -> None:
+    """As far as anything can be executed in its pod: not without the folder that its image begins in."""
+    beside("test_env").test_an_agent_that_breaks_its_container_is_answered(env, "no shell", ends)
+    env.reset(seed=0)
+    _, reward, terminated, truncated, info = env.step(f"<bash>rm -rf /desk{ends}</bash>")
+    if not truncated:
+        _, reward, terminated, truncated, info = env.step("<finish/>")
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["error"]
+
+
 @pytest.fixture(scope="module")
 def pod(engine: KubernetesEngine, small: Image) -> Iterator[Container]:
     """A pod that tests share which leave it as it was."""
