@@ -120,6 +120,8 @@ def test_whoever_waits_for_a_job_is_killed_with_it(shell: Shell) -> None:
         "set -o posix -C",
         "trap 'echo x >&2' DEBUG RETURN",
         "PS4=+; set -xv",
+        "_gem_told() { :; }",
+        'unset -f _gem_told; alias printf=true; printf() { builtin printf "$@"; }',
     ],
 )
 def test_options_of_the_shell_do_not_hide_the_end_of_a_command(shell: Shell, options: str) -> None:

@@ -29,6 +29,7 @@ _MOST_JOBS = 900
 _TOLD = (
     '_gem_told() { { local code=$? jobs=${!-}; read -r jobs <"/proc/$$/task/$$/children" || :; '
     f'printf \'\\n%s%s:%d:%s\\n\' "$1" "$2" "$code" "${{jobs:0:{_MOST_JOBS}}}"; }} 2>&-; }}\n'
+    "readonly -f _gem_told\n"
 )
 
 _BASH = ("bash", "--noprofile", "--norc")
