@@ -175,9 +175,11 @@ class ExecChannel(Channel):
         return self._code()
 
     def close(self) -> None:
+        from websocket import WebSocketException
+
         if self._connected:
             self._connected = False
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, WebSocketException):
                 self._websocket.send_close()
         self._websocket.shutdown()
 
