@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import io
 import socket
@@ -10,6 +11,7 @@ import sys
 import tarfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -37,7 +39,20 @@ pytest.importorskip(
 from kubernetes.client import CoreV1Api
 
 # The pods are containers of the namespace engine, so its worker has them.
-pytestmark = [pytest.mark.xdist_group("engine namespace"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.xdist_group("engine namespace"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:unclosed <ssl:ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collected() -> Iterator[None]:
+    """Once a connection of these tests was left to the garbage collector; it is not to fail somebody else's test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def beside(name: str) -> ModuleType:

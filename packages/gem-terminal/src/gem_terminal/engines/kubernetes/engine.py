@@ -13,7 +13,6 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -241,17 +240,14 @@ class KubernetesEngine(Engine):
         deadline, waits = time.monotonic() + self._start_seconds, ""
         while (left := deadline - time.monotonic()) > 0:
             try:
-                stream = Watch("object").stream(
-                    self.core.list_namespaced_pod,
-                    self._namespace,
-                    field_selector=f"metadata.name={name}",
-                    timeout_seconds=max(int(left), 1),
-                    _request_timeout=(min(left, CALL_SECONDS), left + BACKOFF),
-                )
-                passing = (ProtocolError, ReadTimeoutError, ApiException)
-                # Closed here, for an error that is kept would keep the connection.
-                with closing(stream), asking(f"pod {name} cannot be watched", passing=passing):
-                    for event in stream:
+                with asking(f"pod {name} cannot be watched", passing=(ProtocolError, ReadTimeoutError, ApiException)):
+                    for event in Watch("object").stream(
+                        self.core.list_namespaced_pod,
+                        self._namespace,
+                        field_selector=f"metadata.name={name}",
+                        timeout_seconds=max(int(left), 1),
+                        _request_timeout=(min(left, CALL_SECONDS), left + BACKOFF),
+                    ):
                         phase = phase_of(event["raw_object"])
                         if event["type"] == "DELETED":
                             raise EngineError(f"pod {name} of {reference} was deleted before it ran")
