@@ -154,30 +154,32 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("case", CHEATS)
-def test_what_the_tests_execute_of_the_agent_cannot_reach_the_reward(engine: Engine, case: str) -> None:
-    """It runs as the agent's user and cannot read the tests, and Python imports nothing from where the agent works."""
-    name, command = CHEATS[case]
+def verdict_on(engine: Engine, name: str, command: str) -> tuple[float, dict[str, Any]]:
+    """Return what a command that succeeds earns in a task, and what is said of it."""
     with TerminalEnv(task=name, engine=engine) as env:
         env.reset(seed=0)
         _, _, _, _, info = env.step(f"<bash>{command}</bash>")
         assert info["exit_code"] == 0
         _, reward, _, _, info = env.step("<finish/>")
-        assert reward < 0.5, info
-        assert info["tests_total"] > 1, info
+        return reward, info
+
+
+@pytest.mark.parametrize("case", CHEATS)
+def test_what_the_tests_execute_of_the_agent_cannot_reach_the_reward(engine: Engine, case: str) -> None:
+    """It runs as the agent's user and cannot read the tests, and Python imports nothing from where the agent works."""
+    name, command = CHEATS[case]
+    reward, info = verdict_on(engine, name, command)
+    assert reward < 0.5, info
+    assert info["tests_total"] > 1, info
 
 
 @pytest.mark.parametrize("case", WORTHLESS)
 def test_what_the_agent_puts_in_the_place_of_its_work_earns_nothing(engine: Engine, case: str) -> None:
     """Tests follow its links with its own rights, know what was given, and are not held up by what has no end."""
     name, command = WORTHLESS[case]
-    with TerminalEnv(task=name, engine=engine) as env:
-        env.reset(seed=0)
-        _, _, _, _, info = env.step(f"<bash>{command}</bash>")
-        assert info["exit_code"] == 0
-        _, reward, _, _, info = env.step("<finish/>")
-        assert "verifier_error" not in info, info
-        assert reward == 0.0, info
+    reward, info = verdict_on(engine, name, command)
+    assert "verifier_error" not in info, info
+    assert reward == 0.0, info
 
 
 @pytest.mark.parametrize("case", SPOILT)
@@ -185,13 +187,9 @@ def test_a_solution_that_was_spoilt_does_not_earn_all(engine: Engine, case: str)
     """What a task asks for is looked at as a whole, and not by names and sizes alone."""
     name, command = SPOILT[case]
     solution = (PACKAGE / "tasks" / name / "solution" / "solve.sh").read_text()
-    with TerminalEnv(task=name, engine=engine) as env:
-        env.reset(seed=0)
-        _, _, _, _, info = env.step(f"<bash>bash <<'SOLUTION'\n{solution}\nSOLUTION\n{command}</bash>")
-        assert info["exit_code"] == 0
-        _, reward, _, _, info = env.step("<finish/>")
-        assert "verifier_error" not in info, info
-        assert 0.0 < reward < 1.0, info
+    reward, info = verdict_on(engine, name, f"bash <<'SOLUTION'\n{solution}\nSOLUTION\n{command}")
+    assert "verifier_error" not in info, info
+    assert 0.0 < reward < 1.0, info
 
 
 def test_a_pipe_does_not_hold_up_the_tests_of_a_new_task(engine: Engine, tmp_path: Path) -> None:

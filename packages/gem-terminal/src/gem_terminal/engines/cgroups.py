@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import secrets
 import signal
@@ -28,6 +27,8 @@ _PERIOD = 100_000
 _LEAST_QUOTA = 1_000
 """Microseconds of it that the kernel takes for a share."""
 
+_DIGITS = 8
+"""Of a machine, in the names of groups."""
 _EMPTIES_IN = 2.0
 """Seconds that a group may take to notice that its last process has gone."""
 
@@ -153,7 +154,7 @@ class Cgroup:
 
     def __init__(self, limits: Limits) -> None:
         owner = Owner.this_process()
-        self.name = f"{owner.pid}-{owner.began}-{_mark(owner)}-{secrets.token_hex(6)}"
+        self.name = f"{owner.pid}-{owner.began}-{owner.machine[:_DIGITS]}-{secrets.token_hex(6)}"
         unified = self._unified = (_ROOT / "cgroup.controllers").is_file()
         known = controllers()
         self._folders = [_ROOT / _OURS / self.name] if unified and known else [
@@ -185,9 +186,7 @@ class Cgroup:
         except OSError as error:
             self.remove()
             raise EngineError(f"the limits of a container cannot be set: {error}") from error
-        self._counting = Counting(
-            (name, f"{_ROOT}/{name}/{_OURS}/{self.name}") for name in ([""] if unified else known)
-        )
+        self._counting = Counting(zip(("",) if unified else known, map(str, self._folders), strict=False))
 
     @property
     def tasks(self) -> list[str]:
@@ -218,7 +217,7 @@ def groups() -> list[tuple[Path, Owner]]:
     found = []
     for folder in [*_ROOT.glob(f"{_OURS}/*-*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*-*")]:
         pid, began, mark, *_ = folder.name.split("-")
-        if pid.isdigit() and mark == _mark(ours):
+        if pid.isdigit() and mark == ours.machine[:_DIGITS]:
             found.append((folder, Owner(ours.host, int(pid), began)))
     return found
 
@@ -232,11 +231,6 @@ def reap_cgroups() -> int:
             _remove(folder)
             names.add(folder.name)
     return len(names)
-
-
-def _mark(owner: Owner) -> str:
-    """What the name of a group can hold of the machine."""
-    return hashlib.sha256(owner.host.encode()).hexdigest()[:8]
 
 
 def _set(file: Path, value: object) -> None:

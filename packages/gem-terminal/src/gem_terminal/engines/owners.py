@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from gem_terminal.engines.processes import stat_of
 
 __all__ = ["Owner"]
 
@@ -39,6 +42,11 @@ class Owner:
             return True
         return _began(self.pid) == self.began
 
+    @property
+    def machine(self) -> str:
+        """The host in 32 digits, for names that hold no more than that, and no slash."""
+        return hashlib.sha256(self.host.encode()).hexdigest()[:32]
+
     def __str__(self) -> str:
         return f"{self.host}/{self.pid}/{self.began}"
 
@@ -58,9 +66,7 @@ def _host() -> str:
 def _began(pid: int) -> str | None:
     """Return when a process began, in ticks since the boot; None if there is none, or it is a zombie."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat_of(Path(f"/proc/{pid}"))
     except OSError:
         return None
-    # The name, in parentheses, may hold anything; state and start time are fields 3 and 22 of proc(5).
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else fields[19]
+    return None if fields[0] == "Z" else fields[19]  # state and start time are the fields 3 and 22

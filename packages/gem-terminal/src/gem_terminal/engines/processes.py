@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["kill", "others_than", "unlinked"]
+__all__ = ["kill", "others_than", "stat_of", "unlinked"]
 
 
 def others_than(first: int, waited_for: bytes = b"") -> list[int]:
@@ -64,14 +64,29 @@ def unlinked(firsts: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, dict[tuple[int, int], int]] = {name: {} for name in firsts}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
-            files = found.get(names.get((process / "ns/pid").readlink(), ""))
-            for descriptor in (process / "fd").iterdir() if files is not None else ():
-                with suppress(OSError):
-                    status, where = descriptor.stat(), str(descriptor.readlink())
-                    in_memory = where.startswith(("/memfd:", "/dev/shm/"))  # noqa: S108
-                    if files is not None and stat.S_ISREG(status.st_mode) and not status.st_nlink and not in_memory:
-                        files[status.st_dev, status.st_ino] = status.st_blocks * 512
+            whose = names.get((process / "ns/pid").readlink())
+            if whose is not None:
+                found[whose].update(_open_without_name(process))
     return {name: sum(files.values()) for name, files in found.items()}
+
+
+def stat_of(process: Path) -> list[str]:
+    """Return the fields of ``stat`` as proc(5) has them, from the third on: the second, a name, may hold anything.
+
+    Raises:
+        OSError: if the process has ended.
+    """
+    return (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+
+
+def _open_without_name(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
+    """Files on disk, by device and number, and how many bytes they take."""
+    for descriptor in (process / "fd").iterdir():
+        with suppress(OSError):  # closed at this moment
+            status, where = descriptor.stat(), str(descriptor.readlink())
+            in_memory = where.startswith(("/memfd:", "/dev/shm/"))  # noqa: S108
+            if stat.S_ISREG(status.st_mode) and not status.st_nlink and not in_memory:
+                yield (status.st_dev, status.st_ino), status.st_blocks * 512
 
 
 def _is_in(process: Path, namespace: Path) -> bool:
@@ -86,13 +101,8 @@ def _is_in(process: Path, namespace: Path) -> bool:
 
 def _is_waited_for(process: Path, parent: int, command: bytes) -> bool:
     try:
-        _, session = _parent_and_session(Path(f"/proc/{parent}"))
-        return _parent_and_session(process) == (str(parent), session) and (process / "cmdline").read_bytes() == command
+        # Parent and session are the fields 4 and 6.
+        its, session = stat_of(process), stat_of(Path(f"/proc/{parent}"))[3]
+        return (its[1], its[3]) == (str(parent), session) and (process / "cmdline").read_bytes() == command
     except OSError:  # it has ended
         return True
-
-
-def _parent_and_session(process: Path) -> tuple[str, str]:
-    # The name, in parentheses, may hold anything; these are the fields 4 and 6 of proc(5).
-    fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    return fields[1], fields[3]

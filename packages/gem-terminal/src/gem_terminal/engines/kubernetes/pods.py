@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,7 @@ _HOPELESS = frozenset(
 
 def selector(owner: Owner) -> str:
     """Return what the labels of all pods are that processes of this machine have made."""
-    return f"{_LABEL}=pod,{_HOST}={_host(owner)}"
+    return f"{_LABEL}=pod,{_HOST}={owner.machine}"
 
 
 def manifest(
@@ -76,7 +75,7 @@ def manifest(
         "kind": "Pod",
         "metadata": {
             "name": name,
-            "labels": {_LABEL: "pod", _HOST: _host(owner), _NETWORK: "any" if limits.network else "none"},
+            "labels": {_LABEL: "pod", _HOST: owner.machine, _NETWORK: "any" if limits.network else "none"},
             "annotations": {OWNER: str(owner)},
         },
         "spec": {
@@ -142,11 +141,6 @@ def phase_of(pod: Mapping[str, Any]) -> Phase:
 def _told(state: Mapping[str, Any] | None) -> str:
     parts = (str(state[key]) for key in ("reason", "message") if state.get(key)) if state else ()
     return ": ".join(parts)
-
-
-def _host(owner: Owner) -> str:
-    """What a label can hold of a machine's name: 63 characters, and no slash."""
-    return hashlib.sha256(owner.host.encode()).hexdigest()[:32]
 
 
 def _literal(text: str) -> str:
