@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,8 @@ from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.namespace.container import NamespaceContainer
+from gem_terminal.engines.namespace.spawning import Process
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, Limits
@@ -53,33 +58,41 @@ def test_a_file_replaces_what_waits_in_its_place(container: Container) -> None:
     assert sh(container, "cd /desk; cat pipe link root target; find . -type l") == "newnewnewkept\n"
 
 
-STOPS = "(exec >/dev/null 2>&1; while :; do kill -STOP -1; done) & sleep 1000"
-"""What root in a container can do to whatever works on it there."""
-
-
 @pytest.mark.parametrize("way", ["put", "get"])
 def test_a_container_cannot_hold_up_its_files(
     engine: Engine, container: Container, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """What packs and unpacks in it can be stopped, and is given up then; on Docker nothing does so inside."""
-    if not isinstance(engine, NamespaceEngine):
+    """Root in it can stop what packs and unpacks there, which is given up then; on Docker nothing does so inside."""
+    if not isinstance(container, NamespaceContainer):
         pytest.skip("the test is about the namespace engine")
-    monkeypatch.setattr("gem_terminal.engines.namespace.container._UNPACKS_IN", 1.0)
     sh(container, "head -c 4M /dev/zero > /large")
-    channel = container.open(("bash", "-c", f"echo begun; {STOPS}"))
-    assert channel.read(30.0) == b"begun\n"
+    many = archive(**{f"file{number}": "x" * 1000 for number in range(1500)})
+    start = container._start
+
+    def start_stopped(*arguments: Any, **request: Any) -> Process:
+        process = start(*arguments, **request)
+        os.kill(process.pid, signal.SIGSTOP)
+        return process
+
+    monkeypatch.setattr("gem_terminal.engines.namespace.container._UNPACKS_IN", 1.0)
+    monkeypatch.setattr(container, "_start", start_stopped)
     with pytest.raises(EngineError, match="took too long"):
-        container.put(archive(file="x"), "/") if way == "put" else container.get("/large")
-    channel.close()
+        container.put(many, "/") if way == "put" else container.get("/large")
+    assert container.survivors() == 0
 
 
-WAITS = {"docker": "sleep 3600", "namespace": "mkfifo /pipe; exec -a cat bash <> /pipe"}
-"""What the first process of a container may have started in order to wait, where it has nothing better."""
+WAITS = {"docker": ("sleep 3600", "sleep 3600"), "namespace": ("exec -a cat bash <> /pipe", "cat")}
+"""What the first process of a container may have started to wait with, where it has nothing better, and its name."""
 
 
 def test_nobody_hides_behind_the_name_of_what_is_waited_for(engine: Engine, container: Container) -> None:
     """A process of the same name, taken in by the first one, is counted and killed as any other."""
-    sh(container, f"setsid bash -c '{WAITS[engine.name]}' >/dev/null 2>&1 </dev/null & disown; sleep 0.1")
+    command, name = WAITS[engine.name]
+    sh(
+        container,
+        f"mkfifo /pipe; setsid bash -c '{command}' >/dev/null 2>&1 </dev/null & "
+        f"until [ \"$(tr '\\0' ' ' < /proc/$!/cmdline)\" = '{name} ' ]; do :; done; disown",
+    )
     assert container.survivors() == 1
     container.kill_all()
     assert container.survivors() == 0
