@@ -13,8 +13,12 @@ from hypothesis import settings
 collect_ignore_glob = ["packages/*/src/*"]
 
 # How long an example takes depends on what else the machine does, so no example fails for being slow.
-settings.register_profile("gem", deadline=None)
-settings.load_profile("gem")
+EXAMPLES = {"quick": 20, "main": 50, "all": 300}
+for tier, examples in EXAMPLES.items():
+    settings.register_profile(tier, deadline=None, max_examples=examples)
+
+LEFT_OUT = {"quick": ("slow", "containers", "nightly"), "main": ("nightly",), "all": ()}
+"""Tier → the markers of the tests that it leaves out."""
 
 THING = """
 import gem
@@ -27,6 +31,25 @@ class Thing(gem.Env):
         super().reset(seed=seed)
         return f"size {self.size}", {}
 """
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of the tier."""
+    parser.addoption("--tier", choices=tuple(LEFT_OUT), default="main", help="which tests to run (default: main)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give property-based tests the tier's number of examples."""
+    settings.load_profile(config.getoption("--tier"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests that the tier leaves out."""
+    markers = LEFT_OUT[config.getoption("--tier")]
+    left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in markers)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 class PluginSite:
