@@ -1,4 +1,4 @@
-"""TurnLimit and TimeLimit: limits that the agent is not told of."""
+"""TimeLimit and WallClockLimit: limits unknown to the agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, EpisodeFinishedError, ResetNeededError, StateError
-from gem.wrappers.limits import TimeLimit, TurnLimit
+from gem.wrappers.limits import TimeLimit, WallClockLimit
 from gem.wrappers.tracking import EpisodeTracking
 
 
@@ -56,12 +56,12 @@ def length(env: Env[Any, Any]) -> int:
     raise AssertionError("no end")
 
 
-class TestTurnLimit:
-    """A budget of turns."""
+class TestTimeLimit:
+    """A budget of steps."""
 
     def test_the_last_turn_is_truncated_alone(self) -> None:
         """The task is not decided by a limit that the agent does not know of."""
-        env = TurnLimit(Endless(), limit=2)
+        env = TimeLimit(Endless(), max_episode_steps=2)
         env.reset()
         assert env.step("go on") == ("turn 1", 1.0, False, False, {})
         assert env.step("go on") == ("turn 2", 1.0, False, True, {})
@@ -70,7 +70,7 @@ class TestTurnLimit:
     def test_an_end_of_the_environments_own_stays_what_it_is(self, action: str, flags: tuple[bool, bool]) -> None:
         """Also on the last turn of the limit, and before."""
         for limit in (1, 2):
-            env = TurnLimit(Endless(), limit=limit)
+            env = TimeLimit(Endless(), max_episode_steps=limit)
             env.reset()
             assert env.step(action)[2:4] == flags
             with pytest.raises(EpisodeFinishedError, match=r"reset\(\)"):
@@ -78,7 +78,7 @@ class TestTurnLimit:
 
     def test_a_truncated_episode_cannot_be_stepped(self) -> None:
         """Until the next reset, although the environment inside would go on."""
-        env = TurnLimit(Endless(), limit=1)
+        env = TimeLimit(Endless(), max_episode_steps=1)
         with pytest.raises(ResetNeededError):
             env.step("go on")
         assert length(env) == 1
@@ -88,7 +88,7 @@ class TestTurnLimit:
 
     def test_a_new_limit_holds_from_the_next_reset(self) -> None:
         """The episode that is going on keeps the limit that it began with."""
-        env = EpisodeTracking(TurnLimit(Endless(), limit=2))
+        env = EpisodeTracking(TimeLimit(Endless(), max_episode_steps=2))
         env.reset()
         env.set_limit(3)
         assert [env.step("go on")[3] for _ in range(2)] == [False, True]
@@ -96,7 +96,7 @@ class TestTurnLimit:
 
     def test_a_schedule_gives_each_episode_its_limit(self) -> None:
         """It is called with the number of episodes that were begun before."""
-        env = TurnLimit(Endless(), limit=lambda episodes: 1 + episodes // 2)
+        env = TimeLimit(Endless(), max_episode_steps=lambda episodes: 1 + episodes // 2)
         assert [length(env) for _ in range(5)] == [1, 1, 2, 2, 3]
         env.set_limit(lambda episodes: episodes)
         assert length(env) == 5
@@ -107,14 +107,14 @@ class TestTurnLimit:
         def schedule(episodes: int) -> int:
             return 2 + episodes
 
-        env, twin = TurnLimit(Endless(), schedule), TurnLimit(Endless(), schedule)
+        env, twin = TimeLimit(Endless(), schedule), TimeLimit(Endless(), schedule)
         length(env)
         env.reset()
         env.step("go on")
         twin.set_state(json.loads(json.dumps(env.get_state())))
         assert [twin.step("go on")[3] for _ in range(2)] == [False, True]
         assert length(twin) == 4
-        fixed = TurnLimit(Endless(), 7)
+        fixed = TimeLimit(Endless(), 7)
         with pytest.raises(StateError, match="schedule"):
             fixed.set_state(env.get_state())
         fixed.set_limit(5)
@@ -127,21 +127,21 @@ class TestTurnLimit:
     )
     def test_a_limit_is_a_positive_int(self, limit: Any, error: type[Exception]) -> None:
         """Given directly, later, or by a schedule."""
-        with pytest.raises(error, match="limit"):
-            TurnLimit(Endless(), limit)
-        env = TurnLimit(Endless(), 3)
-        with pytest.raises(error, match="limit"):
+        with pytest.raises(error, match="max_episode_steps"):
+            TimeLimit(Endless(), limit)
+        env = TimeLimit(Endless(), 3)
+        with pytest.raises(error, match="max_episode_steps"):
             env.set_limit(limit)
         assert length(env) == 3
-        with pytest.raises(error, match="limit"):
-            TurnLimit(Endless(), lambda episodes: limit).reset()
+        with pytest.raises(error, match="max_episode_steps"):
+            TimeLimit(Endless(), lambda episodes: limit).reset()
 
 
-class TestTimeLimit:
+class TestWallClockLimit:
     """A budget of time."""
 
-    def played(self, clock: Callable[[], float], seconds: float = 10) -> TimeLimit:
-        env: TimeLimit = TimeLimit(Endless(), seconds, clock=clock)
+    def played(self, clock: Callable[[], float], seconds: float = 10) -> WallClockLimit:
+        env: WallClockLimit = WallClockLimit(Endless(), seconds, clock=clock)
         env.reset()
         return env
 
@@ -155,6 +155,15 @@ class TestTimeLimit:
         assert env.step("go on")[2:4] == (False, True)
         with pytest.raises(EpisodeFinishedError):
             env.step("go on")
+
+    def test_the_step_that_returns_at_the_limit_is_the_last(self) -> None:
+        """The limit itself belongs to the end, a moment before it does not."""
+        clock = Clock()
+        env = self.played(clock)
+        clock.now += 9.999
+        assert env.step("go on")[3] is False
+        clock.now = 1010.0
+        assert env.step("go on")[2:4] == (False, True)
 
     def test_a_task_that_is_decided_too_late_is_decided(self) -> None:
         """Only terminated, then."""
@@ -187,7 +196,7 @@ class TestTimeLimit:
     def test_the_clock_is_the_monotonic_one_unless_given(self) -> None:
         """No time at all is over at once, and a year is not."""
         for seconds, over in ((0, True), (3e7, False)):
-            env: TimeLimit = TimeLimit(Endless(), seconds)
+            env: WallClockLimit = WallClockLimit(Endless(), seconds)
             env.reset()
             assert env.step("go on")[3] is over
 
@@ -195,6 +204,6 @@ class TestTimeLimit:
     def test_a_time_is_a_finite_number_of_seconds(self, seconds: Any) -> None:
         """Anything else is refused when the wrapper is made."""
         with pytest.raises((ArgumentError, ArgumentTypeError), match="seconds"):
-            TimeLimit(Endless(), seconds)
+            WallClockLimit(Endless(), seconds)
         with pytest.raises(ArgumentTypeError, match="clock"):
-            TimeLimit(Endless(), 1, clock=3)  # type: ignore[arg-type]
+            WallClockLimit(Endless(), 1, clock=3)  # type: ignore[arg-type]

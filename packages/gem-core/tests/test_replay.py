@@ -23,7 +23,7 @@ from gem.replay import FIELDS, Difference, compare, replay, replay_all
 from gem.rollout import play_episode, rollout
 from gem.trajectory import Trajectory, TrajectoryWriter, Transition, read_trajectories
 from gem.wrappers import wrapper
-from gem.wrappers.limits import TimeLimit, TurnLimit
+from gem.wrappers.limits import TimeLimit, WallClockLimit
 
 CHANGES: dict[str, Any] = {}
 """How the environment under test is not what it was when the episode was recorded."""
@@ -177,7 +177,9 @@ def test_messages_and_content_parts_are_compared_within() -> None:
 
 def test_recorded_wrappers_are_applied_again() -> None:
     """The spec's wrappers are part of the environment; without them the observations are others."""
-    trajectory = recorded(wrappers=["concat_with_action", wrapper("turn_limit", limit=2), "episode_tracking"])
+    trajectory = recorded(
+        wrappers=["concat_with_action", wrapper("time_limit", max_episode_steps=2), "episode_tracking"]
+    )
     assert len(trajectory) == 2
     assert trajectory.transitions[-1].truncated
     assert replay(trajectory).result == "same"
@@ -199,24 +201,24 @@ def test_what_was_counted_over_earlier_episodes_is_not_compared() -> None:
 def test_a_time_limit_is_left_out() -> None:
     """How far an episode gets in a time is no fact about the environment: a note says so."""
     now = iter([0.0, 1.0, 2.0, 3.0, 4.0])
-    env = TimeLimit(gem.make(DICE), 3.0, clock=lambda: next(now))
+    env = WallClockLimit(gem.make(DICE), 3.0, clock=lambda: next(now))
     trajectory = reread(play_episode(env, RandomPolicy(env), 7))
     assert len(trajectory) == 3
     outcome = replay(trajectory)
     assert outcome.result == "same"
-    assert "TimeLimit" in outcome.notes[0]
+    assert "WallClockLimit" in outcome.notes[0]
 
 
 def test_wrappers_that_a_record_cannot_hold_are_a_problem() -> None:
     """An argument that is only described cannot be given again; the replay says so and raises nothing."""
-    env = TurnLimit(gem.make(DICE), lambda episodes: 3)
+    env = TimeLimit(gem.make(DICE), lambda episodes: 3)
     trajectory = reread(play_episode(env, RandomPolicy(env), 7))
     outcome = replay(trajectory)
     assert outcome.result == "not reproducible"
     assert outcome.now is None
     assert "test:Dice-v0 cannot be made: StateError" in str(outcome.problem)
     assert "by hand" in str(outcome.problem)
-    assert replay(trajectory, env=TurnLimit(gem.make(DICE), 3)).result == "same"
+    assert replay(trajectory, env=TimeLimit(gem.make(DICE), 3)).result == "same"
 
 
 def test_keys_of_info_can_be_ignored() -> None:

@@ -18,9 +18,9 @@ import pytest
 
 from gem.core import Env
 from gem.errors import VectorError
-from gem.vector.lanes import GIVEN_UP, Lanes, Task
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
+from gem.vector.thread_scheduler import TIMED_OUT, Call, ThreadScheduler
 
 SAFETY = 60.0  # seconds after which a wait that must end is a failure and no endless test
 
@@ -73,17 +73,18 @@ class Gate:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits are over at once for threads that wait at a gate, and for no others."""
-    look = Lanes._look_at_lanes
+    look = ThreadScheduler._check_running_calls
 
-    def impatient_look(self: Lanes, now: float) -> float | None:
+    def impatient_look(self: ThreadScheduler, now: float) -> float | None:
         deadline = look(self, now)
-        for lane in list(self._lanes):
-            if lane.thread.ident in Gate.waiting:
-                lane.since = -1.0e9
+        for pooled in list(self._threads):
+            if pooled.thread.ident in Gate.waiting:
+                pooled.since = -1.0e9
         return deadline
 
-    monkeypatch.setattr(Lanes, "_look_at_lanes", impatient_look)
-    monkeypatch.setattr(Lanes, "_sleep", lambda self, next_deadline: False)  # it would sleep for the whole limit
+    monkeypatch.setattr(ThreadScheduler, "_check_running_calls", impatient_look)
+    # It would sleep for the whole limit.
+    monkeypatch.setattr(ThreadScheduler, "_monitor_sleep", lambda self, next_deadline: False)
 
 
 @contextmanager
@@ -126,7 +127,7 @@ def test_resets_run_in_parallel_too() -> None:
 
 
 def test_sent_actions_run_in_parallel_before_anybody_receives() -> None:
-    """The lanes are driven by a thread of their own, so they need no waiting caller."""
+    """The scheduler's own monitor enforces the limit, so no caller needs to wait."""
     reached = threading.Event()
     barrier = threading.Barrier(16, action=reached.set, timeout=SAFETY)
     with ThreadVectorEnv([Scripted] * 16) as envs:
@@ -335,7 +336,7 @@ def test_close_leaves_an_environment_alone_that_was_just_given_up() -> None:
             assert gate.entered.wait(SAFETY)
             running = envs._current[0]
             assert running is not None
-            envs._lanes.finished.append((running, GIVEN_UP))
+            envs._scheduler.finished.append((running, TIMED_OUT))
         assert inner.closed == 0
         gate.opened.set()
     assert (inner.closed, inner.closed_while_running) == (1, False)
@@ -451,7 +452,7 @@ def test_without_any_thread_there_is_an_error_and_no_endless_wait(threads_left: 
 
 
 class Bell:
-    """A lock on which nobody may wait in vain; it takes the place of the one that lanes signal with."""
+    """A lock on which no wait may be in vain; it takes the place of the scheduler's signal."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -466,91 +467,91 @@ class Bell:
 @pytest.mark.parametrize("size", [1, 6])
 @pytest.mark.parametrize("watched", [True, False])
 def test_no_task_is_lost_or_run_twice(size: int, watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of tasks in random portions, with threads switching all the time, give one result each.
+    """Thousands of calls in random portions, with threads switching all the time, give one result each.
 
-    Without its watcher, which would cover up for a lane that overlooks a task, too.
+    Without its monitor, which would hide a thread that overlooks a call.
     """
     if not watched:
-        monkeypatch.setattr(Lanes, "_watch", lambda self: None)
+        monkeypatch.setattr(ThreadScheduler, "_watch", lambda self: None)
     chance = random.Random(0)
     with all_threads_end(), restless_interpreter():
-        lanes = Lanes(size, None)
-        lanes._ready = Bell()  # type: ignore[assignment]
+        scheduler = ThreadScheduler(size, None)
+        scheduler._ready = Bell()  # type: ignore[assignment]
         ran: list[int] = []
         collected: list[int] = []
         sent = 0
         while sent < 6000:
-            tasks: list[Task] = [
+            calls: list[Call] = [
                 (number % 6, ran.append, number) for number in range(sent, sent + chance.randint(1, 7))
             ]
-            sent += len(tasks)
-            lanes.submit(tasks)
+            sent += len(calls)
+            scheduler.submit(calls)
             if chance.random() < 0.7:
                 count = chance.randint(0, sent - len(collected))
-                assert lanes.wait(count, None)
-                assert len(lanes.finished) >= count
-                while lanes.finished:
-                    collected.append(lanes.finished.popleft()[0][2])
-        assert lanes.wait(sent - len(collected), None)
-        collected += [task[2] for task, _ in lanes.finished]
-        lanes.stop()
-        lanes.join()
+                assert scheduler.wait(count, None)
+                assert len(scheduler.finished) >= count
+                while scheduler.finished:
+                    collected.append(scheduler.finished.popleft()[0][2])
+        assert scheduler.wait(sent - len(collected), None)
+        collected += [call[2] for call, _ in scheduler.finished]
+        scheduler.stop()
+        scheduler.join()
     assert sorted(collected) == list(range(sent))
     assert sorted(ran) == list(range(sent))
 
 
 def test_a_task_over_its_time_is_reported_once_and_at_once() -> None:
-    """The waiting caller is signalled, and the same task is never reported again."""
+    """The waiting caller is signalled, and the same call is never reported again."""
     gate = Gate()
     with all_threads_end():
-        lanes = Lanes(1, 0.005)
-        lanes._ready = Bell()  # type: ignore[assignment]
-        task: Task = (0, lambda _: gate(), None)
-        lanes.submit([task])
-        assert lanes.wait(1, None)
-        lanes._ready = threading.Lock()
-        lanes._ready.acquire()
-        assert not lanes.wait(2, time.monotonic() + 0.05)
-        assert list(lanes.finished) == [(task, GIVEN_UP)]
+        scheduler = ThreadScheduler(1, 0.005)
+        scheduler._ready = Bell()  # type: ignore[assignment]
+        call: Call = (0, lambda _: gate(), None)
+        scheduler.submit([call])
+        assert scheduler.wait(1, None)
+        scheduler._ready = threading.Lock()
+        scheduler._ready.acquire()
+        assert not scheduler.wait(2, time.monotonic() + 0.05)
+        assert list(scheduler.finished) == [(call, TIMED_OUT)]
         gate.opened.set()
-        lanes.stop()
-        lanes.join()
+        scheduler.stop()
+        scheduler.join()
 
 
-def test_the_watcher_wakes_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After it went to sleep for want of tasks, environments that wait still do so in parallel."""
+def test_the_monitor_wakes_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After it went to sleep for want of calls, environments that wait still do so in parallel."""
     asleep = threading.Event()
-    sleep = Lanes._sleep
+    sleep = ThreadScheduler._monitor_sleep
 
-    def announced(self: Lanes, next_deadline: float | None) -> bool:
+    def announced(self: ThreadScheduler, next_deadline: float | None) -> bool:
         asleep.set()
         return sleep(self, next_deadline)
 
-    monkeypatch.setattr(Lanes, "_sleep", announced)
+    monkeypatch.setattr(ThreadScheduler, "_monitor_sleep", announced)
     with ThreadVectorEnv([Scripted] * 4) as envs:
         envs.reset()
         for _ in range(10):
             asleep.clear()
             assert asleep.wait(SAFETY)
-            envs._lanes._slow.clear()  # as if it had never seen any of them wait
+            envs._scheduler._slow.clear()  # as if it had never seen any of them wait
             barrier = threading.Barrier(4, timeout=SAFETY)
             assert sorted(envs.step([barrier.wait] * 4)[0]) == list(range(4))
 
 
-def test_the_watcher_does_not_sleep_over_a_task() -> None:
-    """A task that was queued after its last look keeps it awake."""
-    lanes = Lanes(1, 0.001)
-    assert lanes._sleep(None)
-    lanes._queue.append((0, len, ""))
-    assert not lanes._sleep(None)
+def test_the_monitor_does_not_sleep_over_a_call() -> None:
+    """A call that was queued after its last look keeps it awake."""
+    scheduler = ThreadScheduler(1, 0.001)
+    assert scheduler._monitor_sleep(None)
+    scheduler._queue.append((0, len, ""))
+    assert not scheduler._monitor_sleep(None)
 
 
 def finish_just_after_the_time_limit(envs: ThreadVectorEnv) -> None:
-    """Let the pending step of environment 0 finish, with the watcher having given it up a moment before."""
-    lanes = envs._lanes
-    assert lanes.wait(1, time.monotonic() + SAFETY)
-    task = lanes.finished[0][0]
-    lanes.finished.appendleft((task, GIVEN_UP))
+    """Let the pending step of environment 0 finish a moment after the monitor has reported it as timed out."""
+    scheduler = envs._scheduler
+    assert scheduler.wait(1, time.monotonic() + SAFETY)
+    call = scheduler.finished[0][0]
+    scheduler.finished.appendleft((call, TIMED_OUT))
 
 
 @pytest.mark.parametrize("then", ["recv", "close"])

@@ -112,8 +112,8 @@ APPLIED: dict[str, WrapperFunction] = {
     "summarize": gem.wrapper("summarize", summarizer=summary, after_turns=4, keep_turns=2),
     "token_budget": gem.wrapper("token_budget", max_tokens=15, form="messages"),
     "episode_tracking": gem.wrapper("episode_tracking"),
-    "turn_limit": gem.wrapper("turn_limit", limit=7),
-    "time_limit": gem.wrapper("time_limit", seconds=5, clock=still_clock),
+    "time_limit": gem.wrapper("time_limit", max_episode_steps=7),
+    "wall_clock_limit": gem.wrapper("wall_clock_limit", seconds=5, clock=still_clock),
     "tool_failure": with_flaky_tool,
 }
 
@@ -313,11 +313,18 @@ def registered() -> Any:
 
 def test_a_spec_records_the_wrappers_and_makes_them_again(registered: str) -> None:
     """Also after a trip through JSON, with all arguments however they were passed."""
-    wrappers: list[WrapperLike] = ["concat_with_action, episode_tracking", gem.wrapper("turn_limit", limit=2)]
+    wrappers: list[WrapperLike] = [
+        "concat_with_action, episode_tracking",
+        gem.wrapper("time_limit", max_episode_steps=2),
+    ]
     env = gem.make(registered, highest=5, wrappers=wrappers)
     assert isinstance(env.spec, EnvSpec)
     applied = [(w.entry_point.partition(":")[2], w.args, dict(w.kwargs)) for w in env.spec.wrappers]
-    assert applied == [("ConcatWithAction", (), {}), ("EpisodeTracking", (), {}), ("TurnLimit", (), {"limit": 2})]
+    assert applied == [
+        ("ConcatWithAction", (), {}),
+        ("EpisodeTracking", (), {}),
+        ("TimeLimit", (), {"max_episode_steps": 2}),
+    ]
     recorded = EnvSpec.from_json(env.spec.to_json())
     # The module of a test has no name that an import would find.
     recorded = replace(recorded, entry_point=Numbers)

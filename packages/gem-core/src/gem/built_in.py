@@ -14,8 +14,8 @@ WRAPPERS = {
     "summarize": "gem.wrappers.context:Summarize",
     "token_budget": "gem.wrappers.context:TokenBudget",
     "episode_tracking": "gem.wrappers.tracking:EpisodeTracking",
-    "turn_limit": "gem.wrappers.limits:TurnLimit",
     "time_limit": "gem.wrappers.limits:TimeLimit",
+    "wall_clock_limit": "gem.wrappers.limits:WallClockLimit",
     "tool_failure": "gem.wrappers.noise:ToolFailure",
 }
 

@@ -15,10 +15,10 @@ from gem.errors import ManifestError
 from gem.manifest import FILE_NAME, parse
 from gem.registry import conflicts
 
-__all__ = ["Finding", "diagnose"]
+__all__ = ["Diagnosis", "diagnose"]
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """One thing that is wrong, and what to do about it."""
 
     subject: str
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     advice: str
 
 
-def diagnose() -> list[Finding]:
+def diagnose() -> list[Diagnosis]:
     """Return everything that is wrong, worst first."""
     return [
         *_original_is_installed(),
@@ -39,11 +39,11 @@ def diagnose() -> list[Finding]:
     ]
 
 
-def _original_is_installed() -> list[Finding]:
+def _original_is_installed() -> list[Diagnosis]:
     if not discovery.is_installed("gem-llm"):
         return []
     return [
-        Finding(
+        Diagnosis(
             "gem-llm",
             "it also installs a package named 'gem', so files of both lie in one folder",
             "pip uninstall gem-llm, then pip install --force-reinstall --no-deps gem-core; its published import "
@@ -52,7 +52,7 @@ def _original_is_installed() -> list[Finding]:
     ]
 
 
-def _command_is_taken() -> list[Finding]:
+def _command_is_taken() -> list[Diagnosis]:
     command = shutil.which("gem")
     own = Path(sys.executable).parent
     if command is None or Path(command).resolve().parent == own.resolve():
@@ -64,7 +64,7 @@ def _command_is_taken() -> list[Finding]:
     except OSError:
         return []
     return [
-        Finding(
+        Diagnosis(
             command,
             "the command 'gem' on the PATH is another program (RubyGems has one of that name)",
             f"put {own} first on the PATH, or write 'python -m gem' instead",
@@ -72,17 +72,17 @@ def _command_is_taken() -> list[Finding]:
     ]
 
 
-def _unreadable_distributions() -> list[Finding]:
+def _unreadable_distributions() -> list[Diagnosis]:
     return [
-        Finding(problem.distribution, problem.message, "reinstall or uninstall it")
+        Diagnosis(problem.distribution, problem.message, "reinstall or uninstall it")
         for problem in discovery.scan_problems()
     ]
 
 
-def _broken_manifests() -> list[Finding]:
+def _broken_manifests() -> list[Diagnosis]:
     from gem.manifest_schema import validate
 
-    findings = []
+    found = []
     for claim in _packages():
         folder = package_folder(claim.value)
         try:
@@ -91,15 +91,16 @@ def _broken_manifests() -> list[Finding]:
             path = folder / FILE_NAME
             validate(parse(path), path)
         except ManifestError as error:
-            findings.append(Finding(claim.distribution, str(error), "tell its author, or pip uninstall it"))
-    findings += [
-        Finding(problem.distribution, problem.message, "tell its author") for problem in discovery.unclaimed_problems()
+            found.append(Diagnosis(claim.distribution, str(error), "tell its author, or pip uninstall it"))
+    found += [
+        Diagnosis(problem.distribution, problem.message, "tell its author")
+        for problem in discovery.unclaimed_problems()
     ]
-    return findings
+    return found
 
 
-def _unresolved_entry_points() -> list[Finding]:
-    findings = []
+def _unresolved_entry_points() -> list[Diagnosis]:
+    found = []
     for claim in _packages():
         missing: set[str] = set()
         for spec in discovery.installed(claim.name).specs.values():
@@ -108,13 +109,13 @@ def _unresolved_entry_points() -> list[Finding]:
                     module = candidate.entry_point.partition(":")[0]
                     if not _module_exists(module):
                         missing.add(module)
-        findings += [
-            Finding(
+        found += [
+            Diagnosis(
                 claim.distribution, f"its manifest names the module {module!r}, which does not exist", "tell its author"
             )
             for module in sorted(missing)
         ]
-    return findings
+    return found
 
 
 def _module_exists(module: str) -> bool:
@@ -126,20 +127,22 @@ def _module_exists(module: str) -> bool:
     return folder is not None and (any(folder.glob(f"{name}.*")) or (folder / name).is_dir())
 
 
-def _claimed_twice() -> list[Finding]:
+def _claimed_twice() -> list[Diagnosis]:
     return [
-        Finding(
+        Diagnosis(
             env_id, f"is provided by {' and '.join(owners)}", f"write {owners[0]}/{env_id}, or uninstall one of them"
         )
         for env_id, owners in conflicts().items()
     ]
 
 
-def _switched_off() -> list[Finding]:
+def _switched_off() -> list[Diagnosis]:
     value = os.environ.get(discovery.SWITCH)
     if not value:
         return []
-    return [Finding(discovery.SWITCH, f"is set to {value!r}, which switches plugins off", "unset it to get them back")]
+    return [
+        Diagnosis(discovery.SWITCH, f"is set to {value!r}, which switches plugins off", "unset it to get them back")
+    ]
 
 
 def _packages() -> list[discovery.Announcement]:

@@ -2,7 +2,7 @@
 
 A package announces each namespace that it fills with one entry point in the group ``gem.envs``, whose value
 is its import name. Its manifest is found beside its ``__init__.py``. Whatever is wrong with one package is
-recorded as a :class:`Problem` that names it, and never touches the others.
+recorded as a :class:`PluginProblem` that names it, and never touches the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "ENVIRONMENT_GROUP",
     "PLUGIN_GROUP",
     "Installed",
-    "Problem",
+    "PluginProblem",
     "clear_caches",
     "entry_points",
     "installed",
@@ -51,7 +51,7 @@ class Announcement(NamedTuple):
     version: str
 
 
-class Problem(NamedTuple):
+class PluginProblem(NamedTuple):
     """What is wrong with one installed distribution."""
 
     distribution: str
@@ -66,7 +66,7 @@ class Installed:
     """The environments of one namespace: specs by id, several where distributions clash."""
 
     specs: dict[str, tuple[EnvSpec, ...]]
-    problems: tuple[Problem, ...]
+    problems: tuple[PluginProblem, ...]
 
 
 def entry_points(group: str) -> tuple[Announcement, ...]:
@@ -74,7 +74,7 @@ def entry_points(group: str) -> tuple[Announcement, ...]:
     return tuple(found for found in _scan()[0] if found.group == group)
 
 
-def scan_problems() -> tuple[Problem, ...]:
+def scan_problems() -> tuple[PluginProblem, ...]:
     """Return the distributions whose entry points could not be read."""
     return _scan()[1]
 
@@ -88,14 +88,14 @@ def namespaces() -> list[str]:
 def installed(namespace: str) -> Installed:
     """Return what installed packages offer in one namespace; reads only the manifests that claim it."""
     specs: dict[str, tuple[EnvSpec, ...]] = {}
-    problems: list[Problem] = []
+    problems: list[PluginProblem] = []
     for claim in entry_points(ENVIRONMENT_GROUP):
         if claim.name != namespace:
             continue
         try:
             offered = _offered(claim)
         except ManifestError as error:
-            problems.append(Problem(claim.distribution, str(error)))
+            problems.append(PluginProblem(claim.distribution, str(error)))
             continue
         for spec in offered:
             if spec.namespace == namespace:
@@ -103,19 +103,19 @@ def installed(namespace: str) -> Installed:
     return Installed(specs, tuple(problems))
 
 
-def unclaimed_problems() -> tuple[Problem, ...]:
+def unclaimed_problems() -> tuple[PluginProblem, ...]:
     """Return the ids that manifests list outside the namespaces that their packages claim."""
     claims: dict[tuple[str, str], set[str]] = {}
     for claim in entry_points(ENVIRONMENT_GROUP):
         claims.setdefault((claim.distribution, claim.value), set()).add(claim.name)
-    problems: list[Problem] = []
+    problems: list[PluginProblem] = []
     for claim in {(c.distribution, c.value): c for c in entry_points(ENVIRONMENT_GROUP)}.values():
         try:
             offered = {spec.namespace for spec in _offered(claim)}
         except ManifestError:
             continue  # reported by installed()
         problems.extend(
-            Problem(
+            PluginProblem(
                 claim.distribution,
                 f"lists ids in {namespace!r} without the entry point that claims it; add "
                 f'{namespace} = "{claim.value}" to [project.entry-points."{ENVIRONMENT_GROUP}"]',
@@ -170,13 +170,13 @@ def _offered(claim: Announcement) -> tuple[EnvSpec, ...]:
 
 
 @cache
-def _scan() -> tuple[tuple[Announcement, ...], tuple[Problem, ...]]:
+def _scan() -> tuple[tuple[Announcement, ...], tuple[PluginProblem, ...]]:
     disabled = os.environ.get(SWITCH, "")
     if disabled.lower() in ("1", "true", "all"):
         return (), ()
     off = {normalized_distribution(name.strip()) for name in disabled.split(",")}
     found: list[Announcement] = []
-    problems: list[Problem] = []
+    problems: list[PluginProblem] = []
     seen: set[str] = set()
     for distribution in _metadata().distributions():
         try:
@@ -187,7 +187,7 @@ def _scan() -> tuple[tuple[Announcement, ...], tuple[Problem, ...]]:
                 seen.add(name)
                 found.extend(announced)
         except Exception as error:  # whatever is wrong with one distribution must not hide the others
-            problems.append(Problem(_folder_of(distribution), f"its entry points cannot be read: {error!r}"))
+            problems.append(PluginProblem(_folder_of(distribution), f"its entry points cannot be read: {error!r}"))
     # Folders list their entries in no particular order; who comes first must not depend on that.
     return tuple(sorted(found, key=lambda entry: entry.distribution)), tuple(sorted(problems))
 

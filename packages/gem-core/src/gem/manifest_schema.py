@@ -26,7 +26,7 @@ from gem.ids import parse_id
 from gem.official import install_line
 from gem.pydantic_start import start_pydantic
 
-__all__ = ["Environment", "Manifest", "VariantMetadata", "validate"]
+__all__ = ["EnvironmentEntry", "Manifest", "VariantMetadata", "validate"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Argument = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -71,7 +71,7 @@ class VariantMetadata(_Strict):
     exempt: Exemptions | None = None
 
 
-class Environment(_Strict):
+class EnvironmentEntry(_Strict):
     """One ``[[environment]]`` table: an environment and its variants."""
 
     id: str
@@ -105,7 +105,7 @@ class Environment(_Strict):
         return value
 
     @model_validator(mode="after")
-    def _variants_are_consistent(self) -> Environment:
+    def _variants_are_consistent(self) -> EnvironmentEntry:
         if self.variants and parse_id(self.id).version is None:
             raise ValueError(f"{self.id!r} has variants, so its id needs a version: '{self.id}-v0'")
         for name in self.variant_metadata:
@@ -118,7 +118,7 @@ class Manifest(_Strict):
     """A whole ``environments.toml``."""
 
     schema_: Literal[1] = Field(alias="schema")
-    environment: list[Environment] = Field(min_length=1)
+    environment: list[EnvironmentEntry] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Manifest:

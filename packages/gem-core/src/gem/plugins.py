@@ -22,7 +22,7 @@ from typing import Any
 import pluggy
 
 from gem import built_in
-from gem.discovery import PLUGIN_GROUP, Announcement, Problem, entry_points
+from gem.discovery import PLUGIN_GROUP, Announcement, PluginProblem, entry_points
 from gem.entry_points import load
 from gem.errors import MissingPluginError, PluginWarning
 
@@ -116,7 +116,7 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
     raise MissingPluginError(f"no {kind} is called {name!r}; {advice}")
 
 
-def problems() -> tuple[Problem, ...]:
+def problems() -> tuple[PluginProblem, ...]:
     """Return the plugins that could not be loaded. Imports every plugin."""
     return _load_plugins(entry_points(PLUGIN_GROUP))[1]
 
@@ -124,16 +124,16 @@ def problems() -> tuple[Problem, ...]:
 @cache
 def _load_plugins(
     announced: tuple[Announcement, ...],
-) -> tuple[tuple[tuple[str, pluggy.PluginManager], ...], tuple[Problem, ...]]:
+) -> tuple[tuple[tuple[str, pluggy.PluginManager], ...], tuple[PluginProblem, ...]]:
     loaded: list[tuple[str, pluggy.PluginManager]] = []
-    found: list[Problem] = []
+    found: list[PluginProblem] = []
     for entry in announced:
         owner = f"{entry.distribution} ({entry.name})"
         try:
             plugin = load(entry.value) if ":" in entry.value else import_module(entry.value)
             loaded.append((owner, _checked(plugin)))
         except (Exception, SystemExit) as error:  # pluggy's own loader would stop at the first broken plugin
-            found.append(Problem(owner, f"cannot be loaded: {type(error).__name__}: {error}"))
+            found.append(PluginProblem(owner, f"cannot be loaded: {type(error).__name__}: {error}"))
             warnings.warn(f"plugin {found[-1]}", PluginWarning, stacklevel=3)
     return tuple(loaded), tuple(found)
 

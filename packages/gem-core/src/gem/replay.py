@@ -22,14 +22,14 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.registry import make
 from gem.trajectory import Trajectory, Transition
-from gem.vector.slot import describe
+from gem.vector.env_runner import describe
 
 __all__ = ["FIELDS", "Difference", "Replay", "compare", "replay", "replay_all"]
 
 FIELDS = ("action", "observation", "reward", "terminated", "truncated", "info")
 """What is compared in each turn, in this order; the actions of a replay are the recorded ones."""
 
-_TIME_LIMIT = "gem.wrappers.limits:TimeLimit"
+_WALL_CLOCK_LIMIT = "gem.wrappers.limits:WallClockLimit"
 _OF_EARLIER_EPISODES = "prev_ep_"
 """Keys of info that begin so tell of the episode before, which is not part of the record."""
 
@@ -228,10 +228,10 @@ def _for_replay(trajectory: Trajectory, ignore: frozenset[str]) -> tuple[EnvSpec
             notes.append(f"recorded with {owner} {spec.version}; {version} is installed now")
         else:
             notes.append(f"the code of {owner} has changed since the recording")
-    wrappers = tuple(applied for applied in spec.wrappers if applied.entry_point != _TIME_LIMIT)
+    wrappers = tuple(applied for applied in spec.wrappers if applied.entry_point != _WALL_CLOCK_LIMIT)
     if wrappers != spec.wrappers:
         # How far an episode gets within a time depends on the machine, and on how long the agent thought.
-        notes.append("played without its TimeLimit, and 'truncated' is not compared")
+        notes.append("played without its WallClockLimit, and 'truncated' is not compared")
         spec, ignore = replace(spec, wrappers=wrappers), ignore | {"truncated"}
     return spec, ignore, tuple(notes)
 

@@ -64,11 +64,11 @@ def list_command(as_json: bool) -> None:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="GEM_DATA_DIR",
-    help="Put the files into DIR/owner/name instead of the hub's cache; GEM_DATA_DIR=DIR finds them there.",
+    help="Put the files into DIR/owner/name instead of Hugging Face's cache; GEM_DATA_DIR=DIR finds them there.",
 )
 @json_option
 def pull_command(names: tuple[str, ...], folder: Path | None, as_json: bool) -> None:
-    """Fetch data sets from the Hugging Face hub, for machines or times without a network.
+    """Fetch data sets from Hugging Face, for machines or times without a network.
 
     ID is an environment, or a data set's own name, owner/name. What is here already is not fetched again.
 
@@ -77,7 +77,7 @@ def pull_command(names: tuple[str, ...], folder: Path | None, as_json: bool) -> 
       gem data pull math:GSM8K
       gem data pull axon-rl/GSM-8k --dir mirror
     """
-    from gem.data.hub import offline, unreachable
+    from gem.data.huggingface import offline, unreachable
 
     wanted: dict[str, None] = dict.fromkeys(_dataset(name) for name in names)
     reason = offline() or unreachable()
@@ -93,17 +93,17 @@ def pull_command(names: tuple[str, ...], folder: Path | None, as_json: bool) -> 
 
 def _dataset(name: str) -> str:
     """The data set that an environment or a name means."""
-    from gem.data.hub import is_hub_name
+    from gem.data.huggingface import is_dataset_name
     from gem.registry import spec as find_spec
 
     if ":" not in name:
-        if not is_hub_name(name):
+        if not is_dataset_name(name):
             raise ArgumentError(f"{name!r} is neither an environment (namespace:Name) nor a data set (owner/name)")
         return name
     spec = find_spec(name)
     dataset, _ = _set_of(spec)
     if dataset is None:
-        raise ArgumentError(f"{spec.id} has no data set of the hub: nothing needs to be fetched")
+        raise ArgumentError(f"{spec.id} has no data set at Hugging Face: nothing needs to be fetched")
     return dataset
 
 
@@ -123,25 +123,25 @@ def _set_of(spec: EnvSpec) -> tuple[str | None, str | None]:
 
 
 def _place(name: str) -> Path | None:
-    from gem.data.hub import is_hub_name, local_copy
+    from gem.data.huggingface import is_dataset_name, local_copy
     from gem.data.shared import expanded
 
     path = expanded(name)
     if path.exists():
         return path
-    return local_copy(name) if is_hub_name(name) else None
+    return local_copy(name) if is_dataset_name(name) else None
 
 
 def _pull(name: str, folder: Path | None) -> dict[str, Any]:
     """Download every file of a data set; return what and where."""
-    from gem.data.hub import endpoint
+    from gem.data.huggingface import endpoint
 
     try:
         import huggingface_hub as hub
         from tqdm import tqdm  # type: ignore[import-untyped]
     except ImportError as error:
         raise DatasetError(
-            "fetching data sets needs the libraries of the hub; run: pip install 'gem-core[datasets]'"
+            "fetching data sets needs Hugging Face's libraries; run: pip install 'gem-core[datasets]'"
         ) from error
     target: dict[str, Any] = {} if folder is None else {"local_dir": folder.expanduser() / name}
     try:
@@ -151,7 +151,7 @@ def _pull(name: str, folder: Path | None) -> dict[str, Any]:
             task = bar.add_task(f"{name} (MB)", total=sum(files.values()) / 1e6, note="")
 
             class Meter(tqdm):  # type: ignore[misc]
-                """What the hub's library tells of its progress, shown on our bar."""
+                """Shows the library's progress on our own bar."""
 
                 def __init__(self, *args: Any, **kwargs: Any) -> None:
                     kwargs.pop("name", None)

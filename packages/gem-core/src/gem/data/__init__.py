@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from gem.data.generated import GeneratedRows
     from gem.data.permutation import Permutation
     from gem.data.question import Grade, OraclePolicy, QuestionEnv
-    from gem.data.rows import Rows, open_rows
+    from gem.data.rows import open_rows
     from gem.data.stream import RowStream
+    from gem.data.tables import Rows
 
 __all__ = ["GeneratedRows", "Grade", "OraclePolicy", "Permutation", "QuestionEnv", "RowStream", "Rows", "open_rows"]
 
@@ -42,7 +43,7 @@ _HOMES = {
     "Permutation": "gem.data.permutation",
     "QuestionEnv": "gem.data.question",
     "RowStream": "gem.data.stream",
-    "Rows": "gem.data.rows",
+    "Rows": "gem.data.tables",
     "open_rows": "gem.data.rows",
 }
 

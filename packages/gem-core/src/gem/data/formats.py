@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gem.data.tables import ArrowTable, JsonLines, ListTable, Table, json_object
+from gem.data.tables import ArrowTable, JsonLines, ListTable, RowTable, json_object
 from gem.errors import DatasetError
 
 __all__ = ["SUFFIXES", "arrow_table", "json_splits", "open_file", "suffix_of"]
@@ -22,7 +22,7 @@ def suffix_of(path: Path) -> str | None:
     return suffix if suffix in SUFFIXES else None
 
 
-def open_file(path: Path, split: str) -> Table:
+def open_file(path: Path, split: str) -> RowTable:
     """Return the rows of a file.
 
     Args:
@@ -84,7 +84,7 @@ def json_splits(path: Path) -> dict[str, list[Any]] | None:
     return None
 
 
-def _csv(path: Path, delimiter: str) -> Table:
+def _csv(path: Path, delimiter: str) -> RowTable:
     csv_lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
     try:
         reader = csv.DictReader(csv_lines, delimiter=delimiter, strict=True)
@@ -101,7 +101,7 @@ def _csv(path: Path, delimiter: str) -> Table:
     return ListTable(rows)
 
 
-def _json(path: Path, split: str) -> Table:
+def _json(path: Path, split: str) -> RowTable:
     # Many a file of JSON lines is called .json: its first line alone is an object.
     with path.open("rb") as file:
         first = file.readline()

@@ -9,8 +9,8 @@ from typing import Any
 
 from gem.arguments import integer
 from gem.data.permutation import Permutation
-from gem.data.rows import Rows
 from gem.data.stream import RowStream
+from gem.data.tables import Rows
 from gem.errors import ArgumentError, DatasetError, StateError
 
 __all__ = ["IndexedOrder", "Order", "StreamedOrder", "order_of"]

@@ -9,9 +9,9 @@ from typing import Any
 from gem.arguments import boolean, choice, integer, seed_value
 from gem.core import Action, Env, Info, Observation
 from gem.data.order import Order, order_of
-from gem.data.rows import Rows, open_rows
+from gem.data.rows import open_rows
 from gem.data.stream import RowStream
-from gem.data.tables import Row
+from gem.data.tables import Row, Rows
 from gem.errors import (
     ArgumentError,
     DatasetError,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from gem.data.tables import Table
+    from gem.data.tables import RowTable
 
 __all__ = ["expanded", "fingerprint", "shared"]
 
-_open: WeakValueDictionary[Hashable, Table] = WeakValueDictionary()
+_open: WeakValueDictionary[Hashable, RowTable] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -28,7 +28,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_in_child)
 
 
-def shared(key: Hashable, opening: Callable[[], Table]) -> Table:
+def shared(key: Hashable, opening: Callable[[], RowTable]) -> RowTable:
     """Return what is open under a key, or open it. It is closed when nobody uses it any more."""
     with _lock:
         table = _open.get(key)

@@ -27,10 +27,10 @@ _SAYS_NOTHING = re.compile(r"^(?:part|data|default|dataset|shard|chunk)?[-_.]?\d
 def splits_of_folder(folder: Path) -> dict[str, list[Path]]:
     """Return the splits of a folder, each with its files in order.
 
-    Understood are folders as the hub has them (``data/train-00000-of-00002.parquet``), plain ones (``train.jsonl``,
-    ``test/part-0.csv``, ``aime24.jsonl``), and what ``save_to_disk`` of the library ``datasets`` writes. A file whose
-    name says nothing, such as ``data.jsonl`` or ``part-0.csv``, belongs to the split that its folder is named after,
-    and at the top to ``train``.
+    Three layouts are known: Hugging Face's (``data/train-00000-of-00002.parquet``), plain files (``train.jsonl``,
+    ``test/part-0.csv``, ``aime24.jsonl``), and that of ``save_to_disk`` of the library ``datasets``. A file whose name
+    tells no split, such as ``data.jsonl`` or ``part-0.csv``, belongs to the split that its folder is named after, and
+    at the top to ``train``.
 
     Raises:
         DatasetError: if no file of a known format is in it, one of several shards is missing, or several folders in

@@ -11,9 +11,9 @@ import mmap
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gem.errors import DatasetError
 
@@ -24,7 +24,8 @@ __all__ = [
     "JsonLines",
     "ListTable",
     "Row",
-    "Table",
+    "RowTable",
+    "Rows",
     "bad_line",
     "json_object",
 ]
@@ -32,6 +33,14 @@ __all__ = [
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BRACE = ord("{")
 _CHUNK = 1 << 24
+
+
+class Rows(Protocol):
+    """A set of rows: a list of dicts, a ``datasets.Dataset``, :class:`gem.data.GeneratedRows`, an opened file."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Mapping[str, Any]: ...
 
 
 class Row(dict[str, Any]):
@@ -46,12 +55,12 @@ class Row(dict[str, Any]):
         raise DatasetError(f"{where} has no column {name!r}; it has the columns {known}")
 
 
-class Table(ABC):
+class RowTable(ABC):
     """Rows of one or more files, which many environments share."""
 
     __slots__ = ("__weakref__", "reopen")
 
-    reopen: tuple[Callable[..., Table], tuple[Any, ...]] | None
+    reopen: tuple[Callable[..., RowTable], tuple[Any, ...]] | None
     """How to open it again in another process."""
 
     def __init__(self) -> None:
@@ -77,7 +86,7 @@ class Table(ABC):
         return self.reopen
 
 
-class ListTable(Table):
+class ListTable(RowTable):
     """Rows that are small enough, or of a format odd enough, to be held in memory."""
 
     __slots__ = ("_rows",)
@@ -93,7 +102,7 @@ class ListTable(Table):
         return dict(self._rows[index])
 
 
-class JsonLines(Table):
+class JsonLines(RowTable):
     """A file with one JSON object a line; blank lines are no rows. Takes 16 bytes of memory a row.
 
     The file must not be cut short while it is open, since it is mapped; put another in its place instead.
@@ -137,7 +146,7 @@ class JsonLines(Table):
         return row
 
 
-class ArrowTable(Table):
+class ArrowTable(RowTable):
     """An Arrow table: a mapped file, or the decoded columns of a Parquet file.
 
     Args:
@@ -165,12 +174,12 @@ class ArrowTable(Table):
         return {name: column[offset].as_py() for name, column in zip(self._names, columns, strict=True)}
 
 
-class Chain(Table):
+class Chain(RowTable):
     """The rows of several tables, one after the other."""
 
     __slots__ = ("_starts", "_tables")
 
-    def __init__(self, tables: Sequence[Table]) -> None:
+    def __init__(self, tables: Sequence[RowTable]) -> None:
         super().__init__()
         self._tables = tables
         self._starts = [0]

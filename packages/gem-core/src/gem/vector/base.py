@@ -11,8 +11,8 @@ from gem.arguments import check_names, choice, integer, real, seed_value
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, VectorError
+from gem.vector.env_runner import AutoresetMode, Maker, StepResult
 from gem.vector.results import Ready, stack
-from gem.vector.slot import AutoresetMode, Maker, Outcome
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -228,12 +228,12 @@ class VectorEnv:
                 f"{min_ready} results are wanted and {len(self._pending)} are pending; send() actions or resets first"
             )
         self._collect(min_ready, timeout)
-        for index, outcome in self._arrived.items():
-            if type(outcome) is not tuple:
+        for index, result in self._arrived.items():
+            if type(result) is not tuple:
                 del self._arrived[index]  # the results of the others come with the next call
                 self._pending.discard(index)
                 self._unset.add(index)
-                raise outcome
+                raise result
         ready = dict(self._arrived)
         self._pending.difference_update(ready)
         self._arrived.clear()
@@ -267,18 +267,18 @@ class VectorEnv:
         return f"{type(self).__name__}(num_envs={self.num_envs}, autoreset={self.autoreset.value!r})"
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
-        """Begin ``Slot.step`` with these actions; every index is valid and has nothing pending."""
+        """Begin ``EnvRunner.step`` with these actions; every index is valid and has nothing pending."""
         raise NotImplementedError
 
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
-        """Begin ``Slot.reset`` with these arguments; every index is valid and has nothing pending."""
+        """Begin ``EnvRunner.reset`` with these arguments; every index is valid and has nothing pending."""
         raise NotImplementedError
 
     def _collect(self, count: int, timeout: float | None) -> None:
-        """Put results into ``_arrived`` (index → outcome) in order of completion.
+        """Put results into ``_arrived`` (index → result) in order of completion.
 
-        Waits until it holds ``count`` or ``timeout`` seconds are over, and adds all there are. What a slot raised
-        stands in the place of its outcome. An exception out of the waiting itself (``KeyboardInterrupt``) loses
+        Waits until it holds ``count`` or ``timeout`` seconds are over, and adds all there are. What a runner raised
+        stands in the place of its result. An exception out of the waiting itself (``KeyboardInterrupt``) loses
         no result: it comes with the next call.
         """
         raise NotImplementedError
@@ -290,27 +290,27 @@ class VectorEnv:
     def _reset(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Info]]:
         self._begin(indices)
         self._submit_resets(indices, arguments)
-        outcomes = self._gather(indices)
-        return [outcome[0] for outcome in outcomes], [outcome[4] for outcome in outcomes]
+        results = self._gather(indices)
+        return [result[0] for result in results], [result[4] for result in results]
 
     def _begin(self, indices: Sequence[int]) -> None:
         if not self._pending:
             self._arrived.clear()  # of a call that was interrupted
         self._pending.update(indices)
 
-    def _gather(self, indices: Sequence[int]) -> list[Outcome]:
+    def _gather(self, indices: Sequence[int]) -> list[StepResult]:
         """Wait for everything that is pending, which is ``indices``, and return it in this order."""
         self._collect(len(indices), None)
-        outcomes = [self._arrived[index] for index in indices]
-        errors = {index: outcome for index, outcome in self._arrived.items() if type(outcome) is not tuple}
+        results = [self._arrived[index] for index in indices]
+        errors = {index: result for index, result in self._arrived.items() if type(result) is not tuple}
         self._pending.clear()
         self._note(self._arrived if not errors else {i: self._arrived[i] for i in indices if i not in errors})
         if errors:
             self._unset.update(errors)
             raise errors[min(errors)]
-        return outcomes
+        return results
 
-    def _note(self, arrived: Mapping[int, Outcome]) -> None:
+    def _note(self, arrived: Mapping[int, StepResult]) -> None:
         if self._unset:
             self._unset.difference_update(arrived)
         if self.autoreset is AutoresetMode.DISABLED:

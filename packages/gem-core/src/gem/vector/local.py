@@ -1,4 +1,4 @@
-"""What the modes share whose environments live in this process."""
+"""The common part of the modes whose environments live in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, VectorError
 from gem.vector.base import VectorEnv
-from gem.vector.slot import AutoresetMode, Maker, Slot, describe
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, describe
 
 __all__ = ["LocalVectorEnv"]
 
@@ -27,14 +27,14 @@ class LocalVectorEnv(VectorEnv):
     ) -> None:
         """Build all environments, one after the other; if one cannot be built, close the others and raise."""
         super().__init__(makers, autoreset=autoreset, seeds=seeds, step_timeout=step_timeout)
-        self._slots: list[Slot] = []
+        self._runners: list[EnvRunner] = []
         try:
             for maker, seed in zip(self._makers, self._seeds, strict=True):
-                self._slots.append(Slot(maker, self.autoreset, seed))
-                _check_single_agent(self._slots[-1].env)
+                self._runners.append(EnvRunner(maker, self.autoreset, seed))
+                _check_single_agent(self._runners[-1].env)
         except BaseException:
             self.closed = True
-            _close_all(self._slots)
+            _close_all(self._runners)
             raise
 
     @property
@@ -48,15 +48,15 @@ class LocalVectorEnv(VectorEnv):
         return tuple(self.env_at(index) for index in range(self.num_envs))
 
     def env_at(self, index: int) -> Env[Any, Any]:
-        env = self._slots[index].env
-        if env is None:
-            raise VectorError(f"environment {index} has failed and is not built again yet: {self._slots[index].error}")
-        return env
+        runner = self._runners[index]
+        if runner.env is None:
+            raise VectorError(f"environment {index} has failed and is not built again yet: {runner.error}")
+        return runner.env
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
         """How each environment was made; None for one that was constructed by hand."""
-        living = [slot.env for slot in self._slots]
+        living = [runner.env for runner in self._runners]
         return tuple(known if env is None else env.spec for known, env in zip(super().specs, living, strict=True))
 
 
@@ -68,22 +68,22 @@ def _check_single_agent(env: Env[Any, Any] | None) -> None:
         )
 
 
-def close_slots(slots: Sequence[Slot]) -> None:
-    """Close them all.
+def close_runners(runners: Sequence[EnvRunner]) -> None:
+    """Close all runners.
 
     Raises:
         VectorError: if some failed to close.
     """
-    errors = _close_all(slots)
+    errors = _close_all(runners)
     if errors:
         raise VectorError(f"{len(errors)} environments could not be closed; the first: {describe(errors[0])}")
 
 
-def _close_all(slots: Sequence[Slot]) -> list[Exception]:
+def _close_all(runners: Sequence[EnvRunner]) -> list[Exception]:
     errors: list[Exception] = []
-    for slot in slots:
+    for runner in runners:
         try:
-            slot.close()
+            runner.close()
         except Exception as error:
             errors.append(error)
     return errors

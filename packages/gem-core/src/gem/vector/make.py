@@ -15,7 +15,7 @@ from gem.plugins import lookup
 from gem.registry import make
 from gem.registry import spec as find_spec
 from gem.vector.base import VectorEnv
-from gem.vector.slot import AutoresetMode
+from gem.vector.env_runner import AutoresetMode
 from gem.wrappers import WrapperLike
 
 __all__ = ["EnvMaker", "make_vec"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.core import Info
-from gem.vector.slot import Outcome
+from gem.vector.env_runner import StepResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,11 +32,11 @@ class Ready(NamedTuple):
     infos: list[Info]
 
 
-def stack(outcomes: Sequence[Outcome]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:
+def stack(results: Sequence[StepResult]) -> tuple[list[Any], Floats, Flags, Flags, list[Info]]:
     """Return observations (list), rewards (float64), terminations, truncations (bool) and infos (list)."""
     import numpy as np
 
-    observations, rewards, terminations, truncations, infos = zip(*outcomes, strict=True) if outcomes else ((),) * 5
+    observations, rewards, terminations, truncations, infos = zip(*results, strict=True) if results else ((),) * 5
     return (
         list(observations),
         np.array(rewards, dtype=np.float64),

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gem.vector.local import LocalVectorEnv, close_slots
-from gem.vector.slot import AutoresetMode, Maker, Outcome, describe
+from gem.vector.env_runner import AutoresetMode, Maker, StepResult, describe
+from gem.vector.local import LocalVectorEnv, close_runners
 
 __all__ = ["SyncVectorEnv"]
 
@@ -29,15 +29,17 @@ class SyncVectorEnv(LocalVectorEnv):
         step_timeout: float | None = None,
     ) -> None:
         super().__init__(makers, autoreset=autoreset, seeds=seeds, step_timeout=step_timeout)
-        self._calls: deque[tuple[int, Callable[[Any], Outcome], Any]] = deque()
+        self._calls: deque[tuple[int, Callable[[Any], StepResult], Any]] = deque()
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
-        slots = self._slots
-        self._calls.extend((index, slots[index].step, action) for index, action in zip(indices, actions, strict=True))
+        runners = self._runners
+        self._calls.extend((index, runners[index].step, action) for index, action in zip(indices, actions, strict=True))
 
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
-        slots = self._slots
-        self._calls.extend((index, slots[index].reset, given) for index, given in zip(indices, arguments, strict=True))
+        runners = self._runners
+        self._calls.extend(
+            (index, runners[index].reset, given) for index, given in zip(indices, arguments, strict=True)
+        )
 
     def _collect(self, count: int, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -51,7 +53,7 @@ class SyncVectorEnv(LocalVectorEnv):
                     arrived[index] = error
                 except BaseException as error:
                     # Interrupted in the middle of it: nobody knows what state the environment is in.
-                    arrived[index] = self._slots[index].give_up(describe(error))
+                    arrived[index] = self._runners[index].give_up(describe(error))
                     raise
             calls.popleft()
             if deadline is not None and time.monotonic() >= deadline:
@@ -59,4 +61,4 @@ class SyncVectorEnv(LocalVectorEnv):
 
     def _shut_down(self) -> None:
         self._calls.clear()
-        close_slots(self._slots)
+        close_runners(self._runners)

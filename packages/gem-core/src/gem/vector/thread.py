@@ -1,4 +1,4 @@
-"""Vectorization with threads: for environments that wait, on tools, servers or disks."""
+"""Vectorization with threads, for environments that wait on tools, servers or disks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem.vector.lanes import GIVEN_UP, Lanes, Task
-from gem.vector.local import LocalVectorEnv, close_slots
-from gem.vector.slot import AutoresetMode, Maker
+from gem.vector.env_runner import AutoresetMode, Maker
+from gem.vector.local import LocalVectorEnv, close_runners
+from gem.vector.thread_scheduler import TIMED_OUT, Call, ThreadScheduler
 
 __all__ = ["ThreadVectorEnv"]
 
@@ -17,11 +17,11 @@ _MAX_HUNG = 8  # threads of one environment that may hang at a time
 
 
 class ThreadVectorEnv(LocalVectorEnv):
-    """Runs its environments in as few threads as will do, and in one each where they wait.
+    """Runs its environments in as few threads as suffice, and in a thread each where they wait.
 
-    An environment is run by one thread at a time, and not always by the same. One that does not return within
-    ``step_timeout`` is left behind in its thread, which cannot be killed; its late result is discarded, and it is
-    closed when it does return. When eight threads of an environment hang at the same time, it is not built again.
+    One thread at a time runs an environment, not always the same one. An environment that does not return within
+    ``step_timeout`` stays behind in its thread, which cannot be killed. Its late result is discarded, and it is closed
+    when it does return. Once eight threads of an environment hang at the same time, it is not built again.
     """
 
     def __init__(
@@ -33,67 +33,67 @@ class ThreadVectorEnv(LocalVectorEnv):
         step_timeout: float | None = None,
     ) -> None:
         super().__init__(makers, autoreset=autoreset, seeds=seeds, step_timeout=step_timeout)
-        self._steps = [slot.step for slot in self._slots]
-        self._current: list[Task | None] = [None] * self.num_envs  # of each environment, what it has to finish
-        self._lanes = Lanes(self.num_envs, self.step_timeout)
-        # The threads hold the lanes but not this object, so they end with it even if nobody calls close().
-        weakref.finalize(self, self._lanes.stop)
+        self._steps = [runner.step for runner in self._runners]
+        self._current: list[Call | None] = [None] * self.num_envs  # of each environment, the pending call
+        self._scheduler = ThreadScheduler(self.num_envs, self.step_timeout)
+        # The threads hold the scheduler but not this object, so they end with it even without close().
+        weakref.finalize(self, self._scheduler.stop)
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
         steps = self._steps
         self._submit([(index, steps[index], action) for index, action in zip(indices, actions, strict=True)])
 
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
-        slots = self._slots
-        self._submit([(index, slots[index].reset, given) for index, given in zip(indices, arguments, strict=True)])
+        runners = self._runners
+        self._submit([(index, runners[index].reset, given) for index, given in zip(indices, arguments, strict=True)])
 
-    def _submit(self, tasks: list[Task]) -> None:
+    def _submit(self, calls: list[Call]) -> None:
         current = self._current
-        for task in tasks:
-            current[task[0]] = task
+        for call in calls:
+            current[call[0]] = call
         try:
-            self._lanes.submit(tasks)
-        except RuntimeError as error:  # the system has not a single thread for us
-            for index, *_ in self._lanes.cancel():
+            self._scheduler.submit(calls)
+        except RuntimeError as error:  # the system grants no thread at all
+            for index, *_ in self._scheduler.cancel():
                 current[index] = None
                 self._arrived[index] = error
 
     def _collect(self, count: int, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
-        finished, current, arrived = self._lanes.finished, self._current, self._arrived
+        finished, current, arrived = self._scheduler.finished, self._current, self._arrived
         in_time = True
         while True:
             while finished:
-                # Taken from the queue only when all is noted, and noting it twice changes nothing, so an
-                # interrupt between any two lines loses no result.
-                task, outcome = finished[0]
-                index = task[0]
-                if current[index] is not task:
-                    if outcome is not GIVEN_UP:
-                        self._lanes.settle(task)
-                elif outcome is GIVEN_UP:
-                    self._give_up(task)
+                # The result leaves the queue last, and noting it twice changes nothing, so an interrupt between any
+                # two lines loses no result.
+                call, result = finished[0]
+                index = call[0]
+                if current[index] is not call:
+                    if result is not TIMED_OUT:
+                        self._scheduler.close_abandoned(call)
+                elif result is TIMED_OUT:
+                    self._give_up(call)
                 else:
-                    arrived[index] = outcome
+                    arrived[index] = result
                     current[index] = None
                 finished.popleft()
             if len(arrived) >= count or not in_time:
                 return
-            in_time = self._lanes.wait(count - len(arrived), deadline)
+            in_time = self._scheduler.wait(count - len(arrived), deadline)
 
-    def _give_up(self, task: Task) -> None:
-        """Leave an environment behind in the thread that it keeps, and put another in its place."""
-        index, call, _ = task
-        old, in_step = self._slots[index], call is self._steps[index]
-        rebuilding = old.lost  # then that hung, and a second time in one call would be too much
+    def _give_up(self, call: Call) -> None:
+        """Leave an environment behind in its thread, and put another in its place."""
+        index, function, _ = call
+        old, in_step = self._runners[index], function is self._steps[index]
+        rebuilding = old.lost  # then the rebuilding hung, and one attempt a call is enough
         error = f"TimeoutError: no return from {'step' if in_step else 'reset'} within {self.step_timeout} s"
-        hung = self._lanes.orphans_of(index) + 1
+        hung = self._scheduler.count_abandoned(index) + 1
         if hung >= _MAX_HUNG:
             error += f"; {hung} threads hang in this environment, so it is not built again"
         new = old.replacement(error, for_good=hung >= _MAX_HUNG)
-        self._slots[index], self._steps[index] = new, new.step
+        self._runners[index], self._steps[index] = new, new.step
         self._current[index] = None
-        self._lanes.orphan(task, old.close)
+        self._scheduler.abandon(call, old.close)
         if not in_step:
             self._arrived[index] = new.failed_reset()
         elif self.autoreset is AutoresetMode.SAME_STEP and not rebuilding and hung < _MAX_HUNG:
@@ -102,17 +102,17 @@ class ThreadVectorEnv(LocalVectorEnv):
             self._arrived[index] = new.failed_step()
 
     def _shut_down(self) -> None:
-        lanes = self._lanes
-        running = {id(task): task for task in self._current if task is not None}
-        for task in lanes.cancel():
-            running.pop(id(task), None)
-        for task in running.values():
-            lanes.orphan(task, self._slots[task[0]].close)
-        left_behind = {task[0] for task in running.values()}
-        while lanes.finished:
-            task, outcome = lanes.finished.popleft()
-            if outcome is not GIVEN_UP:
-                lanes.settle(task)
-        lanes.stop()
-        lanes.join()
-        close_slots([slot for index, slot in enumerate(self._slots) if index not in left_behind])
+        scheduler = self._scheduler
+        running = {id(call): call for call in self._current if call is not None}
+        for call in scheduler.cancel():
+            running.pop(id(call), None)
+        for call in running.values():
+            scheduler.abandon(call, self._runners[call[0]].close)
+        left_behind = {call[0] for call in running.values()}
+        while scheduler.finished:
+            call, result = scheduler.finished.popleft()
+            if result is not TIMED_OUT:
+                scheduler.close_abandoned(call)
+        scheduler.stop()
+        scheduler.join()
+        close_runners([runner for index, runner in enumerate(self._runners) if index not in left_behind])

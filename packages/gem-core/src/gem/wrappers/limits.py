@@ -1,4 +1,4 @@
-"""Limits that the agent is not told of: :class:`TurnLimit` and :class:`TimeLimit`.
+"""Limits unknown to the agent: :class:`TimeLimit` in steps, as in Gymnasium, and :class:`WallClockLimit` in seconds.
 
 Both end an episode as ``truncated`` alone: the task is undecided, and a learner should bootstrap.
 """
@@ -13,11 +13,11 @@ from gem.arguments import boolean, integer, real
 from gem.core import Env, Info, Wrapper
 from gem.errors import ArgumentTypeError, EpisodeFinishedError
 
-__all__ = ["TimeLimit", "TurnLimit"]
+__all__ = ["TimeLimit", "WallClockLimit"]
 
 
 class _Limit(Wrapper[Any, Any]):
-    """Truncates an episode when ``_is_used_up`` says so."""
+    """Truncates an episode once ``_is_used_up`` returns true."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
@@ -42,54 +42,54 @@ class _Limit(Wrapper[Any, Any]):
         raise NotImplementedError
 
     def _is_used_up(self) -> bool:
-        """Tell whether the step that has just been taken was the last; called once a step."""
+        """Tell whether the step just taken was the last; called once a step."""
         raise NotImplementedError
 
 
-class TurnLimit(_Limit):
-    """Ends an episode after some number of turns.
+class TimeLimit(_Limit):
+    """Truncates an episode after a number of steps, as Gymnasium's wrapper of the same name does.
 
-    The limit can change over a run, for a curriculum that gives the agent more turns as it learns; see
-    :meth:`set_limit`. An episode keeps the limit that it began with, so that it can be played again.
+    The limit can change over a run: a curriculum gives the agent more steps as it learns; see :meth:`set_limit`. An
+    episode keeps the limit that it began with, so that it can be played again.
 
     Args:
         env: the environment.
-        limit: turns of an episode, at least 1; or a schedule, a function from the number of episodes that
-            were begun before (0 for the first) to the limit of the next.
+        max_episode_steps: steps of an episode, at least 1; or a schedule, a function from the number of earlier
+            episodes (0 for the first) to the limit of the next.
     """
 
-    def __init__(self, env: Env[Any, Any], limit: int | Callable[[int], int]) -> None:
+    def __init__(self, env: Env[Any, Any], max_episode_steps: int | Callable[[int], int]) -> None:
         super().__init__(env)
-        self.set_limit(limit)
+        self.set_limit(max_episode_steps)
         self._limit: int | None = None
-        self._turn = 0
+        self._step = 0
         self._episodes = 0
 
-    def set_limit(self, limit: int | Callable[[int], int]) -> None:
+    def set_limit(self, max_episode_steps: int | Callable[[int], int]) -> None:
         """Change the limit from the next ``reset`` on.
 
         Raises:
             ArgumentTypeError, ArgumentError: if it is neither a positive int nor callable.
         """
-        self._next_limit = limit if callable(limit) else integer("limit", limit, minimum=1)
+        self._next_limit = max_episode_steps if callable(max_episode_steps) else _steps(max_episode_steps)
 
     def _begin(self) -> None:
         following = self._next_limit
         limit = following if isinstance(following, int) else following(self._episodes)
-        self._limit = integer("limit", limit, minimum=1)
-        self._turn = 0
+        self._limit = _steps(limit)
+        self._step = 0
         self._episodes += 1
 
     def _is_used_up(self) -> bool:
-        self._turn += 1
-        return self._limit is not None and self._turn >= self._limit
+        self._step += 1
+        return self._limit is not None and self._step >= self._limit
 
     def _own_state(self) -> Info:
         following = self._next_limit
         return {
             "over": self._over,
             "limit": self._limit,
-            "turn": self._turn,
+            "step": self._step,
             "episodes": self._episodes,
             # A schedule is part of how the wrapper was made, not of its state.
             "next_limit": following if isinstance(following, int) else None,
@@ -99,26 +99,26 @@ class TurnLimit(_Limit):
         over = boolean("over", state["over"])
         limit, following = state["limit"], state["next_limit"]
         if limit is not None:
-            integer("limit", limit, minimum=1)
+            _steps(limit)
         if following is None and isinstance(self._next_limit, int):
             raise ValueError("the state is of a wrapper with a schedule")
-        turn, episodes = integer("turn", state["turn"], minimum=0), integer("episodes", state["episodes"], minimum=0)
+        step, episodes = integer("step", state["step"], minimum=0), integer("episodes", state["episodes"], minimum=0)
         if following is not None:
-            self._next_limit = integer("next_limit", following, minimum=1)
-        self._over, self._limit, self._turn, self._episodes = over, limit, turn, episodes
+            self._next_limit = _steps(following)
+        self._over, self._limit, self._step, self._episodes = over, limit, step, episodes
 
 
-class TimeLimit(_Limit):
-    """Ends an episode with the first step that returns after some time.
+class WallClockLimit(_Limit):
+    """Truncates an episode with the first step that returns after a number of seconds.
 
-    The time runs from the return of ``reset``, while the agent thinks as well. A step that is going on is not
-    interrupted; for environments that may hang see the step timeout of :func:`gem.make_vec`. The time that an
-    episode has taken so far is part of its state.
+    The time runs from the return of ``reset``, also while the agent thinks. The limit does not interrupt a step; for
+    environments that may hang see ``step_timeout`` of :func:`gem.make_vec`. The elapsed time of an episode is part
+    of its state.
 
     Args:
         env: the environment.
-        seconds: time for an episode.
-        clock: returns seconds from any fixed point on; :func:`time.monotonic` unless given.
+        seconds: length of an episode; the step that returns at exactly this time is the last.
+        clock: returns the seconds since any fixed point; :func:`time.monotonic` by default.
     """
 
     def __init__(self, env: Env[Any, Any], seconds: float, clock: Callable[[], float] | None = None) -> None:
@@ -143,3 +143,7 @@ class TimeLimit(_Limit):
         over, elapsed = boolean("over", state["over"]), state["elapsed"]
         self._began = None if elapsed is None else self._clock() - real("elapsed", elapsed)
         self._over = over
+
+
+def _steps(value: Any) -> int:
+    return integer("max_episode_steps", value, minimum=1)

@@ -1,4 +1,4 @@
-"""Data sets of the hub: found on this machine, fetched from a server that speaks the hub's protocol, or not had."""
+"""Data sets by name: found on this machine, or fetched from a server that speaks Hugging Face's protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from gem.cli.data import data_command
 from gem.data import open_rows
-from gem.data.hub import SECONDS, unreachable
+from gem.data.huggingface import SECONDS, unreachable
 from gem.errors import ArgumentError, DatasetError, UnknownEnvironmentError
 
 NAME = "axon-rl/GSM-8k"
@@ -40,7 +40,7 @@ print(json.dumps([[dict(rows[i]) for i in range(len(rows))], "datasets" in sys.m
 
 
 class Hub(BaseHTTPRequestHandler):
-    """What the hub's libraries ask of the hub to download one small data set."""
+    """Answers what Hugging Face's libraries ask in order to download one small data set."""
 
     protocol_version = "HTTP/1.1"
     files: dict[str, bytes]
@@ -118,7 +118,8 @@ def python(code: str, tmp_path: Path, endpoint: str, **variables: str) -> str:
     """Run code in a process that asks a hub: its libraries read their variables when they are imported."""
     environ = {key: value for key, value in os.environ.items() if key not in HUB_VARIABLES}
     environ |= {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1", **variables}
-    patient = f"import gem.data.hub\ngem.data.hub.SECONDS = 60.0\n{code}"  # a hub on a busy machine answers late
+    # A server on a busy machine answers late.
+    patient = f"import gem.data.huggingface\ngem.data.huggingface.SECONDS = 60.0\n{code}"
     done = subprocess.run([sys.executable, "-c", patient], env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -135,7 +136,7 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 def test_what_was_pulled_is_read_without_a_network(hub: str, tmp_path: Path) -> None:
-    """Pull puts it into the hub's cache, where every split is found without the library, and lists it as there."""
+    """Pull puts a set into Hugging Face's cache, lists it, and every split is found there without the library."""
     pull = f"from gem.cli.data import data_command; data_command(['pull', {NAME!r}, '--json'])"
     (report,) = json.loads(python(pull, tmp_path, hub))
     assert report["dataset"] == NAME
@@ -171,13 +172,13 @@ def test_a_set_is_streamed_from_the_hub(hub: str, tmp_path: Path) -> None:
 
 
 def test_a_set_that_the_hub_has_not_is_an_error(hub: str, tmp_path: Path) -> None:
-    """The message names the set and the hub."""
+    """The message names the set and the server."""
     code = (
         "from gem.data import open_rows\nfrom gem.errors import DatasetError\n"
         "try: open_rows('axon-rl/No-such')\nexcept DatasetError as error: print(error)"
     )
     printed = python(code, tmp_path, hub)
-    assert "the data set 'axon-rl/No-such' cannot be loaded from the hub" in printed
+    assert "the data set 'axon-rl/No-such' cannot be loaded from Hugging Face" in printed
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"])
@@ -208,7 +209,7 @@ def test_a_hub_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -
         raise OSError("late")
 
     monkeypatch.setattr(socket, "create_connection", hang)
-    monkeypatch.setattr("gem.data.hub.SECONDS", 0.2)
+    monkeypatch.setattr("gem.data.huggingface.SECONDS", 0.2)
     begin = time.perf_counter()
     assert "does not answer" in (unreachable() or "")
     assert time.perf_counter() - begin < 30
@@ -289,7 +290,7 @@ def test_pull_says_what_it_cannot_do(site: Any, monkeypatch: pytest.MonkeyPatch)
     for name, kind, message in (
         ("sums:GSM-v0", DatasetError, "nothing can be fetched: HF_HUB_OFFLINE is set"),
         ("sums:Nothing-v0", UnknownEnvironmentError, "Nothing"),
-        ("sums:Bundled-v0", ArgumentError, "has no data set of the hub"),
+        ("sums:Bundled-v0", ArgumentError, "has no data set at Hugging Face"),
         ("a/b/c", ArgumentError, "neither an environment"),
     ):
         result = CliRunner().invoke(data_command, ["pull", name])

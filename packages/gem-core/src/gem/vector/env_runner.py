@@ -16,13 +16,13 @@ from typing import Any
 from gem.core import Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
 
-__all__ = ["AutoresetMode", "Maker", "Outcome", "Slot", "describe"]
+__all__ = ["AutoresetMode", "EnvRunner", "Maker", "StepResult", "describe"]
 
 Maker = Callable[[], Env[Any, Any]]
 """Builds the environment, again after a fault. Modes that leave the process need a picklable one."""
 
-Outcome = tuple[Any, float, bool, bool, Info]
-"""Observation, reward, terminated, truncated, info: what ``step`` returns, and ``Slot.reset`` as well."""
+StepResult = tuple[Any, float, bool, bool, Info]
+"""Observation, reward, terminated, truncated, info: what ``step`` returns, and ``EnvRunner.reset`` as well."""
 
 _ERROR_LENGTH = 2000  # characters; an exception can carry a whole document
 
@@ -43,7 +43,7 @@ class AutoresetMode(str, Enum):
     """The environment waits for a reset; stepping it before is an error."""
 
 
-class Slot:
+class EnvRunner:
     """The place of one environment, which is built anew when it fails.
 
     An environment fails when it raises. The call that noticed reports a truncated episode whose info has
@@ -79,7 +79,7 @@ class Slot:
         """Whether the environment failed and no other has begun an episode yet."""
         return self._phase == _LOST
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> StepResult:
         """Play one turn.
 
         Raises:
@@ -105,10 +105,10 @@ class Slot:
         self._observation = observation
         return observation, reward, terminated, truncated, info
 
-    def reset(self, arguments: Mapping[str, Any]) -> Outcome:
+    def reset(self, arguments: Mapping[str, Any]) -> StepResult:
         """Begin an episode with these arguments of ``Env.reset``; ``seed`` may be among them.
 
-        The outcome has reward 0.0 and is truncated only if the environment failed.
+        The result has reward 0.0 and is truncated only if the environment failed.
 
         Raises:
             ArgumentError, TypeError: from the environment, if arguments other than a seed were given: it does
@@ -118,14 +118,14 @@ class Slot:
         observation, info = self._begin(arguments.get("seed"), extra)
         return observation, 0.0, False, self.lost, info
 
-    def replacement(self, error: str, for_good: bool = False) -> Slot:
-        """Return a slot that takes the place of this one, whose environment is given up.
+    def replacement(self, error: str, for_good: bool = False) -> EnvRunner:
+        """Return a runner that takes the place of this one, whose environment is given up.
 
-        May be called while another thread is inside this slot; that thread then builds nothing any more.
+        May be called while another thread is inside this runner; that thread then builds nothing any more.
 
         Args:
             error: why.
-            for_good: the new slot builds nothing either; every step and reset reports the error.
+            for_good: the new runner builds nothing either; every step and reset reports the error.
         """
         heir = copy(self)
         self._for_good = True
@@ -133,12 +133,12 @@ class Slot:
         heir._faults += 1
         return heir
 
-    def give_up(self, error: str) -> Outcome:
+    def give_up(self, error: str) -> StepResult:
         """Close the environment as one that failed, and return what its step returns."""
         self._lose(error)
         return self.failed_step()
 
-    def failed_step(self) -> Outcome:
+    def failed_step(self) -> StepResult:
         """What a step returns whose environment was given up; nothing is built again yet."""
         info: Info = {"error": self.error}
         observation = self._observation
@@ -147,7 +147,7 @@ class Slot:
             observation = self._observation = ""
         return observation, 0.0, False, True, info
 
-    def failed_reset(self) -> Outcome:
+    def failed_reset(self) -> StepResult:
         """What a reset returns whose environment was given up."""
         return "", 0.0, False, True, {"error": self.error}
 
@@ -158,7 +158,7 @@ class Slot:
         if env is not None:
             env.close()
 
-    def _step_between_episodes(self) -> Outcome:
+    def _step_between_episodes(self) -> StepResult:
         if self._autoreset is AutoresetMode.NEXT_STEP:
             observation, info = self._begin()
             return observation, 0.0, False, self.lost, info
@@ -167,16 +167,16 @@ class Slot:
             return self._next_after_fault()
         raise EpisodeFinishedError(f"no episode of {self.env!r} is going on; reset it before the next step")
 
-    def _roll_over(self, observation: Any, reward: float, terminated: bool, truncated: bool, info: Info) -> Outcome:
+    def _roll_over(self, observation: Any, reward: float, terminated: bool, truncated: bool, info: Info) -> StepResult:
         final = {"final_observation": observation, "final_info": info}
         next_observation, next_info = self._begin()
         return next_observation, reward, terminated, truncated, {**next_info, **final}
 
-    def _fault(self, error: str) -> Outcome:
+    def _fault(self, error: str) -> StepResult:
         self._lose(error)
         return self._next_after_fault() if self._autoreset is AutoresetMode.SAME_STEP else self.failed_step()
 
-    def _next_after_fault(self) -> Outcome:
+    def _next_after_fault(self) -> StepResult:
         final = self.failed_step()[4]
         observation, info = self._begin()
         # Where the next episode cannot begin either, the error is that one's; final_info has the first.

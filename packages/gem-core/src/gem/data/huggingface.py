@@ -1,14 +1,14 @@
-"""Data sets of the Hugging Face hub, on this machine or fetched now.
+"""Data sets by their name at Hugging Face: a copy on this machine, or a download.
 
-``owner/name`` is looked for in this order; only the last step needs a network, or the library ``datasets``:
+``owner/name`` is looked up in this order. Only the last step needs a network or the library ``datasets``:
 
-1. the folder ``owner/name`` in the folder that the environment variable ``GEM_DATA_DIR`` names;
-2. what was downloaded before (by ``gem data pull``, or by any program that uses the hub's own libraries);
-3. what the library ``datasets`` prepared before;
-4. the hub, if it answers within a few seconds.
+1. the folder ``owner/name`` below the folder in the environment variable ``GEM_DATA_DIR``;
+2. earlier downloads (of ``gem data pull``, or of any program that uses Hugging Face's libraries);
+3. data sets that the library ``datasets`` prepared before;
+4. Hugging Face's server, if it answers within a few seconds.
 
-The hub's own variables hold: ``HF_HUB_OFFLINE``, ``HF_ENDPOINT``, ``HF_HOME``, ``HF_HUB_CACHE``, ``HF_DATASETS_CACHE``,
-``HF_TOKEN``.
+Hugging Face's own variables hold: ``HF_HUB_OFFLINE``, ``HF_ENDPOINT``, ``HF_HOME``, ``HF_HUB_CACHE``,
+``HF_DATASETS_CACHE``, ``HF_TOKEN``.
 """
 
 from __future__ import annotations
@@ -21,34 +21,31 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gem.data.files import open_files, open_local, stream_local
 from gem.data.formats import SUFFIXES
 from gem.data.shared import expanded
 from gem.data.splits import splits_of_folder
 from gem.data.stream import LibraryShard, RowStream
+from gem.data.tables import Rows
 from gem.errors import DatasetError
 
-if TYPE_CHECKING:
-    from gem.data.rows import Rows
-
-__all__ = ["endpoint", "is_hub_name", "local_copy", "offline", "open_from_hub", "unreachable"]
+__all__ = ["endpoint", "is_dataset_name", "local_copy", "offline", "open_by_name", "unreachable"]
 
 SECONDS = 4.0
-"""How long the hub may take to accept a connection, name look-up included."""
+"""Time limit for a connection to Hugging Face's server, name look-up included."""
 
 _NAME = re.compile(r"[\w-][\w.-]*(?:/[\w.-]+)?", re.ASCII)
 _TRUE = frozenset(("1", "on", "yes", "true"))
 
 
-def open_from_hub(name: str, split: str, streaming: bool = False) -> Rows | RowStream:
-    """Return a split of a data set that goes by its name on the hub.
+def open_by_name(name: str, split: str, streaming: bool = False) -> Rows | RowStream:
+    """Return a split of a data set, given the data set's name at Hugging Face.
 
     Raises:
-        DatasetError: if it cannot be had; the message says what can be done without a network.
+        DatasetError: if the data set cannot be had; the message names the ways that need no network.
     """
-    from gem.data.rows import open_files, open_local, stream_local
-
     _check_name(name)
     folder, lacking = local_copy(name), None
     if folder is not None:
@@ -57,7 +54,7 @@ def open_from_hub(name: str, split: str, streaming: bool = False) -> Rows | RowS
         except DatasetError as error:
             if _cache("HF_HUB_CACHE", "hub") not in folder.parents:
                 raise
-            # Not everything was downloaded; perhaps the hub has what is wanted.
+            # The download was incomplete; the server may have the missing split.
             lacking = error
     prepared = _prepared_files(name, split)
     if prepared:
@@ -77,15 +74,15 @@ def open_from_hub(name: str, split: str, streaming: bool = False) -> Rows | RowS
     return rows
 
 
-def is_hub_name(text: str) -> bool:
-    """Whether a text can be the name of a data set on the hub, ``owner/name`` or ``name``."""
+def is_dataset_name(text: str) -> bool:
+    """Tell whether a text has the form of a data set's name, ``owner/name`` or ``name``."""
     return _NAME.fullmatch(text) is not None and not text.lower().endswith(SUFFIXES)
 
 
 def local_copy(name: str) -> Path | None:
-    """Return the folder in which the files of a data set lie on this machine, or None.
+    """Return the folder that holds the files of a data set on this machine, or None.
 
-    That is the one in ``GEM_DATA_DIR``, or the hub's own cache.
+    This is the folder in ``GEM_DATA_DIR``, or the one in Hugging Face's cache.
     """
     mirror = os.environ.get("GEM_DATA_DIR")
     if mirror and (folder := expanded(mirror) / name).is_dir():
@@ -96,13 +93,13 @@ def local_copy(name: str) -> Path | None:
         snapshot = repository / "snapshots" / revision
         splits_of_folder(snapshot)
     except (OSError, ValueError, DatasetError):
-        # Not there, or not in files that can be read directly: that is for the library.
+        # Missing, or in files that only the library can read.
         return None
     return snapshot
 
 
 def offline() -> str | None:
-    """Return why the hub is not to be asked; None if it may be."""
+    """Return the reason not to use the network; None if there is none."""
     for variable in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
         if os.environ.get(variable, "").strip().lower() in _TRUE:
             return f"{variable} is set"
@@ -110,47 +107,47 @@ def offline() -> str | None:
 
 
 def endpoint() -> str:
-    """Return where the hub is."""
+    """Return the URL of Hugging Face's server."""
     return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
 
 
 def unreachable() -> str | None:
-    """Return why the hub cannot be reached; None if it accepts a connection.
+    """Return the reason why Hugging Face's server cannot be reached; None if it accepts a connection.
 
-    The hub's own libraries try for half a minute, and ``getaddrinfo`` has no time limit at all, so this asks in a
-    thread and does not wait longer than :data:`SECONDS`.
+    Hugging Face's libraries try for half a minute, and ``getaddrinfo`` has no time limit at all. This function
+    connects in a thread and waits at most :data:`SECONDS`.
     """
     url = urllib.parse.urlsplit(endpoint())
     proxy = urllib.request.getproxies().get(url.scheme)
     if proxy and not urllib.request.proxy_bypass(url.hostname or ""):
         url = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
     port = url.port or (80 if url.scheme == "http" else 443)
-    answer: list[str | None] = [f"the hub ({endpoint()}) does not answer"]
+    answer: list[str | None] = [f"the Hugging Face server ({endpoint()}) does not answer"]
 
     def connect() -> None:
         try:
             socket.create_connection((url.hostname or "", port), timeout=SECONDS).close()
             answer[0] = None
         except OSError as error:
-            answer[0] = f"the hub ({endpoint()}) cannot be reached ({error})"
+            answer[0] = f"the Hugging Face server ({endpoint()}) cannot be reached ({error})"
 
-    thread = threading.Thread(target=connect, name="gem-hub-reachable", daemon=True)
+    thread = threading.Thread(target=connect, name="gem-huggingface-reachable", daemon=True)
     thread.start()
     thread.join(SECONDS)
     return answer[0]
 
 
 def _check_name(name: str) -> None:
-    if is_hub_name(name):
+    if is_dataset_name(name):
         return
     raise DatasetError(
-        f"there is no file or folder {name!r} (working directory: {Path.cwd()}), and it is no name of a data set on "
-        "the hub, which is owner/name"
+        f"there is no file or folder {name!r} (working directory: {Path.cwd()}), and it is no data set's name "
+        "at Hugging Face either, which has the form owner/name"
     )
 
 
 def _cache(variable: str, folder: str) -> Path:
-    """A folder of the hub's libraries: where its own variable, or HF_HOME, or XDG_CACHE_HOME puts it."""
+    """A cache folder of Hugging Face's libraries, placed by its own variable, by HF_HOME or by XDG_CACHE_HOME."""
     own = os.environ.get(variable)
     if own:
         return expanded(own)
@@ -161,7 +158,7 @@ def _cache(variable: str, folder: str) -> Path:
 
 
 def _prepared_files(name: str, split: str) -> list[Path]:
-    """The Arrow files of a split that the library ``datasets`` prepared; none if it did not, or in several versions."""
+    """The Arrow files of a split that the library ``datasets`` prepared; empty for no version or several versions."""
     wanted = _plain(name.replace("/", "___"))
     found = []
     for folder in _subfolders(_cache("HF_DATASETS_CACHE", "datasets")):
@@ -189,15 +186,17 @@ def _subfolders(folder: Path) -> Iterator[Path]:
 
 
 def _loaded(name: str, split: str, **options: Any) -> Any:
-    """Load with the library ``datasets``, which downloads what is missing."""
+    """Load with the library ``datasets``, which downloads missing files."""
     try:
         import datasets
     except ImportError as error:
         raise DatasetError(
-            f"fetching {name!r} from the hub needs the library datasets; run: pip install 'gem-core[datasets]'"
+            f"fetching {name!r} from Hugging Face needs the library datasets; run: pip install 'gem-core[datasets]'"
         ) from error
     try:
         return datasets.load_dataset(name, split=split, **options)
-    except Exception as error:  # its own classes, and those of all the libraries below it
+    except Exception as error:  # the errors of several libraries
         reason = " ".join(str(error).split())[:300]
-        raise DatasetError(f"the data set {name!r} cannot be loaded from the hub ({endpoint()}): {reason}") from error
+        raise DatasetError(
+            f"the data set {name!r} cannot be loaded from Hugging Face ({endpoint()}): {reason}"
+        ) from error

@@ -1,0 +1,303 @@
+"""A pool of threads that grows only while calls wait: :class:`ThreadScheduler`.
+
+Most steps take microseconds, and a thread for each would cost more than the step. Others wait for a tool or a
+server, and all of those must wait at the same time. The scheduler cannot know which is which, so all calls enter one
+queue and one thread is woken to empty it. While the queue moves slowly, a monitor wakes more threads: 1, 4, 16, …
+A call that keeps a thread busy marks its environment as slow, and the next calls of that environment each get a
+thread at once.
+
+Five invariants make it correct:
+
+1. A call leaves the queue by one ``popleft``, so exactly one thread runs it. Only ``cancel`` removes calls otherwise.
+2. Calls are queued, and threads go to sleep, under ``_lock``. A thread sleeps only if the queue is empty, and a
+   ``submit`` that finds the queue empty wakes a thread or starts one. So while a call is queued, some thread is awake
+   and will look again. A call may keep that thread busy; then the monitor wakes another. The monitor sleeps only
+   after it has found the queue empty under ``_lock``, and ``submit`` wakes it.
+3. Threads and monitor only append to ``finished``, and the caller alone takes from it. The caller therefore keeps
+   account of pending calls without a lock.
+4. The caller sets ``_wanted``, then reads ``len(finished)``, then waits. A thread appends to ``finished``, then reads
+   ``_wanted``. At least one of the two sees the other's change, so no wake-up is lost. A needless wake-up does no
+   harm, as the caller looks again.
+5. A call that timed out is entered in ``_abandoned``, then ``finished`` is searched for it. Its thread appends to
+   ``finished``, then looks into ``_abandoned``. At least one of them finds it, and ``dict.pop`` lets only one act:
+   the environment is closed once, and never while it is running.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["TIMED_OUT", "Call", "ThreadScheduler"]
+
+Call = tuple[int, Callable[[Any], Any], Any]
+"""Index of the environment, function, argument. Calls are told apart by identity."""
+
+TIMED_OUT: Any = object()
+"""Takes the place of a result in ``finished``: the call exceeded the time limit."""
+
+_POLL = 0.001  # seconds between two polls of the monitor while calls are running
+_QUIET_POLLS = 20  # after this many polls of an empty queue the monitor sleeps
+_PACE = 16_000.0  # calls a second; below it the queue moves slowly, and another thread may help
+_SLOW_CALLS = 8  # after a slow call, this many calls of the environment get a thread each
+_SLICE = 0.5  # seconds; the longest single wait, as Python handles a Ctrl-C just before a wait only after it
+_NEVER = 1 << 62
+
+
+class _PoolThread:
+    """One thread: asleep until ``wake`` is released."""
+
+    __slots__ = ("call", "reported", "seen", "since", "thread", "wake")
+
+    def __init__(self) -> None:
+        self.wake = threading.Lock()
+        self.wake.acquire()
+        self.call: Call | None = None
+        """The call that it runs; written by the thread alone."""
+        # Written by the monitor alone:
+        self.seen: Call | None = None
+        self.since = 0.0
+        self.reported = False
+        self.thread: threading.Thread
+
+
+class ThreadScheduler:
+    """Runs calls in threads and collects their results in ``finished``, a queue of (call, result).
+
+    An exception becomes the result of its call. All methods belong to one thread, the caller's, except ``stop``,
+    which any thread may call.
+    """
+
+    def __init__(self, size: int, time_limit: float | None) -> None:
+        """Start nothing yet.
+
+        Args:
+            size: largest number of calls that run at a time; abandoned calls do not count.
+            time_limit: seconds that a call may run before ``(call, TIMED_OUT)`` enters ``finished``.
+        """
+        self.finished: deque[tuple[Call, Any]] = deque()
+        self._size = size
+        self._time_limit = time_limit
+        self._queue: deque[Call] = deque()
+        self._queued = 0  # calls ever put into the queue
+        self._slow: dict[int, int] = {}  # environment → its calls that still get a thread each
+        self._abandoned: dict[int, tuple[Call, Callable[[], None]]] = {}  # by id(call)
+        self._wanted = _NEVER
+        self._ready = threading.Lock()  # released: the caller must look at ``finished``
+        self._ready.acquire()
+        self._lock = threading.Lock()  # guards filling the queue, and the next four
+        self._threads: list[_PoolThread] = []
+        self._asleep: list[_PoolThread] = []
+        self._monitor: threading.Thread | None = None
+        self._monitor_sleeps = False
+        self._wake_monitor = threading.Lock()  # released: the monitor must look
+        self._wake_monitor.acquire()
+        self._stopped = False
+
+    def submit(self, calls: Sequence[Call]) -> None:
+        """Queue calls and wake threads for them."""
+        own: list[Call] = []
+        if self._slow:
+            own, calls = self._split(calls)
+        with self._lock:
+            needed = len(own) + (bool(calls) and not self._queue)
+            self._queue.extendleft(own)
+            self._queue.extend(calls)
+            self._queued += len(own) + len(calls)
+            self._wake(needed)
+
+    def wait(self, count: int, deadline: float | None) -> bool:
+        """Wait for ``count`` entries in ``finished``; return False if the deadline (``time.monotonic()``) passes."""
+        self._wanted = count
+        try:
+            while len(self.finished) < count:
+                left = _SLICE if deadline is None else min(_SLICE, deadline - time.monotonic())
+                if left <= 0.0:
+                    return False
+                self._ready.acquire(timeout=left)
+            return True
+        finally:
+            self._wanted = _NEVER
+
+    def cancel(self) -> list[Call]:
+        """Take all calls that have not begun out of the queue and return them."""
+        taken: list[Call] = []
+        with suppress(IndexError):
+            while True:
+                taken.append(self._queue.popleft())
+        return taken
+
+    def abandon(self, call: Call, close: Callable[[], None]) -> None:
+        """Have ``close`` called once ``call`` no longer runs; the caller must then search ``finished`` for it."""
+        self._abandoned[id(call)] = (call, close)
+
+    def close_abandoned(self, call: Call) -> None:
+        """Close the environment of an abandoned call that has ended; of several callers only one does it."""
+        entry = self._abandoned.pop(id(call), None)
+        if entry is not None:
+            with suppress(Exception):  # the fault was reported when the call timed out
+                entry[1]()
+
+    def count_abandoned(self, index: int) -> int:
+        """Return how many abandoned calls of an environment are still running."""
+        return sum(call[0] == index for call, _ in list(self._abandoned.values()))
+
+    def stop(self) -> None:
+        """Have every thread end after its current call. Takes no lock and does not wait, so a finalizer may call it."""
+        self._stopped = True
+        self._queue.clear()
+        for lock in [thread.wake for thread in list(self._threads)] + [self._wake_monitor]:
+            _release(lock)
+
+    def join(self) -> None:
+        """Wait for the end of all threads after ``stop``, except those that run an abandoned call."""
+        if self._monitor is not None:
+            self._monitor.join()
+        for pooled in list(self._threads):
+            # A thread notes its call a moment after taking it, hence the loop.
+            while pooled.thread.is_alive() and id(pooled.call) not in self._abandoned:
+                pooled.thread.join(_POLL)
+
+    def _split(self, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+        """Return the calls that get a thread each, and those that share one."""
+        own: list[Call] = []
+        shared: list[Call] = []
+        for call in calls:
+            left = self._slow.get(call[0], 0)
+            (own if left else shared).append(call)
+            if left > 1:
+                self._slow[call[0]] = left - 1
+            elif left:
+                del self._slow[call[0]]
+        return own, shared
+
+    def _wake(self, count: int) -> None:
+        """Wake up to ``count`` threads, starting new ones within the limit; and the monitor."""
+        for _ in range(count):
+            if self._asleep:
+                _release(self._asleep[-1].wake)
+                self._asleep.pop()
+            elif len(self._threads) < self._size + len(self._abandoned) and not self._stopped:
+                self._start_thread()
+            else:
+                break
+        if self._monitor is None:
+            monitor = threading.Thread(target=self._watch, name="gem-vector-monitor", daemon=True)
+            monitor.start()
+            self._monitor = monitor
+        elif self._monitor_sleeps:
+            self._monitor_sleeps = False
+            _release(self._wake_monitor)
+
+    def _start_thread(self) -> None:
+        pooled = _PoolThread()
+        pooled.thread = threading.Thread(
+            target=self._run, args=(pooled,), name=f"gem-vector-{len(self._threads)}", daemon=True
+        )
+        self._threads.append(pooled)
+        try:
+            pooled.thread.start()
+        except RuntimeError:  # the system grants no more threads; the existing ones must do
+            self._threads.pop()
+            if not self._threads:
+                raise
+
+    def _run(self, pooled: _PoolThread) -> None:
+        """The life of a thread."""
+        take, finished, ready, abandoned = self._queue.popleft, self.finished, self._ready, self._abandoned
+        while True:
+            try:
+                call = take()
+            except IndexError:
+                if self._sleep(pooled):
+                    continue
+                return
+            pooled.call = call
+            try:
+                result = call[1](call[2])
+            except BaseException as error:
+                result = error
+            finished.append((call, result))
+            if abandoned:
+                self.close_abandoned(call)
+            if len(finished) >= self._wanted and ready.locked():
+                _release(ready)
+
+    def _sleep(self, pooled: _PoolThread) -> bool:
+        """Sleep until a call may be queued; return False after ``stop``."""
+        pooled.call = None
+        with self._lock:
+            if self._stopped:
+                return False
+            if self._queue:
+                return True
+            self._asleep.append(pooled)
+        pooled.wake.acquire()
+        return not self._stopped
+
+    def _watch(self) -> None:
+        """The life of the monitor: poll every millisecond while calls are queued, and rarely or never otherwise."""
+        polled_at, begun_before, burst, woken, quiet = time.monotonic(), 0, 1, 0, 0
+        while not self._stopped:
+            self._wake_monitor.acquire(timeout=_POLL)
+            now = time.monotonic()
+            waiting = len(self._queue)
+            begun = self._queued - waiting
+            # The first call of each thread woken at the last poll does not show how long calls take.
+            if waiting and begun - begun_before - woken < _PACE * (now - polled_at):
+                woken = min(burst, waiting)
+                burst *= 4
+                with self._lock:
+                    self._wake(woken)
+            else:
+                burst, woken = 1, 0
+            next_deadline = self._check_running_calls(now)
+            quiet = 0 if waiting or begun != begun_before else quiet + 1
+            polled_at, begun_before = now, begun
+            if quiet >= _QUIET_POLLS and self._monitor_sleep(next_deadline):
+                quiet, polled_at = 0, time.monotonic()
+
+    def _check_running_calls(self, now: float) -> float | None:
+        """Mark environments with slow calls, report calls over the time limit; return the next deadline."""
+        next_deadline = None
+        for pooled in list(self._threads):
+            call = pooled.call
+            if call is None or call is not pooled.seen:
+                pooled.seen, pooled.since, pooled.reported = call, now, False
+            elif not pooled.reported:
+                self._slow[call[0]] = _SLOW_CALLS
+                if self._time_limit is not None:
+                    deadline = pooled.since + self._time_limit
+                    if now >= deadline:
+                        pooled.reported = True
+                        self.finished.append((call, TIMED_OUT))
+                        if len(self.finished) >= self._wanted:
+                            _release(self._ready)
+                    elif next_deadline is None or deadline < next_deadline:
+                        next_deadline = deadline
+        return next_deadline
+
+    def _monitor_sleep(self, next_deadline: float | None) -> bool:
+        """Sleep until a call is queued or the deadline; return False if a call was queued meanwhile."""
+        with self._lock:
+            if self._queue or self._stopped:
+                return False
+            self._monitor_sleeps = True
+        if self._time_limit is None:
+            self._wake_monitor.acquire()
+        else:
+            # At most the time limit, so that a call that began after the last poll is noticed in time.
+            latest = time.monotonic() + self._time_limit
+            self._wake_monitor.acquire(timeout=max(0.0, min(latest, next_deadline or latest) - time.monotonic()))
+        self._monitor_sleeps = False
+        return True
+
+
+def _release(lock: threading.Lock) -> None:
+    """Release a lock that serves as a signal; it may be released already."""
+    with suppress(RuntimeError):
+        lock.release()
