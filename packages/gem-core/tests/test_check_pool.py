@@ -374,8 +374,3 @@ def test_what_a_clause_did_to_the_process_is_undone(tmp_path: Path, monkeypatch:
     finally:
         sys.path[:] = path
         os.environ.pop("LEFT_BEHIND", None)
-
-
-def test_there_is_at_least_one_usable_cpu() -> None:
-    """The default number of processes is what the system grants this process."""
-    assert 1 <= pools.usable_cpus() <= (os.cpu_count() or 1)

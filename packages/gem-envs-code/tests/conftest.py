@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gem_envs_code.compare import same_text, same_value
-from gem_envs_code.judge import Verdict, judge
-from gem_envs_code.leased import Lease
+from gem_envs_code.judge import SANDBOX, Verdict, judge
 from gem_envs_code.problems import Problem, all_problems, suite_of
+from gem_tools.sandbox import Sandbox
 
 DRAWN = 200
 """Tests of each problem whose outputs are computed a second time; more than 10,000 for all problems."""
@@ -26,11 +26,10 @@ def problem_named(identity: str) -> Problem:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def sandbox_kept() -> Iterator[Lease]:
+def sandbox() -> Iterator[Sandbox]:
     """One sandbox for all tests, which would otherwise start it anew for every environment that they make."""
-    lease = Lease()
-    yield lease
-    lease.close()
+    with SANDBOX.handle() as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
@@ -73,14 +72,12 @@ def _agree(problem: Problem, given: Any, expected: str, again: Callable[..., Any
 
 
 @pytest.fixture
-def verdict_on(sandbox_kept: Lease) -> Callable[[str, str], Verdict]:
+def verdict_on(sandbox: Sandbox) -> Callable[[str, str], Verdict]:
     """Judge a program on the hidden tests of a problem as the environment does."""
     from gem_tools.sandbox import Limits
 
     limits = Limits(seconds=20.0, cpu_seconds=2.0, memory=512 << 20, output=4 << 20)
-    return lambda identity, code: judge(
-        code, suite_of(problem_named(identity)), sandbox=sandbox_kept.sandbox, limits=limits
-    )
+    return lambda identity, code: judge(code, suite_of(problem_named(identity)), sandbox=sandbox, limits=limits)
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from gem_envs_code.judge import MEMORY, RUNTIME_ERROR, TIME_LIMIT, WRONG_ANSWER, Verdict, judge
-from gem_envs_code.leased import Lease
+from gem_envs_code.judge import MEMORY, RUNTIME_ERROR, SANDBOX, TIME_LIMIT, WRONG_ANSWER, Verdict, judge
 from gem_envs_code.suite import Case, Suite
+from gem_tools.sandbox import Sandbox
 
 Judge = Callable[..., Verdict]
 
@@ -19,12 +19,12 @@ ROOT = Suite((Case("4", "2 -2"), Case("9", "3 -3")), checker="def check(i, o, e)
 
 
 @pytest.fixture
-def verdict(sandbox_kept: Lease) -> Judge:
+def verdict(sandbox: Sandbox) -> Judge:
     """Judge with small limits."""
     from gem_tools.sandbox import Limits
 
     limits = Limits(seconds=10.0, cpu_seconds=1.0, memory=256 << 20, output=10_000)
-    return lambda code, suite=SUM, **kwargs: judge(code, suite, sandbox=sandbox_kept.sandbox, limits=limits, **kwargs)
+    return lambda code, suite=SUM, **kwargs: judge(code, suite, sandbox=sandbox, limits=limits, **kwargs)
 
 
 def test_a_right_program_passes_everything(verdict: Judge) -> None:
@@ -61,11 +61,11 @@ def test_the_first_failing_test_decides(code: str, expected: Verdict, verdict: J
     assert verdict(code, workers=4) == expected
 
 
-def test_later_tests_are_not_begun_after_a_failure(sandbox_kept: Lease) -> None:
+def test_later_tests_are_not_begun_after_a_failure(sandbox: Sandbox) -> None:
     """A program that is wrong at once costs a few tests, not all."""
     suite = Suite(tuple(Case(f"{number}\n", "x") for number in range(200)))
     begun: list[object] = []
-    run_many = sandbox_kept.sandbox.run_many
+    run_many = sandbox.run_many
 
     class Counting:
         def run_many(self, code: str, stdins: list[str], **kwargs: object) -> object:
@@ -227,10 +227,10 @@ def test_results_that_json_lacks_are_compared_as_what_comes_closest(verdict: Jud
 
 
 def test_the_sandbox_ends_with_its_last_user() -> None:
-    """Leases share one; whoever comes after the last begins another."""
-    one, other = Lease(), Lease()
-    assert one.sandbox is other.sandbox
+    """Users share one sandbox, which goes on as long as one of them is left."""
+    one, other = SANDBOX.handle(), SANDBOX.handle()
+    assert one.value is other.value
     one.close()
     one.close()
-    assert other.sandbox.run("print(1)").stdout == "1\n"
+    assert other.value.run("print(1)").stdout == "1\n"
     other.close()

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem.bounded import BoundedPool
-from gem_envs_math.grader import Verdict, grade, grading, is_correct, lease
+from gem.processes import ProcessPool
+from gem_envs_math.grader import Verdict, grade, grading, is_correct, workers
 
 CORPUS = Path(__file__).parent / "grader_corpus"
 GENEROUS = 30.0
@@ -334,12 +334,12 @@ def test_the_time_of_reading_is_linear() -> None:
     assert seconds(400_000) < 4 * seconds(200_000) + 0.05
 
 
-def test_a_lease_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the last lease is closed there is no worker process, and the next grade starts one."""
+def test_the_last_user_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the last user has closed its handle there is no worker process, and the next grade starts one."""
     # One of its own: environments of other tests may hold the shared one.
-    pool = BoundedPool("gem_envs_math.grader.slow:decide", warm_up="gem_envs_math.grader.slow:warm_up")
+    pool = ProcessPool("gem_envs_math.grader.slow:decide", warm_up="gem_envs_math.grader.slow:warm_up")
     monkeypatch.setattr(grading, "_POOL", pool)
-    with lease():
+    with workers():
         assert is_correct(r"\sin(-x)", r"-\sin x", seconds=GENEROUS)
         assert pool._state._source is not None
     assert pool._state._source is None

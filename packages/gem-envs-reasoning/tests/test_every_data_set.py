@@ -20,7 +20,7 @@ import gem
 from gem_envs_reasoning.corrections import EVALUATING, SCORES
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue
-from gem_envs_reasoning.scoring import IN_PROCESS, POOL
+from gem_envs_reasoning.scoring import IN_PROCESS, WORKERS
 
 _SHAPES = [
     "", " ", "0", "-1", "nan", "inf", "-inf", "1e999", "1e999999999", "9" * 400, "9" * 5000, "1/0", "0/0", "None", "no",
@@ -36,7 +36,7 @@ HOSTILE = [shape + tail for tail in ("", "!", " 1", "\n2") for shape in _SHAPES]
 @pytest.fixture(scope="module", autouse=True)
 def _one_pool_for_all() -> Iterator[None]:
     """Keep the workers from test to test."""
-    with POOL.lease():
+    with WORKERS.handle():
         yield
 
 

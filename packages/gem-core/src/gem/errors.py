@@ -21,9 +21,9 @@
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
     ├── DatasetError (RuntimeError)             a data set cannot be had, or is not as it should be
-    ├── BoundedCallError (RuntimeError)         a function in a worker process raised or could not be called
-    │   ├── BoundedTimeoutError (TimeoutError)  it took too long
-    │   └── BoundedCrashError                   its process died
+    ├── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
+    │   ├── ProcessTimeoutError (TimeoutError)  it took too long
+    │   └── ProcessCrashError                   its process died
     └── HubError (RuntimeError)                 a hub, or a file of it, cannot be used
 
 A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
@@ -35,9 +35,6 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
-    "BoundedCallError",
-    "BoundedCrashError",
-    "BoundedTimeoutError",
     "DatasetError",
     "DuplicateRegistrationError",
     "EntryPointError",
@@ -50,6 +47,9 @@ __all__ = [
     "MissingPluginError",
     "NotSupportedError",
     "PluginWarning",
+    "ProcessCallError",
+    "ProcessCrashError",
+    "ProcessTimeoutError",
     "ResetNeededError",
     "StateError",
     "ToolError",
@@ -136,8 +136,8 @@ class DatasetError(GemError, RuntimeError):
     """A data set, a split or a row of it cannot be had, or is not as it should be."""
 
 
-class BoundedCallError(GemError, RuntimeError):
-    """A call of a :class:`gem.bounded.BoundedPool` has no result.
+class ProcessCallError(GemError, RuntimeError):
+    """A call of a :class:`gem.processes.ProcessPool` has no result.
 
     Attributes:
         exception: the name of the class of what the function raised; None if it did not come to that.
@@ -150,11 +150,11 @@ class BoundedCallError(GemError, RuntimeError):
         self.ends = ends
 
 
-class BoundedTimeoutError(BoundedCallError, TimeoutError):
+class ProcessTimeoutError(ProcessCallError, TimeoutError):
     """A call took longer than its time limit; its process was killed."""
 
 
-class BoundedCrashError(BoundedCallError):
+class ProcessCrashError(ProcessCallError):
     """The process of a call died."""
 
 

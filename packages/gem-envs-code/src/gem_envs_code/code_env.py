@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +11,7 @@ from gem.core import Observation
 from gem.data import Grade, QuestionEnv, Rows, open_rows
 from gem.errors import ArgumentError, DatasetError
 from gem.text import extract_code_from_model
-from gem_envs_code.judge import Verdict, judge
-from gem_envs_code.leased import Lease
+from gem_envs_code.judge import SANDBOX, Verdict, judge
 from gem_envs_code.suite import Suite, read_suite
 
 __all__ = ["MALFORMED_REWARD", "CodeEnv", "JudgedEnv"]
@@ -51,7 +49,7 @@ class JudgedEnv(QuestionEnv):
         self.seconds = real("seconds", seconds, minimum=0.01, maximum=3600.0)
         self.memory = integer("memory", memory, minimum=16 << 20)
         self._suite: tuple[Mapping[str, Any], Suite] | None = None
-        self._lease: Lease | None = None
+        self._sandbox = SANDBOX.handle()
         super().__init__(rows, seed=seed, columns=columns)
 
     def statement(self, row: Mapping[str, Any]) -> str:
@@ -93,17 +91,11 @@ class JudgedEnv(QuestionEnv):
             memory=self.memory,
             output=2 * longest + (64 << 10),
         )
-        if self._lease is None:
-            self._lease = Lease()
-            self._at_end = weakref.finalize(self, self._lease.close)
-        return judge(code, suite, sandbox=self._lease.sandbox, limits=limits, workers=self.max_workers)
+        return judge(code, suite, sandbox=self._sandbox.value, limits=limits, workers=self.max_workers)
 
     def close(self) -> None:
-        """Let go of the sandbox. A later step takes it again."""
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            self._at_end.detach()
-            lease.close()
+        """Stop using the sandbox, which ends with its last user. A later step uses it again."""
+        self._sandbox.close()
 
     def _suite_of(self, row: Mapping[str, Any]) -> Suite:
         """The tests of a row, read once an episode."""

@@ -13,18 +13,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gem.processes import SharedResource
 from gem_envs_code.compare import same_text, same_value
 from gem_envs_code.suite import Case, Suite
 
 if TYPE_CHECKING:
     from gem_tools.sandbox import Execution, Limits, Sandbox
 
-__all__ = ["MEMORY", "RUNTIME_ERROR", "TIME_LIMIT", "WRONG_ANSWER", "Verdict", "judge"]
+__all__ = ["MEMORY", "RUNTIME_ERROR", "SANDBOX", "TIME_LIMIT", "WRONG_ANSWER", "Verdict", "judge"]
 
 WRONG_ANSWER = "wrong answer"
 TIME_LIMIT = "time limit"
 RUNTIME_ERROR = "runtime error"
 MEMORY = "memory"
+
+
+def _open_sandbox() -> Sandbox:
+    from gem_tools.sandbox import Sandbox
+
+    return Sandbox()
+
+
+SANDBOX = SharedResource(_open_sandbox, lambda sandbox: sandbox.close())
+"""The sandbox that all environments of this package share; its processes end with its last user."""
 
 _PASSED = "passed"
 _ACCEPTED = "accepted"

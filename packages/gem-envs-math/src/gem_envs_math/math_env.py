@@ -19,7 +19,7 @@ from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem.text import extract_last_boxed_answer
 
 if TYPE_CHECKING:
-    from gem.bounded import Lease
+    from gem.processes import ProcessPool, ResourceHandle
 
 __all__ = ["ANSWER_FORMAT", "MALFORMED_REWARD", "BoxedMathEnv", "MathEnv"]
 
@@ -37,7 +37,7 @@ class BoxedMathEnv(QuestionEnv):
     answer_key: str
     answer_format: str
     use_format_error_reward: bool
-    _lease: Lease | None = None
+    _workers: ResourceHandle[ProcessPool] | None = None
 
     def question(self, row: Mapping[str, Any]) -> Observation:
         return self.with_format(self.text_of(row))
@@ -78,15 +78,15 @@ class BoxedMathEnv(QuestionEnv):
         """Whether what stands in the box is the row's answer."""
         from gem_envs_math import grader
 
-        if self._lease is None:
-            self._lease = grader.lease()
+        if self._workers is None:
+            self._workers = grader.workers()
+        self._workers.acquire()
         return bool(answer) and grader.grade(answer, self.value_of(row, self.answer_key)).correct
 
     def close(self) -> None:
-        """Let go of the grader, whose processes end with the last environment that uses it."""
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            lease.close()
+        """Stop using the grader, whose processes end with the last environment that uses it."""
+        if self._workers is not None:
+            self._workers.close()
         super().close()
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:

@@ -25,7 +25,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import boolean, check_names, integer, seed_value
-from gem.bounded import Lease
 from gem.core import Action, Info, Observation
 from gem.data import Grade, QuestionEnv
 from gem.data.order import Order
@@ -110,7 +109,7 @@ class ReasoningGymEnv(QuestionEnv):
         self._level = self._asked_level = None if level is None else self._checked_level(level)
         self._made: DataSet | Composite | None = None
         self._asked: DataSet | None = None
-        self._lease: Lease | None = None
+        self._workers = scoring.WORKERS.handle()
         super().__init__(_Items(self), shuffle=False)
         if config or self._parts:
             self._data_set()  # what the library refuses is refused now
@@ -154,8 +153,8 @@ class ReasoningGymEnv(QuestionEnv):
             return Grade(0.0, correct=False, well_formed=answer is not None, info=about)
         index = self.index
         assert index is not None
-        if self._lease is None and scoring.needs_worker(data_set.name, answer):
-            self._lease = scoring.POOL.lease()
+        if scoring.needs_worker(data_set.name, answer):
+            self._workers.acquire()
         reward, error = scoring.score(data_set, index // self.size, answer, row)
         if error is not None:
             about["scorer_error"] = error
@@ -202,9 +201,7 @@ class ReasoningGymEnv(QuestionEnv):
             self._level, self._made = level, None
 
     def close(self) -> None:
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            lease.close()
+        self._workers.close()
 
     def _open(self, rows: Any) -> None:
         self._rows, self._order = rows, _LibraryOrder(rows, self.size)

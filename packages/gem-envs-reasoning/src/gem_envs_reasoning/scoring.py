@@ -2,7 +2,7 @@
 
 Scorers that only compare text, or read a bounded number of digits or cells, run here: :data:`IN_PROCESS`, each with the
 reason. All others, and every answer longer than ``LONGEST_IN_PROCESS``, are scored in a worker that can be killed
-(:mod:`gem.bounded`). What the scorer raises, and a score outside 0 … 1, is 0.0 with ``info["scorer_error"]``.
+(:mod:`gem.processes`). What the scorer raises, and a score outside 0 … 1, is 0.0 with ``info["scorer_error"]``.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from gem.bounded import BoundedPool
-from gem.errors import BoundedCallError, BoundedTimeoutError
+from gem.errors import ProcessCallError, ProcessTimeoutError
+from gem.processes import ProcessPool, SharedResource
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue
 
-__all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "needs_worker", "score"]
+__all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "WORKERS", "needs_worker", "score"]
 
 SECONDS = 4.0
 """Wall seconds that a worker may take for one answer."""
@@ -104,10 +104,12 @@ IN_PROCESS: dict[str, str] = {
 }
 """Data set → why its scorer may run in the caller's process."""
 
-POOL = BoundedPool(
+POOL = ProcessPool(
     "gem_envs_reasoning.scoring:score_in_worker", seconds=SECONDS, warm_up="gem_envs_reasoning.scoring:warm_up"
 )
 """Shared by all environments of a process; nothing starts before the first answer that needs it."""
+WORKERS = SharedResource(lambda: POOL, ProcessPool.close)
+"""The same with users, the last of whom ends its processes."""
 
 
 def score(data_set: DataSet, epoch: int, answer: str, entry: Mapping[str, Any]) -> tuple[float, str | None]:
@@ -120,9 +122,9 @@ def score(data_set: DataSet, epoch: int, answer: str, entry: Mapping[str, Any]) 
         reward, error = POOL(
             data_set.name, json.dumps(encode(data_set.settings())), encode(dict(entry)), _clean(answer)
         )
-    except BoundedTimeoutError:
+    except ProcessTimeoutError:
         return 0.0, f"no score within {SECONDS:g} s"
-    except BoundedCallError as problem:
+    except ProcessCallError as problem:
         return 0.0, str(problem)[:300]
     return float(reward), error
 

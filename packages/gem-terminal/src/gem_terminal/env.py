@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -14,6 +13,7 @@ from weakref import WeakSet
 from gem.arguments import boolean, choice, integer, real
 from gem.core import Action, Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
+from gem.processes.fork_hooks import after_fork_in_child
 from gem.text import TERMINAL_STATE
 from gem_terminal.actions import (
     TOOL_SCHEMAS,
@@ -306,14 +306,11 @@ class TerminalEnv(Env[str, Action]):
 _IN_USE: WeakSet[TerminalEnv] = WeakSet()
 
 
+@after_fork_in_child
 def _begin_anew() -> None:
     """Let go of the parent's containers, in a forked child, which does what was done again in its own."""
     for env in _IN_USE:
         env._workplace = env._pool = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _carry_out(move: Bash | SendKeys | ReadFile | WriteFile, workplace: Workplace) -> Outcome:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine
 from gem_terminal.pool import Pool
 from gem_terminal.progress import showing
@@ -76,6 +76,7 @@ def _close_all() -> None:
         pool.close()
 
 
+@after_fork_in_child
 def _begin_anew() -> None:
     """Let go of the parent's workplaces, in a forked child."""
     global _LOCK
@@ -83,7 +84,3 @@ def _begin_anew() -> None:
     for pool in _POOLS.values():
         pool.forget(Workplace.let_go)
     _POOLS.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)

@@ -7,7 +7,6 @@ written once instead of a bar.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING
 
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines.base import Progress, Stage
 
 if TYPE_CHECKING:
@@ -196,11 +196,8 @@ def _write(text: str) -> None:
 _screen = _Screen()
 
 
+@after_fork_in_child
 def _begin_anew() -> None:
     """Forget in a forked child what its parent shows, and a lock that a thread of the parent may hold."""
     global _screen
     _screen = _Screen()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)

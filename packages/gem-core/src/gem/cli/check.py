@@ -56,6 +56,7 @@ def check_command(
       gem check game:Sudoku-v0-easy --clause determinism
       gem check packages/my-envs --strict --report conformance.json
     """
+    from gem.processes.cpus import usable_cpus
     from gem.testing import pool
     from gem.testing.record import Findings, record_of
     from gem.testing.runner import chosen
@@ -79,7 +80,7 @@ def check_command(
     try:
         with progress() as bar, _ended_like_an_interrupt():
             task = bar.add_task("environments", total=len(tasks), note="")
-            for event in pool.check(tasks, jobs or pool.usable_cpus(), timeout):
+            for event in pool.check(tasks, jobs or usable_cpus(), timeout):
                 found = findings[event.job]
                 if isinstance(event, pool.Began):
                     bar.update(task, note=f"{labels[event.job]}  {event.what}")

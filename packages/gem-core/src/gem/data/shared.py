@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
+
+from gem.processes.fork_hooks import after_fork_in_child
 
 if TYPE_CHECKING:
     from gem.data.tables import RowTable
@@ -18,14 +19,11 @@ _open: WeakValueDictionary[Hashable, RowTable] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
+@after_fork_in_child
 def _begin_in_child() -> None:
     # Another thread of the parent may have been opening a file, and will never let go of the lock here.
     global _lock
     _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def shared(key: Hashable, opening: Callable[[], RowTable]) -> RowTable:

@@ -29,7 +29,7 @@ from gem.env_spec import EnvSpec
 from gem.testing.outcome import Outcome, Result
 from gem.testing.worker import BEGINNINGS, CHANNEL_LOST, IMPORT, SCORES, SPEED, needs_environment
 
-__all__ = ["SCORES", "SPEED", "Began", "Done", "Event", "Figures", "Heard", "Job", "check", "usable_cpus"]
+__all__ = ["SCORES", "SPEED", "Began", "Done", "Event", "Figures", "Heard", "Job", "check"]
 
 _START = "start"
 TICK = 0.05
@@ -90,14 +90,6 @@ class Done:
 
 
 Event = Began | Heard | Figures | Done
-
-
-def usable_cpus() -> int:
-    """Return the number of CPUs that this process may use."""
-    if sys.version_info >= (3, 13):
-        return os.process_cpu_count() or 1
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def check(jobs: Sequence[Job], processes: int, timeout: float) -> Iterator[Event]:

@@ -35,11 +35,11 @@ It makes no difference which of the two is the gold answer, but that a gold answ
 Most answers are decided here by exact algebra in some ten to a hundred microseconds, in time linear in their length
 and within limits that decide early (:mod:`gem_envs_math.grader.limits`). What algebra leaves open (functions of
 variables, integrals, notation that is not read here) goes to a worker process with a time limit
-(:mod:`gem.bounded`): values to sixty digits, then math-verify.
+(:mod:`gem.processes`): values to sixty digits, then math-verify.
 """
 
 from __future__ import annotations
 
-from gem_envs_math.grader.grading import Verdict, grade, is_correct, lease
+from gem_envs_math.grader.grading import Verdict, grade, is_correct, workers
 
-__all__ = ["Verdict", "grade", "is_correct", "lease"]
+__all__ = ["Verdict", "grade", "is_correct", "workers"]

@@ -1,4 +1,4 @@
-"""The way of a grade: the same text, exact algebra, a bounded worker, no."""
+"""The way of a grade: the same text, exact algebra, a worker process, no."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from gem.bounded import BoundedCallError, BoundedPool, BoundedTimeoutError
-from gem.bounded.pool import Lease
+from gem.errors import ProcessCallError, ProcessTimeoutError
+from gem.processes import ProcessPool, ResourceHandle, SharedResource
 from gem_envs_math.grader.compare import equal
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
 from gem_envs_math.grader.values import Value, read
 
-__all__ = ["Verdict", "grade", "is_correct", "lease"]
+__all__ = ["Verdict", "grade", "is_correct", "workers"]
 
-_POOL = BoundedPool("gem_envs_math.grader.slow:decide", seconds=1.0, warm_up="gem_envs_math.grader.slow:warm_up")
+_POOL = ProcessPool("gem_envs_math.grader.slow:decide", seconds=1.0, warm_up="gem_envs_math.grader.slow:warm_up")
+_WORKERS = SharedResource(lambda: _POOL, ProcessPool.close)
 _ALTERNATIVES = 1000
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -69,9 +70,9 @@ def grade(answer: object, gold: object, *, seconds: float = 1.0) -> Verdict:
     return _grade(text, _text(gold), seconds)
 
 
-def lease() -> Lease:
-    """Hold the worker processes, which end when the last lease is closed; without leases, at exit."""
-    return _POOL.lease()
+def workers() -> ResourceHandle[ProcessPool]:
+    """Return a handle of the worker processes, which end with their last user; without users, at exit."""
+    return _WORKERS.handle()
 
 
 def _grade(answer: str, gold: str | None, seconds: float) -> Verdict:
@@ -96,9 +97,9 @@ def _grade(answer: str, gold: str | None, seconds: float) -> Verdict:
 def _slowly(answer: str, gold: str, seconds: float) -> Verdict:
     try:
         correct, how = _POOL.within(seconds, answer, gold)
-    except BoundedTimeoutError:
+    except ProcessTimeoutError:
         return Verdict(False, "timeout")
-    except BoundedCallError:
+    except ProcessCallError:
         return Verdict(False, "crash")
     return Verdict(bool(correct), str(how))
 

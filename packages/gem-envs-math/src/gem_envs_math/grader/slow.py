@@ -1,6 +1,6 @@
 """What the fast path leaves open, in a worker process: values to fifty digits, and math-verify.
 
-Only :mod:`gem.bounded` calls this module's functions: they may take any time and memory.
+Only :mod:`gem.processes` calls this module's functions: they may take any time and memory.
 """
 
 from __future__ import annotations

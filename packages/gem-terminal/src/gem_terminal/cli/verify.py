@@ -47,7 +47,7 @@ def verify_command(
       gem terminal verify my-tasks --jobs 2
       gem terminal verify my-tasks/flaky --attempts 10
     """
-    from gem.testing.pool import usable_cpus
+    from gem.processes.cpus import usable_cpus
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.base import Stage
     from gem_terminal.progress import showing

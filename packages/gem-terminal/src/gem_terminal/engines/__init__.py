@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from threading import RLock
 
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines.base import Channel, Container, Engine, Finished, Progress
 from gem_terminal.errors import EngineError
 
@@ -69,10 +70,7 @@ def _first_that_works() -> Engine:
     raise EngineError(f"no container engine works here. {'; '.join(refusals)}")
 
 
+@after_fork_in_child
 def _begin_anew() -> None:
     global _LOCK
     _LOCK = RLock()  # another thread may have held it, which does not live on in a forked child
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.errors import EngineError
 from gem_terminal.output import Cut
 from gem_terminal.task import Image, Limits
@@ -217,7 +216,7 @@ class Engine(ABC):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         engine = super().__new__(cls)
-        _ENGINES.add(engine)
+        after_fork_in_child(engine.begin_anew)
         return engine
 
     @abstractmethod
@@ -290,15 +289,3 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the engine; calling it again does nothing."""
-
-
-_ENGINES: WeakSet[Engine] = WeakSet()
-
-
-def _in_child() -> None:
-    for engine in _ENGINES:
-        engine.begin_anew()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)

@@ -6,11 +6,11 @@ import asyncio
 import atexit
 import concurrent.futures
 import logging
-import os
 import threading
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, TypeVar
 
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import Connection
 from gem_tools.mcp.errors import MCPServerError
@@ -160,6 +160,7 @@ def _at_exit() -> None:
         ended.close()
 
 
+@after_fork_in_child
 def _after_fork() -> None:
     global _host, _lock
     _lock = threading.Lock()
@@ -168,7 +169,3 @@ def _after_fork() -> None:
         atexit.unregister(_at_exit)
         _of_the_parent.append(_host)
         _host = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

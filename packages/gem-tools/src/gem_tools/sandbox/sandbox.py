@@ -11,6 +11,7 @@ from typing import Any
 
 from gem.arguments import choice, integer
 from gem.errors import ArgumentTypeError
+from gem.processes.cpus import usable_cpus
 from gem_tools.sandbox.errors import SandboxError, SandboxWarning
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.limits import Limits
@@ -94,7 +95,7 @@ class Sandbox:
         Returns:
             The executions in the order of the inputs; None for those that were stopped or never begun.
         """
-        at_once = _processors() if parallel is None else integer("parallel", parallel, minimum=1)
+        at_once = usable_cpus() if parallel is None else integer("parallel", parallel, minimum=1)
         return self._run(list(stdins), code, prelude, limits, at_once, until)
 
     def session(self, limits: Limits | None = None) -> Session:
@@ -234,11 +235,6 @@ def _checked_limits(limits: object, otherwise: Limits) -> Limits:
     if not isinstance(limits, Limits):
         raise ArgumentTypeError(f"limits must be Limits, got {type(limits).__name__}")
     return limits
-
-
-def _processors() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 _shared: dict[str, Sandbox] = {}

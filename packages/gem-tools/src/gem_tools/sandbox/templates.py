@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import os
 import re
 import weakref
 
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_tools.sandbox.warm import Warm
 
 __all__ = ["Templates"]
@@ -57,6 +57,7 @@ class Templates:
 _alive: weakref.WeakSet[Templates] = weakref.WeakSet()
 
 
+@after_fork_in_child
 def _forget_in_child() -> None:
     for templates in list(_alive):
         for warm in templates.all:
@@ -68,6 +69,4 @@ def _close_at_exit() -> None:
         templates.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_in_child)
 atexit.register(_close_at_exit)

@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from gem.errors import ArgumentTypeError
+from gem.processes.fork_hooks import after_fork_in_child
 from gem_tools.search.corpus import read_documents
 from gem_tools.search.index import LocalIndex, sortable
 from gem_tools.search.store import open_or_write
@@ -82,11 +83,8 @@ def _in_memory(source: Iterable[Any]) -> LocalIndex:
     return found
 
 
+@after_fork_in_child
 def _forget() -> None:
     """Begin anew in a forked child, where a lock may be held by a thread that does not exist there."""
     global _lock
     _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)

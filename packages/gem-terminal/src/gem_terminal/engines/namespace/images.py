@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from gem.processes.cpus import usable_cpus
 from gem_terminal.archive import archive_of
 from gem_terminal.engines.alone import alone
 from gem_terminal.engines.archives import flattened, looked_into, unpack
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageStore"]
 
-_BUILD = Limits(cpus=float(os.cpu_count() or 1), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
+_BUILD = Limits(cpus=float(usable_cpus()), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
 
 
 class ImageStore:

@@ -14,8 +14,8 @@ import time
 from contextlib import suppress
 from typing import Any, TypedDict
 
-from gem.bounded import frames
-from gem.errors import BoundedCallError, BoundedCrashError, BoundedTimeoutError
+from gem.errors import ProcessCallError, ProcessCrashError, ProcessTimeoutError
+from gem.processes import messages
 
 __all__ = ["Settings", "Source", "Spawner", "Template", "Worker"]
 
@@ -62,46 +62,46 @@ class Worker:
         """Wait until calls can be made.
 
         Raises:
-            BoundedCallError: if the function cannot be imported.
-            BoundedCrashError: if the process dies instead.
+            ProcessCallError: if the function cannot be imported.
+            ProcessCrashError: if the process dies instead.
         """
         try:
             self.channel.settimeout(_START)
-            frame = frames.receive(self.channel)
-        except (OSError, frames.FrameError):
+            frame = messages.receive(self.channel)
+        except (OSError, messages.MessageError):
             frame = None
         if frame is None:
-            raise BoundedCrashError(f"a worker could not start: it {self.how_it_ended()}")
+            raise ProcessCrashError(f"a worker could not start: it {self.how_it_ended()}")
         _check_start(frame)
 
     def call(self, body: bytes, seconds: float) -> tuple[Any, bool]:
         """Return what the function returns, and whether the worker can take another call.
 
         Raises:
-            BoundedTimeoutError: after ``seconds``; the worker must be ended.
-            BoundedCrashError: if the process dies; the worker must be ended.
-            BoundedCallError: if the function raises; ``is_ready`` says whether the worker can take another call.
+            ProcessTimeoutError: after ``seconds``; the worker must be ended.
+            ProcessCrashError: if the process dies; the worker must be ended.
+            ProcessCallError: if the function raises; ``is_ready`` says whether the worker can take another call.
         """
         # What a large body takes to arrive is no time of the function's: a live worker reads at once.
         try:
             self.channel.settimeout(_ORDER)
-            frames.send(self.channel, frames.CALL, int(seconds * 1000), body)
+            messages.send(self.channel, messages.CALL, int(seconds * 1000), body)
             self.channel.settimeout(seconds)
-            frame = frames.receive(self.channel, frames.LARGEST, deadline=time.monotonic() + seconds)
+            frame = messages.receive(self.channel, messages.LARGEST, deadline=time.monotonic() + seconds)
         except TimeoutError:
-            raise BoundedTimeoutError(f"the call did not finish within {seconds:g} s") from None
-        except (OSError, frames.FrameError):
+            raise ProcessTimeoutError(f"the call did not finish within {seconds:g} s") from None
+        except (OSError, messages.MessageError):
             frame = None
         if frame is None:
-            raise BoundedCrashError(f"the process of the call {self.how_it_ended()}")
+            raise ProcessCrashError(f"the process of the call {self.how_it_ended()}")
         kind, last, answer = frame
         try:
             value = json.loads(answer)
-            if kind == frames.ERROR:
-                raise BoundedCallError(f"the call raised {value[0]}: {value[1]}", exception=value[0], ends=bool(last))
+            if kind == messages.ERROR:
+                raise ProcessCallError(f"the call raised {value[0]}: {value[1]}", exception=value[0], ends=bool(last))
         except (ValueError, RecursionError, LookupError, TypeError) as error:
-            raise BoundedCrashError(f"the answer of the call cannot be read: {error}") from None
-        return value, kind == frames.RESULT
+            raise ProcessCrashError(f"the answer of the call cannot be read: {error}") from None
+        return value, kind == messages.RESULT
 
     def how_it_ended(self) -> str:
         """In words, ``"was killed by SIGSEGV"``; the process is gone afterwards."""
@@ -149,13 +149,13 @@ class Template(Source):
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = _python(
-                "gem.bounded.template", str(theirs.fileno()), json.dumps(settings), pass_fds=(theirs.fileno(),)
+                "gem.processes.template", str(theirs.fileno()), json.dumps(settings), pass_fds=(theirs.fileno(),)
             )
         self._control.settimeout(_START)
         try:
-            frame = frames.receive(self._control)
+            frame = messages.receive(self._control)
             if frame is None:
-                raise BoundedCrashError(f"the template {_in_words(self._process.wait(_ORDER))} while it started")
+                raise ProcessCrashError(f"the template {_in_words(self._process.wait(_ORDER))} while it started")
             _check_start(frame)
         except BaseException:
             self.close()
@@ -163,7 +163,7 @@ class Template(Source):
         self._control.settimeout(_ORDER)
 
     def worker(self) -> Worker:
-        from gem.bounded import template
+        from gem.processes import template
 
         ours, theirs = socket.socketpair()
         try:
@@ -175,11 +175,11 @@ class Template(Source):
             raise
         if not process:
             ours.close()
-            raise BoundedCallError("the system has no room for another process")
+            raise ProcessCallError("the system has no room for another process")
         return Worker(ours, self, process)
 
     def wait(self, process: Any) -> int | None:
-        from gem.bounded import template
+        from gem.processes import template
 
         try:
             with self._lock:
@@ -189,7 +189,7 @@ class Template(Source):
             return None
 
     def end(self, process: Any) -> None:
-        from gem.bounded import template
+        from gem.processes import template
 
         with suppress(OSError), self._lock:  # a template that is gone has taken its workers along
             self._control.sendall(template.ORDER.pack(template.END, process))
@@ -207,7 +207,7 @@ class Template(Source):
         self._process.returncode = 0
 
     def _reply(self) -> int:
-        from gem.bounded import template
+        from gem.processes import template
 
         reply = b""
         while len(reply) < template.REPLY.size:
@@ -231,7 +231,7 @@ class Spawner(Source):
         with socket.create_server(("127.0.0.1", 0)) as server:
             server.settimeout(0.5)
             port = server.getsockname()[1]
-            process = _python("gem.bounded.worker", str(port), self._settings, stdin=subprocess.PIPE)
+            process = _python("gem.processes.worker", str(port), self._settings, stdin=subprocess.PIPE)
             assert process.stdin is not None
             self._running.add(process)
             try:
@@ -278,7 +278,7 @@ def _connected(server: socket.socket, process: subprocess.Popen[bytes], secret: 
                 if secrets.compare_digest(channel.recv(len(secret), socket.MSG_WAITALL), secret):
                     return channel
             channel.close()
-    raise BoundedCrashError(f"a worker could not start: it {_in_words(process.poll())}")
+    raise ProcessCrashError(f"a worker could not start: it {_in_words(process.poll())}")
 
 
 def _python(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -305,9 +305,9 @@ def _end(process: subprocess.Popen[bytes], patience: float) -> None:
 
 def _check_start(frame: tuple[bytes, int, bytes]) -> None:
     kind, _, body = frame
-    if kind == frames.ERROR:
+    if kind == messages.ERROR:
         name, message = json.loads(body)
-        raise BoundedCallError(f"the function cannot be loaded: {message}", exception=name)
+        raise ProcessCallError(f"the function cannot be loaded: {message}", exception=name)
 
 
 def _in_words(status: int | None) -> str:

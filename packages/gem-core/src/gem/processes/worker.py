@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gem.bounded import frames
 from gem.entry_points import load
+from gem.processes import messages
 
 resource: Any
 try:
@@ -67,9 +67,9 @@ def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> 
     process = os.getpid()
     threads = threading.active_count()
     most = _peak() + memory // 2
-    frames.send(channel, frames.READY, process)
+    messages.send(channel, messages.READY, process)
     for count in range(1, CALLS + 1):
-        call = frames.receive(channel)
+        call = messages.receive(channel)
         if call is None:
             return
         _, milliseconds, body = call
@@ -80,9 +80,9 @@ def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> 
         if os.getpid() != process:  # the function forked, and this is the copy
             os._exit(0)
         last = count == CALLS or kind == b"M" or threading.active_count() > threads or _peak() > most
-        if kind == frames.RESULT and last:
-            kind = frames.RESULT_AND_END
-        frames.send(channel, frames.ERROR if kind == b"M" else kind, int(last), answer)
+        if kind == messages.RESULT and last:
+            kind = messages.RESULT_AND_END
+        messages.send(channel, messages.ERROR if kind == b"M" else kind, int(last), answer)
         if last:
             return
 
@@ -95,7 +95,7 @@ def main() -> None:
         try:
             function = prepare(settings["function"], settings["warm_up"])
         except BaseException as error:
-            frames.send(channel, frames.ERROR, 1, described(error))
+            messages.send(channel, messages.ERROR, 1, described(error))
             raise
         limit(settings["memory"])
         serve(channel, function, settings["memory"])
@@ -114,13 +114,13 @@ def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[bytes, 
     """Kind and body of the answer; the kind M is an error after which memory may be short."""
     try:
         answer = json.dumps(function(*arguments)).encode()
-        if len(answer) <= frames.LARGEST:
-            return frames.RESULT, answer
-        raise ValueError(f"a result of {len(answer)} bytes; at most {frames.LARGEST} can be returned")
+        if len(answer) <= messages.LARGEST:
+            return messages.RESULT, answer
+        raise ValueError(f"a result of {len(answer)} bytes; at most {messages.LARGEST} can be returned")
     except MemoryError as error:
         return b"M", described(error)
     except BaseException as error:  # SystemExit and KeyboardInterrupt as well: a function ends no worker
-        return frames.ERROR, described(error)
+        return messages.ERROR, described(error)
 
 
 def _limit_processor(seconds: float) -> None:

@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gem.bounded import frames
-from gem.bounded.worker import become_worker, described, prepare
+from gem.processes import messages
+from gem.processes.worker import become_worker, described, prepare
 
 __all__ = ["END", "FORK", "ORDER", "REPLY", "WAIT", "main"]
 
@@ -51,14 +51,14 @@ def main() -> None:
     try:
         function = prepare(settings["function"], settings["warm_up"])
     except BaseException as error:
-        frames.send(control, frames.ERROR, 0, described(error))
+        messages.send(control, messages.ERROR, 0, described(error))
         return
     prctl = _prctl()
     prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what escapes from a worker becomes a child of this process
     gc.collect()
     gc.disable()
     gc.freeze()
-    frames.send(control, frames.READY, os.getpid())
+    messages.send(control, messages.READY, os.getpid())
     template = _Template(control, function, settings["memory"], prctl)
     try:
         template.obey()

@@ -11,16 +11,18 @@ from collections import deque
 from typing import Any
 
 from gem.arguments import integer, real, string
-from gem.bounded.processes import Settings, Source, Spawner, Template, Worker
-from gem.errors import ArgumentError, ArgumentTypeError, BoundedCallError, BoundedCrashError
+from gem.errors import ArgumentError, ArgumentTypeError, ProcessCallError, ProcessCrashError
+from gem.processes.clients import Settings, Source, Spawner, Template, Worker
+from gem.processes.cpus import usable_cpus
+from gem.processes.fork_hooks import after_fork_in_child
 
-__all__ = ["BoundedPool", "Lease"]
+__all__ = ["ProcessPool"]
 
 _TRIES = 3
 _CAN_FORK = hasattr(os, "fork") and sys.platform != "win32"
 
 
-class BoundedPool:
+class ProcessPool:
     """Calls one function in processes of its own, within limits of time and memory.
 
     Nothing starts before the first call. The first call starts a template, which imports the function once; workers
@@ -56,29 +58,26 @@ class BoundedPool:
     ) -> None:
         self.seconds = real("seconds", seconds, minimum=0.001, maximum=86400)
         if workers is None:
-            affinity = getattr(os, "sched_getaffinity", None)
-            workers = max(2, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
+            workers = max(2, usable_cpus())
         self.workers = integer("workers", workers, minimum=1, maximum=1000)
         self._settings: Settings = {
             "function": string("function", function),
             "warm_up": None if warm_up is None else string("warm_up", warm_up),
             "memory": integer("memory", memory, minimum=1 << 20),
         }
-        self._leases = 0
         self._begin()
-        if _CAN_FORK:
-            os.register_at_fork(after_in_child=_Afresh(self))
+        after_fork_in_child(self._begin_in_child)
 
     def __repr__(self) -> str:
-        return f"BoundedPool({self._settings['function']!r}, seconds={self.seconds:g}, workers={self.workers})"
+        return f"ProcessPool({self._settings['function']!r}, seconds={self.seconds:g}, workers={self.workers})"
 
     def __call__(self, *args: Any) -> Any:
         """Return what the function returns for these arguments, through JSON (so that tuples become lists).
 
         Raises:
-            BoundedTimeoutError: if it takes longer than ``seconds``.
-            BoundedCrashError: if its process dies.
-            BoundedCallError: if it raises, or returns what JSON cannot hold or more than 16 MiB of it; ``exception``
+            ProcessTimeoutError: if it takes longer than ``seconds``.
+            ProcessCrashError: if its process dies.
+            ProcessCallError: if it raises, or returns what JSON cannot hold or more than 16 MiB of it; ``exception``
                 is then the name of the exception's class. Without that name: it could not be called.
             ArgumentError, ArgumentTypeError: if an argument cannot be JSON.
         """
@@ -89,29 +88,11 @@ class BoundedPool:
         real("seconds", seconds, minimum=0.001, maximum=86400)
         return self._state.call(_encoded(args), seconds)
 
-    def lease(self) -> Lease:
-        """Say that somebody uses the pool: when the last lease is closed, the processes end.
-
-        An environment that calls a shared pool holds one from its first call to its ``close``, so that the last to
-        close leaves no process behind. Without leases the processes stay until the end of this process.
-        """
-        with self._lock:
-            self._leases += 1
-        return Lease(self)
-
     def close(self) -> None:
         """End all processes; calls that are running end as crashes. A later call starts new ones."""
         self._state.close()
 
-    def _end_lease(self) -> None:
-        with self._lock:
-            self._leases -= 1
-            unused = self._leases == 0
-        if unused:
-            self.close()
-
     def _begin(self) -> None:
-        self._lock = threading.Lock()
         self._state = _State(self._settings, self.workers)
         self._at_end = weakref.finalize(self, _State.end, self._state)
 
@@ -119,37 +100,6 @@ class BoundedPool:
         self._at_end.detach()
         self._state.forget()
         self._begin()
-
-
-class Lease:
-    """A user's hold on a pool; see :meth:`BoundedPool.lease`. Closing it twice is fine."""
-
-    def __init__(self, pool: BoundedPool) -> None:
-        self._pool: BoundedPool | None = pool
-
-    def __enter__(self) -> Lease:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give it up."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool._end_lease()
-
-
-class _Afresh:
-    """Gives a forked child's copy of a pool a state of its own. It keeps no pool alive."""
-
-    def __init__(self, pool: BoundedPool) -> None:
-        self._pool = weakref.ref(pool)
-
-    def __call__(self) -> None:
-        pool = self._pool()
-        if pool is not None:
-            pool._begin_in_child()
 
 
 class _State:
@@ -171,7 +121,7 @@ class _State:
             try:
                 value, keep = worker.call(body, seconds)
                 return value
-            except BoundedCallError as error:
+            except ProcessCallError as error:
                 keep = error.exception is not None and not error.ends
                 raise
             finally:
@@ -230,7 +180,7 @@ class _State:
                         self._source = None
                 source.close()
         if worker is None:
-            raise BoundedCrashError("no worker could be started: the template was ended each time")
+            raise ProcessCrashError("no worker could be started: the template was ended each time")
         with self._lock:
             self._busy.add(worker)
         try:
@@ -243,7 +193,7 @@ class _State:
     def _living_source(self) -> Source:
         with self._lock:
             if self._over:
-                raise BoundedCallError("the interpreter is exiting")
+                raise ProcessCallError("the interpreter is exiting")
             if self._source is None:
                 self._source = (Template if _CAN_FORK else Spawner)(self._settings)
             return self._source

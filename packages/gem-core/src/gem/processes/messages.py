@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["CALL", "ERROR", "LARGEST", "READY", "RESULT", "RESULT_AND_END", "FrameError", "receive", "send"]
+__all__ = ["CALL", "ERROR", "LARGEST", "READY", "RESULT", "RESULT_AND_END", "MessageError", "receive", "send"]
 
 READY = b"A"
 """A worker has started; the number is its process id."""
@@ -32,7 +32,7 @@ _HEADER = struct.Struct("!cIQ")
 _CHUNK = 1 << 20
 
 
-class FrameError(Exception):
+class MessageError(Exception):
     """What arrives is no frame."""
 
 
@@ -52,20 +52,20 @@ def receive(
         deadline: the whole frame must be there at this time of ``time.monotonic``.
 
     Raises:
-        FrameError: if the stream ends within a frame, or the body is longer than ``longest`` bytes.
+        MessageError: if the stream ends within a frame, or the body is longer than ``longest`` bytes.
         OSError: as the socket does; TimeoutError if nothing comes in time.
     """
     header = _read(channel, _HEADER.size, deadline)
     if not header:
         return None
     if len(header) < _HEADER.size:
-        raise FrameError("the stream ends within a header")
+        raise MessageError("the stream ends within a header")
     kind, number, length = _HEADER.unpack(header)
     if longest is not None and length > longest:
-        raise FrameError(f"a frame of {length} bytes")
+        raise MessageError(f"a frame of {length} bytes")
     body = _read(channel, length, deadline)
     if len(body) < length:
-        raise FrameError("the stream ends within a body")
+        raise MessageError("the stream ends within a body")
     return kind, number, body
 
 

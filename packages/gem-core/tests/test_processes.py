@@ -17,9 +17,16 @@ from typing import Any
 
 import pytest
 
-from gem.bounded import BoundedCallError, BoundedCrashError, BoundedPool, BoundedTimeoutError
-from gem.bounded import pool as pool_module
-from gem.errors import ArgumentError, ArgumentTypeError, GemError
+from gem.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    GemError,
+    ProcessCallError,
+    ProcessCrashError,
+    ProcessTimeoutError,
+)
+from gem.processes import ProcessPool, SharedResource
+from gem.processes import pool as pool_module
 
 FUNCTIONS = textwrap.dedent(
     """
@@ -87,16 +94,16 @@ FUNCTIONS = textwrap.dedent(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder on the import path with the functions to call."""
     folder = tmp_path_factory.mktemp("functions")
-    (folder / "bounded_functions.py").write_text(FUNCTIONS)
+    (folder / "called_functions.py").write_text(FUNCTIONS)
     sys.path.insert(0, str(folder))
     yield folder
     sys.path.remove(str(folder))
 
 
 @pytest.fixture(scope="module")
-def pool(folder: Path) -> Iterator[BoundedPool]:
+def pool(folder: Path) -> Iterator[ProcessPool]:
     """A pool that the tests share, so that each shows what the one before has left; whoever hangs says for how long."""
-    pool = BoundedPool("bounded_functions:act", seconds=30, memory=1 << 28, warm_up="bounded_functions:warm")
+    pool = ProcessPool("called_functions:act", seconds=30, memory=1 << 28, warm_up="called_functions:warm")
     yield pool
     pool.close()
 
@@ -139,12 +146,12 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 @pytest.mark.parametrize("value", [None, True, 1, -2.5, "é\n\x00", "\ud800", [1, ["a"]], {"a": {"b": []}}, 10**400])
-def test_values_pass_both_ways(pool: BoundedPool, value: Any) -> None:
+def test_values_pass_both_ways(pool: ProcessPool, value: Any) -> None:
     """What JSON can hold comes back as it went."""
     assert pool("echo", value) == value
 
 
-def test_large_values_pass_both_ways(pool: BoundedPool) -> None:
+def test_large_values_pass_both_ways(pool: ProcessPool) -> None:
     """Megabytes are no matter."""
     text = "x" * (8 << 20)
     assert pool.within(30, "echo", text) == text
@@ -153,76 +160,76 @@ def test_large_values_pass_both_ways(pool: BoundedPool) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (("sleep", 60), BoundedTimeoutError, "0.6 s"),
-        (("C code",), BoundedTimeoutError, "0.6 s"),
-        (("deaf",), BoundedTimeoutError, "0.6 s"),
-        (("memory", 1 << 33), BoundedCallError, "MemoryError"),
-        (("memory bit by bit",), BoundedCallError, "MemoryError"),
-        (("exit", 0), BoundedCrashError, "status 0"),
-        (("exit", 7), BoundedCrashError, "status 7"),
-        (("segfault",), BoundedCrashError, "SIGSEGV"),
-        (("raise", "no"), BoundedCallError, "ValueError: no"),
-        (("raise", "no" * 10**6), BoundedCallError, "ValueError: no"),
-        (("sys.exit", 3), BoundedCallError, "SystemExit: 3"),
-        (("object",), BoundedCallError, "TypeError"),
-        (("huge", 17 << 20), BoundedCallError, "17825794 bytes"),
-        (("nested",), BoundedCallError, "RecursionError"),
-        (("close",), BoundedCrashError, "exited"),
-        (("unknown",), BoundedCallError, "LookupError"),
-        (("too", "many", "arguments"), BoundedCallError, "TypeError"),
+        (("sleep", 60), ProcessTimeoutError, "0.6 s"),
+        (("C code",), ProcessTimeoutError, "0.6 s"),
+        (("deaf",), ProcessTimeoutError, "0.6 s"),
+        (("memory", 1 << 33), ProcessCallError, "MemoryError"),
+        (("memory bit by bit",), ProcessCallError, "MemoryError"),
+        (("exit", 0), ProcessCrashError, "status 0"),
+        (("exit", 7), ProcessCrashError, "status 7"),
+        (("segfault",), ProcessCrashError, "SIGSEGV"),
+        (("raise", "no"), ProcessCallError, "ValueError: no"),
+        (("raise", "no" * 10**6), ProcessCallError, "ValueError: no"),
+        (("sys.exit", 3), ProcessCallError, "SystemExit: 3"),
+        (("object",), ProcessCallError, "TypeError"),
+        (("huge", 17 << 20), ProcessCallError, "17825794 bytes"),
+        (("nested",), ProcessCallError, "RecursionError"),
+        (("close",), ProcessCrashError, "exited"),
+        (("unknown",), ProcessCallError, "LookupError"),
+        (("too", "many", "arguments"), ProcessCallError, "TypeError"),
     ],
 )
 def test_misbehaviour_is_an_error_and_the_next_call_is_fine(
-    pool: BoundedPool, call: tuple[Any, ...], error: type[GemError], says: str
+    pool: ProcessPool, call: tuple[Any, ...], error: type[GemError], says: str
 ) -> None:
     """A call that goes wrong says how, in time, and the next one is answered."""
-    with pytest.raises(BoundedCallError, match=says) as raised:
-        pool.within(0.6 if error is BoundedTimeoutError else 30, *call)
+    with pytest.raises(ProcessCallError, match=says) as raised:
+        pool.within(0.6 if error is ProcessTimeoutError else 30, *call)
     assert type(raised.value) is error
     assert pool.within(30, "echo", 5) == 5
 
 
-def test_a_crash_by_recursion_is_an_error(pool: BoundedPool) -> None:
+def test_a_crash_by_recursion_is_an_error(pool: ProcessPool) -> None:
     """Recursion without end is an error of whichever kind the interpreter makes of it."""
-    with pytest.raises(BoundedCallError):
+    with pytest.raises(ProcessCallError):
         pool.within(20, "recursion")
     assert pool("echo", 5) == 5
 
 
-def test_output_goes_nowhere(pool: BoundedPool, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_goes_nowhere(pool: ProcessPool, capfd: pytest.CaptureFixture[str]) -> None:
     """What a function prints does not appear, however much it is."""
     assert pool.within(20, "flood") == "flooded"
     assert capfd.readouterr() == ("", "")
 
 
-def test_input_is_empty(pool: BoundedPool) -> None:
+def test_input_is_empty(pool: ProcessPool) -> None:
     """A function that reads the standard input waits for nobody."""
     assert pool("read") == ""
 
 
 @forks
-def test_no_file_is_written(pool: BoundedPool, tmp_path: Path) -> None:
+def test_no_file_is_written(pool: ProcessPool, tmp_path: Path) -> None:
     """A function cannot put anything into a file."""
-    with pytest.raises(BoundedCallError):
+    with pytest.raises(ProcessCallError):
         pool("write", str(tmp_path / "file"))
     assert not (tmp_path / "file").exists() or (tmp_path / "file").read_text() == ""
 
 
 @pytest.mark.parametrize("descriptor", range(3, 12))
-def test_garbage_in_a_channel_is_no_answer(pool: BoundedPool, descriptor: int) -> None:
+def test_garbage_in_a_channel_is_no_answer(pool: ProcessPool, descriptor: int) -> None:
     """A function that writes into its worker's descriptors breaks its own call at most."""
-    with suppress(BoundedCallError):
+    with suppress(ProcessCallError):
         assert pool.within(0.6, "forge", descriptor) == 1
     assert pool("echo", 5) == 5
 
 
 @linux
 @pytest.mark.parametrize("what", ["fork", "fork away", "thread"])
-def test_what_a_function_starts_ends(pool: BoundedPool, what: str) -> None:
+def test_what_a_function_starts_ends(pool: ProcessPool, what: str) -> None:
     """A function's own processes and threads, where it can start them at all, are gone soon after the call."""
     own = pool._state._source._process.pid  # type: ignore[union-attr]
     before = pool("who")[0]
-    with suppress(BoundedCallError):
+    with suppress(ProcessCallError):
         pool(what)
     pool("who")
     assert soon(lambda: len(children(own)) <= pool.workers)
@@ -230,14 +237,14 @@ def test_what_a_function_starts_ends(pool: BoundedPool, what: str) -> None:
         assert pool("who")[0] != before
 
 
-def test_the_warm_up_is_done_before_the_first_call(pool: BoundedPool) -> None:
+def test_the_warm_up_is_done_before_the_first_call(pool: ProcessPool) -> None:
     """Workers inherit what the warm-up has prepared."""
     assert pool("who")[2] is True
 
 
 def test_a_worker_is_used_again(folder: Path) -> None:
     """Calls one after the other go to one process, which is replaced after a thousand."""
-    with_one = BoundedPool("bounded_functions:act", seconds=30, workers=1)
+    with_one = ProcessPool("called_functions:act", seconds=30, workers=1)
     first, last = with_one("who")[0], 0
     for _ in range(998):
         last = with_one("who")[0]
@@ -250,24 +257,24 @@ def test_a_worker_is_used_again(folder: Path) -> None:
 @linux
 def test_memory_that_stays_ends_the_worker(folder: Path) -> None:
     """After a call that took much memory, another process answers."""
-    pool = BoundedPool("bounded_functions:act", seconds=30, workers=1, memory=1 << 27)
+    pool = ProcessPool("called_functions:act", seconds=30, workers=1, memory=1 << 27)
     first = pool("who")[0]
     assert pool.within(20, "memory", 80 << 20) == 80 << 20
     assert pool("who")[0] != first
     pool.close()
 
 
-def test_threads_share_a_pool(pool: BoundedPool) -> None:
+def test_threads_share_a_pool(pool: ProcessPool) -> None:
     """Sixty-four threads at once get each their own answers, among hanging and crashing calls."""
 
     def work(number: int) -> list[Any]:
         got: list[Any] = []
         for turn in range(12):
             if number % 8 == 0 and turn == 3:
-                with pytest.raises(BoundedCrashError):
+                with pytest.raises(ProcessCrashError):
                     pool("exit", 1)
             if number % 16 == 1 and turn == 3:
-                with pytest.raises(BoundedTimeoutError):
+                with pytest.raises(ProcessTimeoutError):
                     pool.within(0.6, "C code")
             got.append(pool.within(20, "echo", [number, turn]))
         return got
@@ -297,14 +304,14 @@ def test_calls_wait_in_line() -> None:
 
 def test_waiting_for_a_worker_does_not_count(folder: Path) -> None:
     """With one worker and many calls, each has its whole time limit."""
-    pool = BoundedPool("bounded_functions:act", workers=1, seconds=5.0)
+    pool = ProcessPool("called_functions:act", workers=1, seconds=5.0)
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(lambda _: pool("sleep", 0.8), range(8))) == ["slept"] * 8
     pool.close()
 
 
 @linux
-def test_nothing_leaks(pool: BoundedPool) -> None:
+def test_nothing_leaks(pool: ProcessPool) -> None:
     """After three hundred killed workers there are as many processes and descriptors as before."""
     template = pool._state._source._process.pid  # type: ignore[union-attr]
     pool("who")
@@ -314,7 +321,7 @@ def test_nothing_leaks(pool: BoundedPool) -> None:
 
     before = held()
     for turn in range(300):
-        with pytest.raises(BoundedCallError):
+        with pytest.raises(ProcessCallError):
             pool.within(0.02, *(("exit", 1), ("sleep", 60), ("segfault",))[turn % 3])
     assert pool("echo", 5) == 5
     assert soon(lambda: len(children(template)) <= pool.workers)
@@ -324,13 +331,13 @@ def test_nothing_leaks(pool: BoundedPool) -> None:
 
 def test_replacing_a_worker_costs_no_import(folder: Path) -> None:
     """Twenty crashes and what follows cost less than one start of a template."""
-    pool = BoundedPool("bounded_functions:act", seconds=20)
+    pool = ProcessPool("called_functions:act", seconds=20)
     begin = time.perf_counter()
     pool("who")
     start = time.perf_counter() - begin
     costs = []
     for _ in range(20):
-        with pytest.raises(BoundedCrashError):
+        with pytest.raises(ProcessCrashError):
             pool("exit", 1)
         begin = time.perf_counter()
         pool("who")
@@ -342,7 +349,7 @@ def test_replacing_a_worker_costs_no_import(folder: Path) -> None:
 @linux
 def test_closing_ends_all_and_a_later_call_begins_anew(folder: Path) -> None:
     """After close there is no process, also where a call was running; the pool can be called again."""
-    pool = BoundedPool("bounded_functions:act", seconds=60)
+    pool = ProcessPool("called_functions:act", seconds=60)
     worker = pool("who")[0]
     template = pool._state._source._process.pid  # type: ignore[union-attr]
     failed: list[BaseException] = []
@@ -350,7 +357,7 @@ def test_closing_ends_all_and_a_later_call_begins_anew(folder: Path) -> None:
     def hang() -> None:
         try:
             pool("sleep", 60)
-        except BoundedCallError as error:
+        except ProcessCallError as error:
             failed.append(error)
 
     thread = threading.Thread(target=hang)
@@ -363,7 +370,7 @@ def test_closing_ends_all_and_a_later_call_begins_anew(folder: Path) -> None:
 
     assert soon(is_over)
     pool.close()
-    assert isinstance(failed[0], BoundedCrashError)
+    assert isinstance(failed[0], ProcessCrashError)
     assert soon(lambda: state_of(worker) is None)
     assert state_of(template) is None
     assert pool("echo", 5) == 5
@@ -371,10 +378,12 @@ def test_closing_ends_all_and_a_later_call_begins_anew(folder: Path) -> None:
 
 
 @linux
-def test_the_last_lease_ends_the_processes(folder: Path) -> None:
-    """The processes stay as long as one of several users holds a lease."""
-    pool = BoundedPool("bounded_functions:act", seconds=30)
-    one, two = pool.lease(), pool.lease()
+def test_the_last_user_ends_the_processes(folder: Path) -> None:
+    """The processes of a shared pool stay as long as one of several users is left."""
+    pool = ProcessPool("called_functions:act", seconds=30)
+    shared = SharedResource(lambda: pool, ProcessPool.close)
+    one, two = shared.handle(), shared.handle()
+    one.acquire(), two.acquire()
     pool("who")
     template = pool._state._source._process.pid  # type: ignore[union-attr]
     one.close()
@@ -389,7 +398,7 @@ def test_the_last_lease_ends_the_processes(folder: Path) -> None:
 @pytest.mark.parametrize("victim", ["template", "worker"])
 def test_processes_killed_from_outside_are_replaced(folder: Path, victim: str) -> None:
     """Whatever somebody else kills between two calls, the second call is answered."""
-    pool = BoundedPool("bounded_functions:act", seconds=20)
+    pool = ProcessPool("called_functions:act", seconds=20)
     worker = pool("who")[0]
     os.kill(worker if victim == "worker" else pool._state._source._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
     assert soon(lambda: state_of(worker) in (None, "Z"))
@@ -399,12 +408,12 @@ def test_processes_killed_from_outside_are_replaced(folder: Path, victim: str) -
 
 @pytest.mark.parametrize(
     ("function", "says"),
-    [("bounded_functions:missing", "missing"), ("no_such_module:f", "no_such_module"), ("nonsense", "must look like")],
+    [("called_functions:missing", "missing"), ("no_such_module:f", "no_such_module"), ("nonsense", "must look like")],
 )
 def test_a_function_that_cannot_be_loaded(folder: Path, function: str, says: str) -> None:
     """The first call says why there is nothing to call."""
-    pool = BoundedPool(function)
-    with pytest.raises(BoundedCallError, match=says):
+    pool = ProcessPool(function)
+    with pytest.raises(ProcessCallError, match=says):
         pool()
     pool.close()
 
@@ -412,43 +421,43 @@ def test_a_function_that_cannot_be_loaded(folder: Path, function: str, says: str
 def test_impossible_arguments() -> None:
     """Settings and arguments that cannot be are refused in GEM's words."""
     with pytest.raises(ArgumentError):
-        BoundedPool("a:b", seconds=0)
+        ProcessPool("a:b", seconds=0)
     with pytest.raises(ArgumentError):
-        BoundedPool("a:b", workers=0)
+        ProcessPool("a:b", workers=0)
     with pytest.raises(ArgumentTypeError):
-        BoundedPool("a:b", memory="1 GB")  # type: ignore[arg-type]
+        ProcessPool("a:b", memory="1 GB")  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError):
-        BoundedPool("a:b")(object())
+        ProcessPool("a:b")(object())
     nested: list[Any] = []
     for _ in range(100_000):
         nested = [nested]
     with pytest.raises(ArgumentError):
-        BoundedPool("a:b")(nested)
+        ProcessPool("a:b")(nested)
 
 
 def test_spawned_workers_do_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no fork, whole processes are started, with the same results."""
     monkeypatch.setattr(pool_module, "_CAN_FORK", False)
-    pool = BoundedPool("bounded_functions:act", seconds=30, workers=2, warm_up="bounded_functions:warm")
+    pool = ProcessPool("called_functions:act", seconds=30, workers=2, warm_up="called_functions:warm")
     first = pool("who")
     assert first[1:] == [1, True]
     assert pool("who") == [first[0], 2, True]
-    with pytest.raises(BoundedTimeoutError):
+    with pytest.raises(ProcessTimeoutError):
         pool.within(0.6, "C code")
-    with pytest.raises(BoundedCrashError, match="status 3"):
+    with pytest.raises(ProcessCrashError, match="status 3"):
         pool("exit", 3)
-    with pytest.raises(BoundedCallError, match="ValueError"):
+    with pytest.raises(ProcessCallError, match="ValueError"):
         pool("raise", "no")
     assert pool("echo", [1]) == [1]
     pool.close()
-    with pytest.raises(BoundedCallError, match="cannot be loaded"):
-        BoundedPool("no_such_module:f")()
+    with pytest.raises(ProcessCallError, match="cannot be loaded"):
+        ProcessPool("no_such_module:f")()
 
 
 def run(folder: Path, program: str, *options: str) -> subprocess.Popen[str]:
     """Start a program that has a pool; should it hang, it is over after two minutes."""
-    begin = "from gem.bounded import *\nimport os, signal, sys, threading, time\nsignal.alarm(120)\n"
-    begin += "pool = BoundedPool('bounded_functions:act', seconds=60)\n"
+    begin = "from gem.processes import *\nimport os, signal, sys, threading, time\nsignal.alarm(120)\n"
+    begin += "pool = ProcessPool('called_functions:act', seconds=60)\n"
     return subprocess.Popen(
         [sys.executable, "-X", "dev", *options, "-c", begin + textwrap.dedent(program)],
         stdout=subprocess.PIPE,
@@ -486,7 +495,7 @@ def test_the_end_of_the_interpreter_is_silent(folder: Path) -> None:
         folder,
         """
         print(pool("who")[0], flush=True)
-        other = BoundedPool("bounded_functions:echo", seconds=60)
+        other = ProcessPool("called_functions:echo", seconds=60)
         other(1)
         threading.Thread(target=pool, args=("sleep", 50), daemon=True).start()
         while not pool._state._busy: time.sleep(0.01)
@@ -532,7 +541,7 @@ def test_a_forked_child_has_processes_of_its_own(folder: Path) -> None:
 def test_importing_is_light() -> None:
     """The module loads neither subprocess-heavy libraries nor anything of an environment."""
     code = (
-        "import sys, gem.bounded; "
+        "import sys, gem.processes; "
         "print([name for name in ('multiprocessing', 'numpy', 'asyncio', 'ctypes') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

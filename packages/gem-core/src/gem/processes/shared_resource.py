@@ -1,0 +1,108 @@
+"""One object for several users: :class:`SharedResource`, and the :class:`ResourceHandle` that each user has."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from gem.processes.fork_hooks import after_fork_in_child
+
+__all__ = ["ResourceHandle", "SharedResource"]
+
+T = TypeVar("T")
+
+
+class SharedResource(Generic[T]):
+    """An object that opens when its first user needs it and closes after its last user; safe from any thread.
+
+    A forked child has a copy of the object and of its users; the object itself must survive a fork.
+
+    Args:
+        open: makes the object; called at most once at a time.
+        close: ends the object after the last user has closed its handle.
+        close_later: ends the object after the garbage collector took the last handle: in any thread, between any two
+            instructions, so it must not wait. None: as ``close``.
+    """
+
+    def __init__(
+        self,
+        open: Callable[[], T],  # noqa: A002  # the pair of close
+        close: Callable[[T], object],
+        close_later: Callable[[T], object] | None = None,
+    ) -> None:
+        self._open = open
+        self._close = close
+        self._close_later = close_later or close
+        self._users = 0
+        self._opened: list[T] = []
+        self._renew_lock()
+        after_fork_in_child(self._renew_lock)
+
+    def handle(self) -> ResourceHandle[T]:
+        """Return what one user reaches the object by."""
+        return ResourceHandle(self)
+
+    def _renew_lock(self) -> None:
+        # Reentrant: the garbage collector may take a handle in a thread that has the lock.
+        self._lock = threading.RLock()
+
+    def _value(self) -> T:
+        with self._lock:
+            if not self._opened:
+                self._opened.append(self._open())
+            return self._opened[0]
+
+    def _release(self, *, wait: bool) -> None:
+        unused: list[T] = []
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                unused, self._opened = self._opened, unused
+        for value in unused:
+            (self._close if wait else self._close_later)(value)
+
+
+class ResourceHandle(Generic[T]):
+    """How one user reaches a :class:`SharedResource`.
+
+    The user counts from the first use of the object to :meth:`close`, or until this handle is garbage; a use after
+    ``close`` counts anew. A ``with`` block counts as one use and closes the handle.
+    """
+
+    def __init__(self, resource: SharedResource[T]) -> None:
+        self._resource = resource
+        self._end: weakref.finalize[Any, Any] | None = None
+
+    @property
+    def value(self) -> T:
+        """The object, which all users share."""
+        with self._resource._lock:
+            self.acquire()
+            return self._resource._value()
+
+    def acquire(self) -> None:
+        """Count as a user from now on, without opening the object."""
+        with self._resource._lock:
+            if self._end is None:
+                self._resource._users += 1
+                self._end = weakref.finalize(self, self._resource._release, wait=False)
+                self._end.atexit = False  # the end of the process closes what is open, users or not
+
+    def close(self, *, wait: bool = True) -> None:
+        """Stop using the object, which closes with its last user. Calling it again does nothing.
+
+        Args:
+            wait: whether to return only after the object of a last user has closed.
+        """
+        with self._resource._lock:
+            end, self._end = self._end, None
+        if end is not None and end.detach() is not None:
+            self._resource._release(wait=wait)
+
+    def __enter__(self) -> T:
+        return self.value
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
