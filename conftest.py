@@ -30,6 +30,9 @@ class Thing(gem.Env):
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
         return f"size {self.size}", {}
+
+    def step(self, action):
+        return "", 0.0, True, False, {}
 """
 
 

@@ -58,6 +58,9 @@ class Nothing(gem.Env[str, str]):
         super().reset(seed=seed)
         return "", {}
 
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        return "", 0.0, False, False, {}
+
 
 @dataclass
 class Round:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import gem
+from gem import discovery
 from gem.cli.data import data_command
 from gem.cli.hub import COMMANDS as HUB_COMMANDS
 from gem.cli.main import COMMANDS, cli, run
@@ -162,6 +163,18 @@ def test_every_command_has_help_with_an_example_and_json() -> None:
         assert "--json" in shown, name
 
 
+def test_a_command_of_a_missing_package_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without plugins, the name of a command that one of our packages brings gives the install line."""
+    monkeypatch.setenv(discovery.SWITCH, "1")
+    discovery.clear_caches()
+    stopped, shown = failing(capsys, monkeypatch, "search-server")
+    discovery.clear_caches()
+    assert stopped == 2
+    assert "pip install gem-tools" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -175,7 +188,6 @@ def test_every_command_has_help_with_an_example_and_json() -> None:
         (["rollout", "test:Countdown-v0", "--episodes", "0"], 2, "is not in the range"),
         (["show", "missing.jsonl"], 2, "does not exist"),
         (["lst"], 2, "did you mean 'list'?"),
-        (["eval"], 2, "pip install gem-eval"),
         (["list", "--jsn"], 2, "--json"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from abc import ABC
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from gem.errors import (
     ArgumentError,
     ArgumentTypeError,
     EpisodeFinishedError,
+    IncompleteEnvError,
     NotSupportedError,
     StateError,
     UnknownArgumentError,
@@ -54,6 +56,9 @@ class Bare(Env[str, str]):
     def reset(self, seed=None):  # type: ignore[no-untyped-def, override]
         super().reset(seed)
         return "begin", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        return "", 0.0, True, False, {}
 
 
 def rolls(env: Env[Any, Any], seed: int | None, count: int = 20) -> list[str]:
@@ -151,16 +156,46 @@ def test_spawn_keeps_arguments_and_overrides_them() -> None:
 
 
 def test_published_environments_need_no_more_than_they_have() -> None:
-    """reset(self, seed=None) is enough; what is missing says so by name."""
+    """reset(self, seed=None) and step are enough; a missing method raises and names itself."""
     env = Bare()
     assert env.reset(seed=1) == ("begin", {})
-    for call in (lambda: env.step(""), env.sample_random_action, env.get_state, lambda: env.set_state({})):
+    for call in (env.sample_random_action, env.get_state, lambda: env.set_state({})):
         with pytest.raises(NotSupportedError, match="Bare does not implement"):
             call()
     assert env.unwrapped is env
     with env as entered:
         assert entered is env
     env.close()
+
+
+@pytest.mark.parametrize(("defined", "missing"), [((), "reset or step"), (("reset",), "step"), (("step",), "reset")])
+def test_a_class_without_reset_or_step_cannot_be_defined(defined: tuple[str, ...], missing: str) -> None:
+    """The error names the missing methods, and comes with the definition of the class."""
+    methods = {name: getattr(Dice, name) for name in defined}
+    with pytest.raises(IncompleteEnvError, match=f"Unfinished does not define {missing};"):
+        type("Unfinished", (Env,), methods)
+    with pytest.raises(TypeError, match="Unfinished"):  # neither does inheriting from an abstract class help
+        type("Unfinished", (type("Base", (Env, ABC), methods),), {})
+
+
+def test_an_abstract_class_leaves_methods_to_its_subclasses() -> None:
+    """A class with abc.ABC among its bases may be defined and subclassed, and cannot be called."""
+
+    class Base(Env[str, str], ABC):
+        def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+            return "begin", {}
+
+    class Turn:
+        def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+            return "", 1.0, True, False, {}
+
+    class Whole(Turn, Base):
+        """Takes reset from one base and step from the other."""
+
+    for unfinished in (Env, Base):
+        with pytest.raises(IncompleteEnvError, match="is abstract: it does not define"):
+            unfinished()
+    assert Whole().step("")[1] == 1.0
 
 
 def test_errors_refine_built_ins() -> None:

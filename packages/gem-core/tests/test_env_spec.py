@@ -56,6 +56,9 @@ class Thing(Env[str, str]):
         super().reset(seed=seed)
         return "begin", {}
 
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        return "", 0.0, True, False, {}
+
 
 def has_types_of_json(value: Any) -> bool:
     """Tell whether a value consists of exactly the types that json.loads returns."""

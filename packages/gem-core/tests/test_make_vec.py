@@ -249,6 +249,7 @@ import sys, gem
 from gem.core import Env
 class Empty(Env):
     def reset(self, seed=None): return "", {}
+    def step(self, action): return "", 0.0, True, False, {}
 gem.register("test:Empty-v0", Empty)
 envs = gem.make_vec("test:Empty-v0", mode="thread")
 envs.reset()

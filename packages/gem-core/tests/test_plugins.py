@@ -126,8 +126,8 @@ def test_a_missing_name_says_where_it_comes_from(site: PluginSite) -> None:
         plugins.lookup("gem_wrappers", "special", "wrapper", {"special": "my-pkg"})
     with pytest.raises(MissingPluginError, match="no wrapper is called 'concatt'; did you mean 'concat'"):
         plugins.lookup("gem_wrappers", "concatt", "wrapper", WRAPPERS)
-    with pytest.raises(MissingPluginError, match="no run tracker is called 'zzz'; there are "):
-        plugins.lookup("gem_run_trackers", "zzz", "run tracker")
+    with pytest.raises(MissingPluginError, match="no command is called 'zzz'; there are "):
+        plugins.lookup("gem_commands", "zzz", "command")
 
 
 def test_a_plugins_wrapper_is_applied_by_name(site: PluginSite) -> None:

@@ -37,6 +37,9 @@ class Thing(Env[str, str]):
         super().reset(seed=seed)
         return f"{self.colour} {self.size}", {}
 
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        return "", 0.0, True, False, {}
+
 
 @pytest.fixture(autouse=True)
 def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,8 +61,8 @@ def test_an_entry_point_may_be_text_or_any_callable() -> None:
     """'module:Class', a class, and a function that returns an environment all work."""
     gem.register("test:Function", lambda **kwargs: Thing(**kwargs), size=4)
     assert gem.make("test:Function").reset()[0] == "red 4"
-    gem.register("test:Text", "gem.core:Env")
-    assert type(gem.make("test:Text")) is Env
+    gem.register("test:Text", f"{__name__}:Thing")
+    assert type(gem.make("test:Text")) is Thing
 
 
 def test_a_spec_makes_the_environment_again() -> None:
@@ -68,8 +71,8 @@ def test_a_spec_makes_the_environment_again() -> None:
     spec = gem.spec("test:Thing-v0")
     gem.unregister("test:Thing-v0")
     assert gem.make(spec, colour="blue").reset()[0] == "blue 2"
-    text = gem.EnvSpec("test:Text", "gem.core:Env").to_json()
-    assert type(gem.make(gem.EnvSpec.from_json(text))) is Env
+    text = gem.EnvSpec("test:Text", f"{__name__}:Thing").to_json()
+    assert type(gem.make(gem.EnvSpec.from_json(text))) is Thing
 
 
 @pytest.mark.parametrize("entry_point", [None, 7, ["a:b"], b"a:b"])

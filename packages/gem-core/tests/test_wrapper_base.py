@@ -76,6 +76,9 @@ class OldStyle(Env[str, str]):
     def reset(self, seed=None):  # type: ignore[no-untyped-def, override]
         return "begin", {}
 
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        return "", 0.0, True, False, {}
+
 
 class Tokenizer:
     """Marks messages by their roles."""

@@ -52,6 +52,7 @@ from __future__ import annotations
 
 import random
 import sys
+from abc import ABC
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -59,7 +60,7 @@ from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gem.arguments import check_names, seed_value
-from gem.errors import ArgumentTypeError, NotSupportedError, StateError
+from gem.errors import ArgumentTypeError, IncompleteEnvError, NotSupportedError, StateError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -81,8 +82,12 @@ _VARIADIC_POSITIONAL, _VARIADIC_KEYWORD = 0x04, 0x08  # code flags, documented i
 class Env(Generic[ObsT, ActT]):
     """One task, or an endless supply of tasks, that an agent acts in turn by turn.
 
-    A subclass gives ``reset`` and ``step``; a good one also ``sample_random_action``, ``get_state`` and
-    ``set_state``. Instances are not thread-safe, but share nothing: any number may run side by side.
+    A subclass defines ``reset`` and ``step``; a good one also ``sample_random_action``, ``get_state`` and
+    ``set_state``. A base class that leaves one of the two to its own subclasses says so with ``abc.ABC`` among its
+    bases. Instances are not thread-safe, but share nothing: any number may run side by side.
+
+    Raises:
+        IncompleteEnvError: when a class is defined without ``reset`` or ``step``, and when an abstract class is called.
     """
 
     spec: EnvSpec | None = None
@@ -92,9 +97,22 @@ class Env(Generic[ObsT, ActT]):
     _action_rng: random.Random | None = None
     _action_seed: int | None = None
     _arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+    _missing: tuple[str, ...] = ("reset", "step")
+    """The methods that this class leaves to its subclasses."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._missing = tuple(name for name in Env._missing if getattr(cls, name) is getattr(Env, name))
+        if cls._missing and ABC not in cls.__bases__:
+            raise IncompleteEnvError(
+                f"{cls.__name__} does not define {' or '.join(cls._missing)}; define it, or add abc.ABC to the "
+                "bases of a class that leaves it to its subclasses"
+            )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse unknown arguments with the nearest name, and remember the known ones for ``spawn``."""
+        if cls._missing:
+            raise IncompleteEnvError(f"{cls.__name__} is abstract: it does not define {' or '.join(cls._missing)}")
         _check_signature(cls, args, kwargs)
         self = super().__new__(cls)
         self._arguments = (args, kwargs)
@@ -157,7 +175,7 @@ class Env(Generic[ObsT, ActT]):
             ResetNeededError: before the first ``reset``.
             EpisodeFinishedError: after ``terminated`` or ``truncated`` was returned.
         """
-        raise NotSupportedError(f"{type(self).__name__} does not implement step")
+        raise NotImplementedError
 
     def sample_random_action(self) -> ActT:
         """Return a random well-formed action, drawn from ``self.action_rng``."""

@@ -6,6 +6,7 @@
     ├── ArgumentError (ValueError)              an argument has an impossible value
     ├── ArgumentTypeError (TypeError)           an argument has the wrong type
     │   └── UnknownArgumentError                no argument has this name
+    ├── IncompleteEnvError (TypeError)          a class of environments lacks reset or step
     ├── InvalidIdError (ValueError)             not of the form [owner/]namespace:Name[-vN][-variant]
     ├── UnknownEnvironmentError (LookupError, ValueError)
     ├── EnvironmentConflictError (ValueError)   two distributions claim one id
@@ -42,6 +43,7 @@ __all__ = [
     "EpisodeFinishedError",
     "GemError",
     "HubError",
+    "IncompleteEnvError",
     "InvalidIdError",
     "ManifestError",
     "MissingPluginError",
@@ -74,6 +76,10 @@ class ArgumentTypeError(GemError, TypeError):
 
 class UnknownArgumentError(ArgumentTypeError):
     """A keyword argument that the constructor does not have."""
+
+
+class IncompleteEnvError(GemError, TypeError):
+    """A class of environments lacks ``reset`` or ``step`` and is not declared abstract."""
 
 
 class InvalidIdError(GemError, ValueError):

@@ -29,8 +29,6 @@ WRAPPERS = {
 _REGISTRY = ("publish", "yank", "unyank", "deprecate", "quarantine", "owner", "rebuild", "serve", "site")
 
 COMMANDS = {
-    "eval": "gem-eval",
-    "view": "gem-eval",
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     "terminal": "gem-terminal",

@@ -49,14 +49,6 @@ class Hooks:
     def gem_vector_backends(self) -> Named:  # type: ignore[empty-body]
         """Vectorization modes by name: subclasses of :class:`gem.vector.VectorEnv`."""
 
-    @hookspec
-    def gem_model_clients(self) -> Named:  # type: ignore[empty-body]
-        """Model clients by name: policies that ask a model server for actions."""
-
-    @hookspec
-    def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
-        """Run trackers by name: sinks for the metrics of a run."""
-
 
 class BuiltIn:
     """What gem-core itself registers."""

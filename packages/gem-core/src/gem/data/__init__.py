@@ -25,26 +25,4 @@ from __future__ import annotations
 
 from gem.lazy import loaded_on_use
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gem.data.generated import GeneratedRows
-    from gem.data.permutation import Permutation
-    from gem.data.question import Grade, OraclePolicy, QuestionEnv
-    from gem.data.rows import open_rows
-    from gem.data.stream import RowStream
-    from gem.data.tables import Rows
-
-__all__ = ["GeneratedRows", "Grade", "OraclePolicy", "Permutation", "QuestionEnv", "RowStream", "Rows", "open_rows"]
-
-_HOMES = {
-    "GeneratedRows": "gem.data.generated",
-    "Grade": "gem.data.question",
-    "OraclePolicy": "gem.data.question",
-    "Permutation": "gem.data.permutation",
-    "QuestionEnv": "gem.data.question",
-    "RowStream": "gem.data.stream",
-    "Rows": "gem.data.tables",
-    "open_rows": "gem.data.rows",
-}
-
-__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)
+__getattr__, __dir__ = loaded_on_use(globals())

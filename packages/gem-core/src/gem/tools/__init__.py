@@ -18,22 +18,4 @@ from __future__ import annotations
 
 from gem.lazy import loaded_on_use
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gem.tools.base import Tool, ToolResult
-    from gem.tools.calls import ToolCall
-    from gem.tools.function import FunctionTool, tool
-    from gem.tools.wrapper import ToolEnvWrapper
-
-__all__ = ["FunctionTool", "Tool", "ToolCall", "ToolEnvWrapper", "ToolResult", "tool"]
-
-_HOMES = {
-    "FunctionTool": "gem.tools.function",
-    "Tool": "gem.tools.base",
-    "ToolCall": "gem.tools.calls",
-    "ToolEnvWrapper": "gem.tools.wrapper",
-    "ToolResult": "gem.tools.base",
-    "tool": "gem.tools.function",
-}
-
-__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)
+__getattr__, __dir__ = loaded_on_use(globals())

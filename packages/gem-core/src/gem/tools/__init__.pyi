@@ -1,0 +1,6 @@
+from gem.tools.base import Tool as Tool
+from gem.tools.base import ToolResult as ToolResult
+from gem.tools.calls import ToolCall as ToolCall
+from gem.tools.function import FunctionTool as FunctionTool
+from gem.tools.function import tool as tool
+from gem.tools.wrapper import ToolEnvWrapper as ToolEnvWrapper
