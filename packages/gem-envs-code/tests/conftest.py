@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gem_envs_code.compare import same_text, same_value
-from gem_envs_code.judge import SANDBOX, Verdict, judge
-from gem_envs_code.problems import Problem, all_problems, suite_of
+from gem_envs_code.judge import SANDBOX, JudgeResult, judge
+from gem_envs_code.problems import CodeProblem, all_problems, suite_of
 from gem_tools.sandbox import Sandbox
 
 DRAWN = 200
@@ -20,7 +20,7 @@ SMALL = 1500
 """Characters of an input that any second way of computing can take."""
 
 
-def problem_named(identity: str) -> Problem:
+def problem_named(identity: str) -> CodeProblem:
     """Return a problem by its id."""
     return next(problem for problem in all_problems() if problem.id == identity)
 
@@ -55,7 +55,7 @@ def confirm() -> Callable[[str, Callable[..., Any]], None]:
     return confirmed
 
 
-def _agree(problem: Problem, given: Any, expected: str, again: Callable[..., Any]) -> None:
+def _agree(problem: CodeProblem, given: Any, expected: str, again: Callable[..., Any]) -> None:
     if problem.is_program:
         second = again(given)
         if problem.check is not None:
@@ -72,7 +72,7 @@ def _agree(problem: Problem, given: Any, expected: str, again: Callable[..., Any
 
 
 @pytest.fixture
-def verdict_on(sandbox: Sandbox) -> Callable[[str, str], Verdict]:
+def verdict_on(sandbox: Sandbox) -> Callable[[str, str], JudgeResult]:
     """Judge a program on the hidden tests of a problem as the environment does."""
     from gem_tools.sandbox import Limits
 

@@ -116,11 +116,21 @@ def test_the_arguments_of_the_original_are_taken() -> None:
     assert (reward, info["tests_total"]) == (1.0, 1)
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_evaluation_keeps_the_order_of_the_data_set(streaming: bool, tmp_path: Path) -> None:
+    """With eval=True the rows come in their order, also where the set is streamed."""
+    path = tmp_path / "set.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    env = CodeEnv(dataset=path, eval=True, streaming=streaming)
+    asked = [env.reset(seed=0 if number == 0 else None)[0] for number in range(len(ROWS))]
+    assert [row["problem"] in str(question) for row, question in zip(ROWS, asked, strict=True)] == [True] * len(ROWS)
+
+
 def test_wrong_arguments_are_refused() -> None:
     """Unknown names, missing data, columns that there are not."""
     with pytest.raises(UnknownArgumentError, match="did you mean 'test_key'"):
         CodeEnv(dataset=ROWS, tests_key="tests")  # type: ignore[call-arg]
-    with pytest.raises(ArgumentError, match="a data set is needed"):
+    with pytest.raises(ArgumentError, match="name a data set with dataset_name"):
         CodeEnv()
     with pytest.raises(DatasetError, match="no column 'test'; it has the columns 'problem', 'tests'"):
         CodeEnv(dataset=ROWS, test_key="test")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from textwrap import indent
+from typing import Any
 
 import pytest
 
-from gem_envs_code.judge import MEMORY, RUNTIME_ERROR, SANDBOX, TIME_LIMIT, WRONG_ANSWER, Verdict, judge
+from gem_envs_code.judge import MEMORY, RUNTIME_ERROR, SANDBOX, TIME_LIMIT, WRONG_ANSWER, JudgeResult, judge
 from gem_envs_code.suite import Case, Suite
 from gem_tools.sandbox import Sandbox
 
-Judge = Callable[..., Verdict]
+Judge = Callable[..., JudgeResult]
 
 SUM = Suite(tuple(Case(f"{a} {b}\n", f"{a + b}\n") for a, b in ((1, 2), (30, 12), (5, 5), (0, 0), (7, 1), (2, 2))))
 ADD = Suite(tuple(Case(json.dumps([a, b]), json.dumps(a + b)) for a, b in ((1, 2), (30, 12), (5, 5))), "add")
@@ -19,46 +21,53 @@ ROOT = Suite((Case("4", "2 -2"), Case("9", "3 -3")), checker="def check(i, o, e)
 
 
 @pytest.fixture
-def verdict(sandbox: Sandbox) -> Judge:
+def judged(sandbox: Sandbox) -> Judge:
     """Judge with small limits."""
     from gem_tools.sandbox import Limits
 
-    limits = Limits(seconds=10.0, cpu_seconds=1.0, memory=256 << 20, output=10_000)
-    return lambda code, suite=SUM, **kwargs: judge(code, suite, sandbox=sandbox, limits=limits, **kwargs)
+    def judged(code: str, suite: Suite = SUM, seconds: float = 60.0, cpu_seconds: float = 1.0, **kwargs: Any) -> Any:
+        limits = Limits(seconds=seconds, cpu_seconds=cpu_seconds, memory=256 << 20, output=10_000)
+        return judge(code, suite, sandbox=sandbox, limits=limits, **kwargs)
+
+    return judged
 
 
-def test_a_right_program_passes_everything(verdict: Judge) -> None:
+def test_a_right_program_passes_everything(judged: Judge) -> None:
     """All tests, whatever runs side by side."""
     for workers in (1, 2, 6, None):
-        assert verdict("print(sum(map(int, input().split())))", workers=workers) == Verdict(6, 6)
-    assert verdict("def add(a, b): return a + b", ADD).accepted
+        assert judged("print(sum(map(int, input().split())))", workers=workers) == JudgeResult(6, 6)
+    assert judged("def add(a, b): return a + b", ADD).accepted
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("print(3)", Verdict(1, 6, WRONG_ANSWER)),
-        ("a, b = map(int, input().split()); print(a + b if a < 30 else 0)", Verdict(1, 6, WRONG_ANSWER)),
-        ("a, b = map(int, input().split()); print(a + b); assert a != 7", Verdict(4, 6, RUNTIME_ERROR)),
-        ("a, b = map(int, input().split()); print(a + b)\nwhile a == 2: pass", Verdict(5, 6, TIME_LIMIT)),
-        ("import time; time.sleep(60)", Verdict(0, 6, TIME_LIMIT)),
-        ("x = bytearray(1 << 30)", Verdict(0, 6, MEMORY)),
-        ("x = []\nwhile True: x.append('x' * 1_000_000)", Verdict(0, 6, MEMORY)),
-        ("print('x' * 1_000_000)", Verdict(0, 6, WRONG_ANSWER)),
-        ("def", Verdict(0, 6, RUNTIME_ERROR)),
-        ("\x00", Verdict(0, 6, RUNTIME_ERROR)),
-        ("\ud800", Verdict(0, 6, RUNTIME_ERROR)),
-        ("(" * 100_000, Verdict(0, 6, RUNTIME_ERROR)),
-        ("def f(): f()\nf()", Verdict(0, 6, RUNTIME_ERROR)),
-        ("import os; os._exit(0)", Verdict(0, 6, WRONG_ANSWER)),
-        ("import sys; sys.exit('no')", Verdict(0, 6, RUNTIME_ERROR)),
-        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", Verdict(0, 6, WRONG_ANSWER)),
+        ("print(3)", JudgeResult(1, 6, WRONG_ANSWER)),
+        ("a, b = map(int, input().split()); print(a + b if a < 30 else 0)", JudgeResult(1, 6, WRONG_ANSWER)),
+        ("a, b = map(int, input().split()); print(a + b); assert a != 7", JudgeResult(4, 6, RUNTIME_ERROR)),
+        ("a, b = map(int, input().split()); print(a + b)\nwhile a == 2: pass", JudgeResult(5, 6, TIME_LIMIT)),
+        ("x = bytearray(1 << 30)", JudgeResult(0, 6, MEMORY)),
+        ("x = []\nwhile True: x.append('x' * 1_000_000)", JudgeResult(0, 6, MEMORY)),
+        ("print('x' * 1_000_000)", JudgeResult(0, 6, WRONG_ANSWER)),
+        ("def", JudgeResult(0, 6, RUNTIME_ERROR)),
+        ("\x00", JudgeResult(0, 6, RUNTIME_ERROR)),
+        ("\ud800", JudgeResult(0, 6, RUNTIME_ERROR)),
+        ("(" * 100_000, JudgeResult(0, 6, RUNTIME_ERROR)),
+        ("def f(): f()\nf()", JudgeResult(0, 6, RUNTIME_ERROR)),
+        ("import os; os._exit(0)", JudgeResult(0, 6, WRONG_ANSWER)),
+        ("import sys; sys.exit('no')", JudgeResult(0, 6, RUNTIME_ERROR)),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", JudgeResult(0, 6, WRONG_ANSWER)),
     ],
 )
-def test_the_first_failing_test_decides(code: str, expected: Verdict, verdict: Judge) -> None:
+def test_the_first_failing_test_decides(code: str, expected: JudgeResult, judged: Judge) -> None:
     """Its number and its kind are the same however many tests run side by side."""
-    assert verdict(code, workers=1) == expected
-    assert verdict(code, workers=4) == expected
+    assert judged(code, workers=1) == expected
+    assert judged(code, workers=4) == expected
+
+
+def test_a_program_that_waits_for_nothing_is_ended_by_the_wall_clock(judged: Judge) -> None:
+    """A sleeping program spends no CPU time, and still runs into the time limit."""
+    assert judged("import time; time.sleep(60)", seconds=1.0) == JudgeResult(0, 6, TIME_LIMIT)
 
 
 def test_later_tests_are_not_begun_after_a_failure(sandbox: Sandbox) -> None:
@@ -77,7 +86,7 @@ def test_later_tests_are_not_begun_after_a_failure(sandbox: Sandbox) -> None:
 
     code = "import time\nif input() != '0': time.sleep(1)\nprint(1)"  # so that the first is over before many others
     found = judge(code, suite, sandbox=Counting(), limits=Limits(seconds=60.0), workers=2)  # type: ignore[arg-type]
-    assert found == Verdict(0, 200, WRONG_ANSWER)
+    assert found == JudgeResult(0, 200, WRONG_ANSWER)
     assert 1 <= len(begun) < 20
 
 
@@ -124,15 +133,16 @@ assert WANTED not in found
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_what_is_expected_is_nowhere_to_be_found(cheat: str, verdict: Judge) -> None:
+def test_what_is_expected_is_nowhere_to_be_found(cheat: str, judged: Judge) -> None:
     """A program that looks for it finds nothing: it comes to its end, and prints no right answer."""
     # The program itself must not hold what it looks for, or it would find that.
     code = CHEATS[cheat].replace("WANTED", '"7131117532"[::-1]')
     suite = Suite((Case("1\n", "2357111317\n"),))
-    assert verdict(code, suite) == Verdict(0, 1, WRONG_ANSWER)
+    # Where the checkout lies in a folder that is searched, there are many files to read.
+    assert judged(code, suite, cpu_seconds=30.0) == JudgeResult(0, 1, WRONG_ANSWER)
     function = Suite((Case("[1]", '"2357111317"'),), "f")
-    indented = code.replace("\n", "\n    ")
-    assert verdict(f"def f(x):\n    {indented}\n    return 0", function) == Verdict(0, 1, WRONG_ANSWER)
+    code = "def f(x):\n" + indent(code, "    ") + "    return 0"
+    assert judged(code, function, cpu_seconds=30.0) == JudgeResult(0, 1, WRONG_ANSWER)
 
 
 FORGERIES = [
@@ -150,9 +160,9 @@ FORGERIES = [
 
 
 @pytest.mark.parametrize("code", FORGERIES)
-def test_a_verdict_cannot_be_forged(code: str, verdict: Judge) -> None:
+def test_a_verdict_cannot_be_forged(code: str, judged: Judge) -> None:
     """Nothing that a program does to its own process makes a wrong result right."""
-    assert not verdict(code, ADD).accepted
+    assert not judged(code, ADD).accepted
 
 
 @pytest.mark.parametrize(
@@ -166,36 +176,36 @@ def test_a_verdict_cannot_be_forged(code: str, verdict: Judge) -> None:
         "print(5)",
     ],
 )
-def test_a_checker_cannot_be_talked_into_it(code: str, verdict: Judge) -> None:
+def test_a_checker_cannot_be_talked_into_it(code: str, judged: Judge) -> None:
     """It runs in an execution of its own, and gets the output as a value."""
-    assert not verdict(code, ROOT).accepted
+    assert not judged(code, ROOT).accepted
 
 
-def test_a_checker_takes_every_right_answer(verdict: Judge) -> None:
+def test_a_checker_takes_every_right_answer(judged: Judge) -> None:
     """Either root will do."""
     for sign in ("", "-"):
-        assert verdict(f"print({sign}int(int(input()) ** 0.5))", ROOT) == Verdict(2, 2)
-    assert verdict("n = int(input()); print(2 if n == 4 else 4)", ROOT) == Verdict(1, 2, WRONG_ANSWER)
-    assert verdict("n = int(input()); print(2); assert n == 4", ROOT) == Verdict(1, 2, RUNTIME_ERROR)
+        assert judged(f"print({sign}int(int(input()) ** 0.5))", ROOT) == JudgeResult(2, 2)
+    assert judged("n = int(input()); print(2 if n == 4 else 4)", ROOT) == JudgeResult(1, 2, WRONG_ANSWER)
+    assert judged("n = int(input()); print(2); assert n == 4", ROOT) == JudgeResult(1, 2, RUNTIME_ERROR)
 
 
-def test_a_checker_of_functions_gets_values(verdict: Judge) -> None:
+def test_a_checker_of_functions_gets_values(judged: Judge) -> None:
     """Arguments, result and expectation as JSON has them; a result that is none of it is wrong."""
     source = "def check(i, o, e):\n    return isinstance(i, list) and o == i[0] + 1 and e == [None]"
     suite = Suite((Case("[1]", "[null]"), Case("[5]", "[null]")), "f", source)
-    assert verdict("def f(n): return n + 1", suite).accepted
-    assert not verdict("def f(n): return n", suite).accepted
-    assert not verdict("def f(n): return str(n + 1)", suite).accepted
+    assert judged("def f(n): return n + 1", suite).accepted
+    assert not judged("def f(n): return n", suite).accepted
+    assert not judged("def f(n): return str(n + 1)", suite).accepted
 
 
-def test_even_a_checker_that_takes_everything_takes_no_broken_output(verdict: Judge) -> None:
+def test_even_a_checker_that_takes_everything_takes_no_broken_output(judged: Judge) -> None:
     """What was cut off, and what is no value where a function was to return one, never reaches it."""
     anything = "def check(i, o, e): return 1"
-    assert verdict("print('x' * 1000)", Suite((Case("", "x"),), checker=anything)).accepted
-    assert not verdict("print('x' * 100_000)", Suite((Case("", "x"),), checker=anything)).accepted
+    assert judged("print('x' * 1000)", Suite((Case("", "x"),), checker=anything)).accepted
+    assert not judged("print('x' * 100_000)", Suite((Case("", "x"),), checker=anything)).accepted
     function = Suite((Case("[1]", "1"), Case("[2]", "1")), "f", anything)
-    assert verdict("def f(n): return n", function).accepted
-    assert verdict("import os\ndef f(n):\n    if n == 2: os._exit(0)", function) == Verdict(1, 2, WRONG_ANSWER)
+    assert judged("def f(n): return n", function).accepted
+    assert judged("import os\ndef f(n):\n    if n == 2: os._exit(0)", function) == JudgeResult(1, 2, WRONG_ANSWER)
 
 
 @pytest.mark.parametrize(
@@ -211,19 +221,19 @@ def test_even_a_checker_that_takes_everything_takes_no_broken_output(verdict: Ju
         '"""A text with {braces} and \'quotes\'."""\ndef add(a, b):\n    return a + b  # {0}',
     ],
 )
-def test_functions_are_written_in_many_ways(code: str, verdict: Judge) -> None:
+def test_functions_are_written_in_many_ways(code: str, judged: Judge) -> None:
     """As methods of Solution, with names of typing, with prints and with a main part."""
-    assert verdict(code, ADD).accepted
+    assert judged(code, ADD).accepted
 
 
-def test_results_that_json_lacks_are_compared_as_what_comes_closest(verdict: Judge) -> None:
+def test_results_that_json_lacks_are_compared_as_what_comes_closest(judged: Judge) -> None:
     """Tuples are lists; numbers of any length come through."""
     pairs = Suite((Case("[1, 2]", "[2, 1]"),), "swap")
-    assert verdict("def swap(a, b): return b, a", pairs).accepted
-    assert not verdict("def swap(a, b): return {b, a}", pairs).accepted
+    assert judged("def swap(a, b): return b, a", pairs).accepted
+    assert not judged("def swap(a, b): return {b, a}", pairs).accepted
     huge = Suite((Case("[9000]", str(10**4200)),), "power")
-    assert verdict("def power(n): return 10 ** 4200", huge).accepted
-    assert not verdict("def power(n): return 10 ** n", huge).accepted
+    assert judged("def power(n): return 10 ** 4200", huge).accepted
+    assert not judged("def power(n): return 10 ** n", huge).accepted
 
 
 def test_the_sandbox_ends_with_its_last_user() -> None:

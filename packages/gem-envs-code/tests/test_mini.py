@@ -14,7 +14,7 @@ import gem
 from gem.errors import ArgumentError
 from gem.testing import EnvConformance
 from gem_envs_code import MiniEnv
-from gem_envs_code.problems import Problem, all_problems, suite_of
+from gem_envs_code.problems import CodeProblem, all_problems, suite_of
 from gem_envs_code.suite import Suite
 
 
@@ -30,7 +30,7 @@ def fenced(code: str) -> str:
 
 
 @pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
-def test_the_reference_solution_passes_through_the_environment(problem: Problem) -> None:
+def test_the_reference_solution_passes_through_the_environment(problem: CodeProblem) -> None:
     """As the oracle plays it: in a fenced block, in the sandbox, against every example and hidden test."""
     env = MiniEnv(split=problem.split)
     index = next(i for i in range(len(env.rows)) if env.rows[i]["id"] == problem.id)
@@ -51,7 +51,7 @@ def test_problems_are_many_and_different() -> None:
 
 
 @pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
-def test_no_test_is_there_twice_and_no_expected_output_in_the_question(problem: Problem) -> None:
+def test_no_test_is_there_twice_and_no_expected_output_in_the_question(problem: CodeProblem) -> None:
     """Inputs differ from each other and from the examples; only the examples' outputs are shown."""
     suite = suite_of(problem)
     assert len({case.input for case in suite.cases}) == len(suite.cases)

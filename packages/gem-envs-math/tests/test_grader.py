@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem.processes import ProcessPool
-from gem_envs_math.grader import Verdict, grade, grading, is_correct, workers
+from gem_envs_math.grader import GradeResult, grade, grading, is_correct, workers
 
 CORPUS = Path(__file__).parent / "grader_corpus"
 GENEROUS = 30.0
@@ -51,7 +51,7 @@ def end_of_the_workers() -> Any:
 
 
 @cache
-def verdict_on(pair: Pair) -> Verdict:
+def verdict_on(pair: Pair) -> GradeResult:
     """What the grader says of a pair."""
     return grade(pair.answer, pair.gold, seconds=GENEROUS)
 
@@ -94,7 +94,7 @@ def test_no_false_positive_in_the_corpus() -> None:
 
 
 def test_gold_and_answer_may_change_places() -> None:
-    """The verdict is the same when gold and answer are swapped."""
+    """The result is the same when gold and answer are swapped."""
     differing = [
         pair
         for pair in ALL
@@ -110,21 +110,21 @@ def test_few_pairs_need_a_worker() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "gold", "verdict"),
+    ("answer", "gold", "result"),
     [
-        ("7", "7", Verdict(True, "text")),
-        ("0.5", "1/2", Verdict(True, "exact")),
-        ("0.5", "1/3", Verdict(False, "exact")),
-        (r"\sin^2 x+\cos^2 x", "1", Verdict(True, "numeric")),
-        (r"\int_0^1 2x\,dx", "1", Verdict(True, "math-verify")),
-        ("9^{9^9}", "1", Verdict(False, "limit")),
-        ("", "1", Verdict(False, "empty")),
+        ("7", "7", GradeResult(True, "text")),
+        ("0.5", "1/2", GradeResult(True, "exact")),
+        ("0.5", "1/3", GradeResult(False, "exact")),
+        (r"\sin^2 x+\cos^2 x", "1", GradeResult(True, "numeric")),
+        (r"\int_0^1 2x\,dx", "1", GradeResult(True, "math-verify")),
+        ("9^{9^9}", "1", GradeResult(False, "limit")),
+        ("", "1", GradeResult(False, "empty")),
     ],
 )
-def test_a_verdict_says_how(answer: str, gold: str, verdict: Verdict) -> None:
+def test_a_result_says_how(answer: str, gold: str, result: GradeResult) -> None:
     """Each part of the grader says that it was the one."""
-    assert grade(answer, gold, seconds=GENEROUS) == verdict
-    assert bool(verdict) is verdict.correct
+    assert grade(answer, gold, seconds=GENEROUS) == result
+    assert bool(result) is result.correct
 
 
 @pytest.mark.parametrize(
@@ -275,8 +275,8 @@ def test_bombs_are_refused_at_once(bomb: str) -> None:
     """Towers, long sums and megabytes of braces are wrong at once, as answers and as golds."""
     before = time.thread_time()
     for answer, gold in ((bomb, "5"), ("5", bomb)):
-        verdict = grade(answer, gold, seconds=GENEROUS)  # the worker's clock runs on while others have the processor
-        assert (verdict.correct, verdict.how in ("timeout", "crash")) == (False, False)
+        result = grade(answer, gold, seconds=GENEROUS)  # the worker's clock runs on while others have the processor
+        assert (result.correct, result.how in ("timeout", "crash")) == (False, False)
     assert time.thread_time() - before < 1.0
 
 
@@ -287,7 +287,7 @@ HEAVY = [r"\sum_{k=1}^{10^9} k!", r"\int_0^{10^9} e^{x^x} dx", r"\cos(\sin(\tan(
 def test_a_heavy_answer_costs_itself_only(heavy: str) -> None:
     """What keeps a worker busy ends in time, and the next right answer is right."""
     assert not grade(heavy, "5", seconds=0.3).correct
-    assert grade(r"\sin^2 x+\cos^2 x", "1", seconds=GENEROUS) == Verdict(True, "numeric")
+    assert grade(r"\sin^2 x+\cos^2 x", "1", seconds=GENEROUS) == GradeResult(True, "numeric")
 
 
 def test_threads() -> None:
@@ -337,7 +337,7 @@ def test_the_time_of_reading_is_linear() -> None:
 def test_the_last_user_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the last user has closed its handle there is no worker process, and the next grade starts one."""
     # One of its own: environments of other tests may hold the shared one.
-    pool = ProcessPool("gem_envs_math.grader.slow:decide", warm_up="gem_envs_math.grader.slow:warm_up")
+    pool = ProcessPool("gem_envs_math.grader.fallback:decide", warm_up="gem_envs_math.grader.fallback:warm_up")
     monkeypatch.setattr(grading, "_POOL", pool)
     with workers():
         assert is_correct(r"\sin(-x)", r"-\sin x", seconds=GENEROUS)

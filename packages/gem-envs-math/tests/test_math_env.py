@@ -115,6 +115,16 @@ def test_other_sources(kind: str, tmp_path: Path) -> None:
     assert [row["problem"] in question for row, question in zip(ROWS, asked, strict=True)] == [True] * len(ROWS)
 
 
+def test_a_stream_is_asked_from_front_to_back(jsonl: Path) -> None:
+    """With streaming=True and eval=True the rows come in their order, without an index."""
+    env = MathEnv(dataset=str(jsonl), eval=True, streaming=True)
+    asked = [env.reset(seed=0 if number == 0 else None) for number in range(len(ROWS))]
+    assert [row["problem"] in str(question) for row, (question, _) in zip(ROWS, asked, strict=True)] == [True] * len(
+        ROWS
+    )
+    assert all("index" not in info for _, info in asked)
+
+
 def test_rewards() -> None:
     """Right 1, wrong 0, no box 0 or -0.1, an empty box never right; the last box counts."""
     cases = [
@@ -163,10 +173,8 @@ def test_bad_arguments_are_named() -> None:
         MathEnv()
     with pytest.raises(DatasetError, match=r"no column 'question'.*'problem'"):
         MathEnv(dataset=ROWS, question_key="question").reset()
-    env = MathEnv(dataset=ROWS, answer_key="gold")
-    env.reset()
-    with pytest.raises(DatasetError, match="no column 'gold'"):
-        env.step("\\boxed{1}")
+    with pytest.raises(DatasetError, match=r"no column 'gold'.*'answer'"):
+        MathEnv(dataset=ROWS, answer_key="gold")
     with pytest.raises(ArgumentTypeError):
         MathEnv(dataset=ROWS, use_mp="yes")  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError):

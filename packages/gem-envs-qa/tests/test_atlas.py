@@ -19,7 +19,7 @@ from gem.errors import GemError
 from gem_envs_qa import AtlasEnv
 from gem_envs_qa.atlas import atlas_of
 from gem_envs_qa.atlas.questions import QUESTION_KINDS
-from gem_envs_qa.atlas.world import World
+from gem_envs_qa.atlas.world import AtlasWorld
 from gem_envs_qa.grading import normalised
 
 Row = Mapping[str, Any]
@@ -112,19 +112,21 @@ def test_dates_are_accepted_in_the_usual_forms() -> None:
 
 def test_another_seed_is_another_world() -> None:
     """Hardly a name of one world is one of another; of the same seed, everything is the same."""
-    one, other = ({thing.name for thing in World(seed, 600).things} for seed in (0, 1))
+    one, other = ({entity.name for entity in AtlasWorld(seed, 600).entities} for seed in (0, 1))
     assert len(one & other) < 0.15 * len(one)
-    assert [vars_of(thing) for thing in World(3, 200).things] == [vars_of(thing) for thing in World(3, 200).things]
+    assert [vars_of(entity) for entity in AtlasWorld(3, 200).entities] == [
+        vars_of(entity) for entity in AtlasWorld(3, 200).entities
+    ]
 
 
-def vars_of(thing: Any) -> tuple[Any, ...]:
-    return thing.name, thing.alias, thing.kind, thing.facts, thing.homes
+def vars_of(entity: Any) -> tuple[Any, ...]:
+    return entity.name, entity.alias, entity.kind, entity.facts, entity.homes
 
 
 def test_no_two_things_share_a_name() -> None:
     """Names and second names are unique in a world, also a large one, and none is a part of another's words."""
-    world = World(5, 5000)
-    names = [normalised(name) for thing in world.things for name in (thing.name, thing.alias) if name is not None]
+    world = AtlasWorld(5, 5000)
+    names = [normalised(name) for entity in world.entities for name in (entity.name, entity.alias) if name is not None]
     assert len(set(names)) == len(names)
 
 
@@ -175,7 +177,7 @@ def test_hostile_arguments_work_or_raise_gem_errors(name: str, value: Any) -> No
 
 @pytest.mark.parametrize("world_seed", range(6))
 def test_the_smallest_worlds_have_questions_of_every_kind(world_seed: int) -> None:
-    """A hundred things are enough for every kind of question, in both splits."""
+    """A hundred entities are enough for every kind of question, in both splits."""
     for kind in QUESTION_KINDS:
         for split in ("train", "test"):
             assert len(rows(questions=kind, split=split, size=100, world_seed=world_seed)) > 5

@@ -23,8 +23,8 @@ OPENING = re.compile(
     r"published at first as) (.+?), (?:is|was) "
 )
 
-# Written from the articles, not from the code that writes them. What a sentence says of the thing that its article is
-# about (the group is what the relation leads to), and what it says of another thing (the group is that thing).
+# Written from the articles, not from the code that writes them. What a sentence says of the entity that its article is
+# about (the group is what the relation leads to), and what it says of another entity (the group is that entity).
 OWN: dict[str, list[str]] = {
     "birthplace": [r".+ was born in (.+)", rf"{HIS} birthplace was (.+)", r".+ came into the world in (.+)"],
     "deathplace": [
@@ -190,7 +190,7 @@ MONTHS = [
     "December",
 ]  # fmt: skip
 
-# What else stands in an article that says a relation of another thing.
+# What else stands in an article that says a relation of another entity.
 WORDS = {
     "birthplace": "born native world here",
     "deathplace": "died walls days here",
@@ -216,7 +216,7 @@ WORDS = {
     "opener": "opened speech ribbon",
 }
 
-# What a step of reasoning wants to know, and is told: ("fact", relation, thing) → text, ("list", thing) → names.
+# What a step of reasoning wants to know, and is told: ("fact", relation, entity) → text, ("list", entity) → names.
 Wish = tuple[str, ...]
 Reasoning = Generator[Wish, Any, Any]
 
@@ -248,20 +248,20 @@ class Reader:
         for relation, value in matches(OWN, sentence):
             self._learn(relation, title, value)
             return
-        for relation, thing in matches(OTHER, sentence):
-            self._learn(relation, thing, title)
+        for relation, entity in matches(OTHER, sentence):
+            self._learn(relation, entity, title)
             return
         self.unread.append(sentence)
 
-    def _learn(self, relation: str, thing: str, value: str) -> None:
-        known = self.facts.setdefault((relation, bare(thing)), value)
-        assert bare(known) == bare(value), (relation, thing, known, value)
+    def _learn(self, relation: str, entity: str, value: str) -> None:
+        known = self.facts.setdefault((relation, bare(entity)), value)
+        assert bare(known) == bare(value), (relation, entity, known, value)
 
     def canonical(self, name: str) -> str | None:
         return self.names.get(bare(name)) or self.aliases.get(bare(name))
 
     def called(self, name: str) -> list[str]:
-        """Everything that a thing is known to be called."""
+        """Everything that an entity is known to be called."""
         title = self.canonical(name) or name
         return [title, *(alias for alias, owner in self.aliases.items() if owner == title)]
 
@@ -275,8 +275,8 @@ class Reader:
                 if found is None and wish[1] in ("spouse", "twin"):
                     found = next(
                         (
-                            thing
-                            for (relation, thing), value in self.facts.items()
+                            entity
+                            for (relation, entity), value in self.facts.items()
                             if relation == wish[1] and bare(value) == bare(name)
                         ),
                         None,
@@ -305,12 +305,12 @@ def bare(name: str) -> str:
     return name.lower().removeprefix("the ")
 
 
-def fact(relation: str, thing: str) -> Reasoning:
-    return (yield "fact", relation, thing)
+def fact(relation: str, entity: str) -> Reasoning:
+    return (yield "fact", relation, entity)
 
 
 def thing_meant(phrase: str) -> Reasoning:
-    """Find out which thing a phrase means."""
+    """Find out which entity a phrase means."""
     for relation, form in PHRASES.items():
         found = compiled(form).fullmatch(phrase)
         if found is not None:
@@ -454,10 +454,10 @@ def test_no_article_says_two_things_that_contradict_each_other() -> None:
     for document in env.search_corpus():
         single = Reader()
         single.read(document["title"], document["contents"].partition("\n")[2])
-        stated.update((relation, reader.canonical(thing) or thing) for relation, thing in single.facts)
+        stated.update((relation, reader.canonical(entity) or entity) for relation, entity in single.facts)
     assert max(stated.values()) == 1
-    facts = sum(len(thing.facts) for thing in env._atlas.world.things)  # each membership in a list is one as well
-    doubled = sum(name in ("spouse", "twin") for thing in env._atlas.world.things for name in thing.facts)
+    facts = sum(len(entity.facts) for entity in env._atlas.world.entities)  # each membership in a list is one as well
+    doubled = sum(name in ("spouse", "twin") for entity in env._atlas.world.entities for name in entity.facts)
     listed = sum(len(members) for members in reader.lists.values())
     assert len(stated) + listed + doubled // 2 == facts
     assert len({*reader.unread}) < 600

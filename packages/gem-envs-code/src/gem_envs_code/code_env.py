@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from gem.arguments import boolean, choice, integer, real, seed_value, string
+from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, Rows, open_rows
-from gem.errors import ArgumentError, DatasetError
+from gem.data import Grade, QuestionEnv, Rows, RowStream, open_dataset
+from gem.errors import DatasetError
 from gem.text import extract_code_from_model
-from gem_envs_code.judge import SANDBOX, Verdict, judge
+from gem_envs_code.judge import SANDBOX, JudgeResult, judge
 from gem_envs_code.suite import Suite, read_suite
 
 __all__ = ["MALFORMED_REWARD", "CodeEnv", "JudgedEnv"]
@@ -35,8 +35,9 @@ class JudgedEnv(QuestionEnv):
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Rows | RowStream,
         *,
+        shuffle: bool = True,
         columns: tuple[str, ...] = (),
         seed: int | None = None,
         max_tests: int | None = None,
@@ -50,7 +51,7 @@ class JudgedEnv(QuestionEnv):
         self.memory = integer("memory", memory, minimum=16 << 20)
         self._suite: tuple[Mapping[str, Any], Suite] | None = None
         self._sandbox = SANDBOX.handle()
-        super().__init__(rows, seed=seed, columns=columns)
+        super().__init__(rows, shuffle=shuffle, seed=seed, columns=columns)
 
     def statement(self, row: Mapping[str, Any]) -> str:
         """Return the problem, without the format of the answer."""
@@ -75,18 +76,19 @@ class JudgedEnv(QuestionEnv):
         if code is None:
             info: dict[str, Any] = {"tests_passed": 0, "tests_total": len(suite.cases), "failure": None}
             return Grade(MALFORMED_REWARD, correct=False, well_formed=False, info=info)
-        verdict = self.judge(code, suite)
-        info = {"tests_passed": verdict.passed, "tests_total": verdict.total, "failure": verdict.failure}
-        return Grade(float(verdict.accepted), verdict.accepted, info=info)
+        result = self.judge(code, suite)
+        info = {"tests_passed": result.passed, "tests_total": result.total, "failure": result.failure}
+        return Grade(float(result.accepted), result.accepted, info=info)
 
-    def judge(self, code: str, suite: Suite) -> Verdict:
+    def judge(self, code: str, suite: Suite) -> JudgeResult:
         """Run a program in the sandbox."""
         from gem_tools.sandbox import Limits
 
         longest = max(len(case.output.encode()) for case in suite.cases)
         limits = Limits(
-            # On a busy machine a test may have to wait for a processor; only what it uses itself counts against it.
-            seconds=3 * self.seconds + 2.0,
+            # CPU time decides. The wall clock only ends a program that waits for nothing, so it runs far longer: other
+            # programs on the machine must not change a result.
+            seconds=10 * self.seconds + 10.0,
             cpu_seconds=self.seconds,
             memory=self.memory,
             output=2 * longest + (64 << 10),
@@ -125,6 +127,8 @@ class CodeEnv(JudgedEnv):
             :mod:`gem_tools.sandbox`.
         seconds: CPU time of each test.
         memory: bytes for each test.
+        eval: keep the order of the data set.
+        streaming: read the set from front to back, for one that does not fit; see :func:`gem.data.open_rows`.
 
     Raises:
         DatasetError: if the data set cannot be had.
@@ -144,18 +148,17 @@ class CodeEnv(JudgedEnv):
         sandbox_type: str = "none",
         seconds: float = 10.0,
         memory: int = 1 << 30,
+        eval: bool = False,  # noqa: A002  # the name that the original's MathEnv has for it
+        streaming: bool = False,
     ) -> None:
         boolean("verbose", verbose)
         choice("sandbox_type", sandbox_type, ("none", "bwrap"))
-        if seed is not None:
-            seed_value(seed)
         self.question_key = string("question_key", question_key)
         self.test_key = string("test_key", test_key)
-        source = dataset if dataset is not None else dataset_name
-        if not source and dataset is None:
-            raise ArgumentError("a data set is needed: pass dataset_name='owner/name', or dataset=PATH")
+        shuffle = not boolean("eval", eval)
         super().__init__(
-            open_rows(source, split=split or "train"),  # type: ignore[arg-type]  # checked there
+            open_dataset(dataset_name, split, dataset, streaming=streaming),
+            shuffle=shuffle,
             columns=(self.question_key, self.test_key),
             seed=seed,
             max_tests=max_tests,

@@ -20,7 +20,7 @@ from gem_envs_code.suite import Case, Suite
 if TYPE_CHECKING:
     from gem_tools.sandbox import Execution, Limits, Sandbox
 
-__all__ = ["MEMORY", "RUNTIME_ERROR", "SANDBOX", "TIME_LIMIT", "WRONG_ANSWER", "Verdict", "judge"]
+__all__ = ["MEMORY", "RUNTIME_ERROR", "SANDBOX", "TIME_LIMIT", "WRONG_ANSWER", "JudgeResult", "judge"]
 
 WRONG_ANSWER = "wrong answer"
 TIME_LIMIT = "time limit"
@@ -73,7 +73,7 @@ _TYPING = re.compile(r"\b(?:Any|Callable|Dict|Iterable|Iterator|List|Optional|Se
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeResult:
     """What came of a program."""
 
     passed: int
@@ -95,16 +95,17 @@ def judge(
     sandbox: Sandbox | None = None,
     limits: Limits | None = None,
     workers: int | None = None,
-) -> Verdict:
+) -> JudgeResult:
     """Run a program against a suite; stop at the first test that fails.
 
-    The verdict is that of the first failing test in the order of the suite, however many run side by side.
+    The result is that of the first failing test in the order of the suite, however many run side by side.
 
     Args:
         code: Python, from a stranger.
         suite: the tests.
         sandbox: where it runs; by default the one of the process.
-        limits: of each test.
+        limits: of each test. Let ``cpu_seconds`` decide and ``seconds`` be far longer, or a busy machine changes the
+            result.
         workers: how many tests run side by side.
     """
     if sandbox is None:
@@ -119,18 +120,18 @@ def judge(
     total = len(suite.cases)
     outputs = [""] * total
 
-    def verdict_on(number: int, execution: Execution) -> str:
+    def outcome_of(number: int, execution: Execution) -> str:
         outputs[number] = execution.stdout
         failure = _failure(execution)
         if failure is None and suite.checker is None and not _same(suite, suite.cases[number], execution.stdout):
             failure = WRONG_ANSWER
         return failure or _PASSED
 
-    run = _Run(total, verdict_on)
+    run = _Run(total, outcome_of)
     inputs = [case.input for case in suite.cases]
     run.finish(sandbox.run_many(code, inputs, limits=limits, parallel=workers, until=run.until))
     if suite.checker is None or not run.passed:
-        return Verdict(run.passed, total, run.failure)
+        return JudgeResult(run.passed, total, run.failure)
     questions = _questions(suite, outputs[: run.passed])
     checks = _Run(
         len(questions),
@@ -139,36 +140,36 @@ def judge(
     checker = _CHECK.format(source=suite.checker, accepted=_ACCEPTED)
     checks.finish(sandbox.run_many(checker, questions, limits=limits, parallel=workers, until=checks.until))
     if checks.failure is not None or len(questions) < run.passed:
-        return Verdict(checks.passed, total, WRONG_ANSWER)
-    return Verdict(run.passed, total, run.failure)
+        return JudgeResult(checks.passed, total, WRONG_ANSWER)
+    return JudgeResult(run.passed, total, run.failure)
 
 
 class _Run:
-    """The verdicts on tests that run side by side, up to the first failure in their order."""
+    """The outcomes of tests that run side by side, up to the first failure in their order."""
 
-    def __init__(self, total: int, verdict_on: Callable[[int, Execution], str]) -> None:
-        self._verdict_on = verdict_on
-        self._verdicts: list[str | None] = [None] * total
+    def __init__(self, total: int, outcome_of: Callable[[int, Execution], str]) -> None:
+        self._outcome_of = outcome_of
+        self._outcomes: list[str | None] = [None] * total
         self.passed = 0
         self.failure: str | None = None
 
     def until(self, number: int, execution: Execution) -> bool:
         """Judge a test; tell whether the rest does not matter any more: all before a failure are known."""
-        self._verdicts[number] = self._verdict_on(number, execution)
-        while self.failure is None and self.passed < len(self._verdicts):
-            verdict = self._verdicts[self.passed]
-            if verdict is None:
+        self._outcomes[number] = self._outcome_of(number, execution)
+        while self.failure is None and self.passed < len(self._outcomes):
+            outcome = self._outcomes[self.passed]
+            if outcome is None:
                 return False
-            if verdict == _PASSED:
+            if outcome == _PASSED:
                 self.passed += 1
             else:
-                self.failure = verdict
+                self.failure = outcome
         return self.failure is not None
 
     def finish(self, executions: Sequence[Execution | None]) -> None:
         """Judge those that ``until`` was not asked about."""
         for number, execution in enumerate(executions):
-            if execution is not None and self._verdicts[number] is None:
+            if execution is not None and self._outcomes[number] is None:
                 self.until(number, execution)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gem.arguments import choice
 from gem_envs_code.code_env import JudgedEnv
-from gem_envs_code.problems import Problem, all_problems, suite_of
+from gem_envs_code.problems import CodeProblem, all_problems, suite_of
 from gem_envs_code.suite import Suite
 
 __all__ = ["MiniEnv"]
@@ -58,7 +58,7 @@ class MiniEnv(JudgedEnv):
             memory=memory,
         )
 
-    def problem(self, row: Mapping[str, Any]) -> Problem:
+    def problem(self, row: Mapping[str, Any]) -> CodeProblem:
         """Return the problem of a row."""
         return self._problems[row["id"]]
 

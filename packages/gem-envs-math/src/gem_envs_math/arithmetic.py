@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from gem_envs_math.generated import GeneratedEnv
 from gem_envs_math.latex import decimal, number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = ["ArithmeticEnv"]
 
@@ -26,11 +26,11 @@ Value = tuple[str, Fraction, int]
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 
 
-def _asked(rng: random.Random, kind: str, expression: str, answer: str) -> Problem:
-    return Problem(kind, rng.choice(_ASK).format(f"${expression}$"), answer)
+def _asked(rng: random.Random, kind: str, expression: str, answer: str) -> MathProblem:
+    return MathProblem(kind, rng.choice(_ASK).format(f"${expression}$"), answer)
 
 
-def sums(rng: random.Random) -> Problem:
+def sums(rng: random.Random) -> MathProblem:
     """Three to five whole numbers, added and subtracted."""
     values = [rng.randint(2, 500) for _ in range(rng.randint(3, 5))]
     text, total = str(values[0]), values[0]
@@ -41,7 +41,7 @@ def sums(rng: random.Random) -> Problem:
     return _asked(rng, "sums", text, str(total))
 
 
-def products(rng: random.Random) -> Problem:
+def products(rng: random.Random) -> MathProblem:
     """Two factors, and something added or taken away."""
     a, b, c = rng.randint(3, 99), rng.randint(3, 40), rng.randint(2, 400)
     sign = rng.choice((1, -1))
@@ -51,7 +51,7 @@ def products(rng: random.Random) -> Problem:
     return _asked(rng, "products", f"{c} {'+' if sign > 0 else '-'} {product}", str(c + sign * a * b))
 
 
-def brackets(rng: random.Random) -> Problem:
+def brackets(rng: random.Random) -> MathProblem:
     """A product of two sums."""
     a, b, c, d = (rng.randint(2, 60) for _ in range(4))
     first, second = rng.choice((1, -1)), rng.choice((1, -1))
@@ -59,7 +59,7 @@ def brackets(rng: random.Random) -> Problem:
     return _asked(rng, "brackets", text, str((a + first * b) * (c + second * d)))
 
 
-def quotients(rng: random.Random) -> Problem:
+def quotients(rng: random.Random) -> MathProblem:
     """A division that comes out even, and something added or taken away."""
     divisor, quotient, other = rng.randint(2, 60), rng.randint(3, 90), rng.randint(2, 400)
     text = f"{divisor * quotient} \\div {divisor}"
@@ -75,7 +75,7 @@ def _fraction(rng: random.Random, largest: int) -> Fraction:
             return value
 
 
-def fractions(rng: random.Random) -> Problem:
+def fractions(rng: random.Random) -> MathProblem:
     """Two or three fractions."""
     values = [_fraction(rng, 24) for _ in range(rng.randint(2, 3))]
     text, total = number(values[0]), values[0]
@@ -89,7 +89,7 @@ def fractions(rng: random.Random) -> Problem:
     return _asked(rng, "fractions", text, number(total))
 
 
-def decimals(rng: random.Random) -> Problem:
+def decimals(rng: random.Random) -> MathProblem:
     """Decimal numbers, added, subtracted and multiplied."""
     a, b, c = (Fraction(rng.randint(11, 9999), 10 ** rng.randint(1, 3)) for _ in range(3))
     sign = rng.choice((1, -1))
@@ -104,19 +104,19 @@ def decimals(rng: random.Random) -> Problem:
     )
 
 
-def percentages(rng: random.Random) -> Problem:
+def percentages(rng: random.Random) -> MathProblem:
     """A percentage of a number, or what percentage one is of another."""
     percent = rng.choice([p for p in range(3, 200) if p != 100])
     base = rng.randint(4, 900) * 5
     part = Fraction(percent * base, 100)
     if rng.random() < 0.5:
-        return Problem("percentages", f"What is ${percent}\\%$ of ${base}$?", decimal(part))
+        return MathProblem("percentages", f"What is ${percent}\\%$ of ${base}$?", decimal(part))
     if part.denominator != 1:
         raise Rejected
-    return Problem("percentages", f"What percentage of ${base}$ is ${part}$? Give the number only.", str(percent))
+    return MathProblem("percentages", f"What percentage of ${base}$ is ${part}$? Give the number only.", str(percent))
 
 
-def remainders(rng: random.Random) -> Problem:
+def remainders(rng: random.Random) -> MathProblem:
     """A remainder of a division."""
     divisor = rng.randint(6, 97)
     dividend = rng.randint(300, 99_999)
@@ -127,21 +127,21 @@ def remainders(rng: random.Random) -> Problem:
             "Find the remainder of the division of ${}$ by ${}$.",
         )
     )
-    return Problem("remainders", ask.format(dividend, divisor), str(dividend % divisor))
+    return MathProblem("remainders", ask.format(dividend, divisor), str(dividend % divisor))
 
 
-def divisors(rng: random.Random) -> Problem:
+def divisors(rng: random.Random) -> MathProblem:
     """The greatest common divisor or the least common multiple of two or three numbers."""
     common = rng.randint(2, 36)
     values = rng.sample(range(2, 60), rng.randint(2, 3))
     numbers = [common * value for value in values]
     listed = ", ".join(f"${value}$" for value in numbers[:-1]) + f" and ${numbers[-1]}$"
     if rng.random() < 0.5:
-        return Problem("divisors", f"What is the greatest common divisor of {listed}?", str(math.gcd(*numbers)))
-    return Problem("divisors", f"What is the least common multiple of {listed}?", str(math.lcm(*numbers)))
+        return MathProblem("divisors", f"What is the greatest common divisor of {listed}?", str(math.gcd(*numbers)))
+    return MathProblem("divisors", f"What is the least common multiple of {listed}?", str(math.lcm(*numbers)))
 
 
-def powers(rng: random.Random) -> Problem:
+def powers(rng: random.Random) -> MathProblem:
     """Squares and cubes, and what is done with them."""
     (a, b), (m, n) = (rng.randint(2, 40), rng.randint(2, 15)), (rng.choice((2, 2, 3)), rng.choice((2, 3)))
     c = rng.randint(2, 300)
@@ -196,13 +196,13 @@ def _bounded(text: str, value: Fraction, binds: int) -> Value:
     return text, value, binds
 
 
-def nested(rng: random.Random) -> Problem:
+def nested(rng: random.Random) -> MathProblem:
     """Three to five operators."""
     text, value, _ = _tree(rng, rng.randint(3, 5), 12)
     return _asked(rng, "nested", text, number(value))
 
 
-def deeply_nested(rng: random.Random) -> Problem:
+def deeply_nested(rng: random.Random) -> MathProblem:
     """Six to ten operators."""
     text, value, _ = _tree(rng, rng.randint(6, 10), 15)
     if value in (0, 1) or value.denominator > 5000:
@@ -210,7 +210,7 @@ def deeply_nested(rng: random.Random) -> Problem:
     return _asked(rng, "deeply_nested", text, number(value))
 
 
-def large_products(rng: random.Random) -> Problem:
+def large_products(rng: random.Random) -> MathProblem:
     """Products of numbers of three to five digits."""
     a, b, c = rng.randint(101, 99_999), rng.randint(101, 9_999), rng.randint(1_000, 999_999)
     sign = rng.choice((1, -1))
@@ -218,22 +218,22 @@ def large_products(rng: random.Random) -> Problem:
     return _asked(rng, "large_products", text, str(a * b + sign * c))
 
 
-def modular_powers(rng: random.Random) -> Problem:
+def modular_powers(rng: random.Random) -> MathProblem:
     """The remainder of a power that nobody writes out."""
     base, exponent = rng.randint(2, 99), rng.randint(15, 999)
     modulus = rng.randint(7, 999)
     question = f"What is the remainder when ${base}^{{{exponent}}}$ is divided by ${modulus}$?"
-    return Problem("modular_powers", question, str(pow(base, exponent, modulus)))
+    return MathProblem("modular_powers", question, str(pow(base, exponent, modulus)))
 
 
-def factorials(rng: random.Random) -> Problem:
+def factorials(rng: random.Random) -> MathProblem:
     """Quotients of factorials, and trailing zeros."""
     if rng.random() < 0.2:
         n = rng.randint(20, 90_000)
         zeros, power = 0, 5
         while power <= n:
             zeros, power = zeros + n // power, power * 5
-        return Problem("factorials", f"How many zeros does ${n}!$ end with in decimal notation?", str(zeros))
+        return MathProblem("factorials", f"How many zeros does ${n}!$ end with in decimal notation?", str(zeros))
     n = rng.randint(5, 60)
     k = rng.randint(2, min(4, n - 2))
     c = rng.randint(2, 900)
@@ -244,7 +244,7 @@ def factorials(rng: random.Random) -> Problem:
     )
 
 
-def divisor_counts(rng: random.Random) -> Problem:
+def divisor_counts(rng: random.Random) -> MathProblem:
     """How many divisors a number has, or their sum."""
     small, large = (
         rng.sample((2, 3, 5, 7), 2),
@@ -257,12 +257,12 @@ def divisor_counts(rng: random.Random) -> Problem:
         raise Rejected
     if rng.random() < 0.5:
         count = math.prod(exponent + 1 for exponent in exponents)
-        return Problem("divisor_counts", f"How many positive divisors does ${n}$ have?", str(count))
+        return MathProblem("divisor_counts", f"How many positive divisors does ${n}$ have?", str(count))
     total = math.prod((p ** (e + 1) - 1) // (p - 1) for p, e in zip(primes, exponents, strict=True))
-    return Problem("divisor_counts", f"What is the sum of the positive divisors of ${n}$?", str(total))
+    return MathProblem("divisor_counts", f"What is the sum of the positive divisors of ${n}$?", str(total))
 
 
-def bases(rng: random.Random) -> Problem:
+def bases(rng: random.Random) -> MathProblem:
     """A number from one base into ten, as a value."""
     base = rng.choice((2, 3, 4, 5, 6, 7, 8, 9))
     value = rng.randint(200, 99_999)
@@ -274,7 +274,7 @@ def bases(rng: random.Random) -> Problem:
         f"The number ${digits}_{{{base}}}$ is written in base ${base}$. Add "
         f"${c}$ to it and give the result in base $10$."
     )
-    return Problem("bases", question, str(value + c))
+    return MathProblem("bases", question, str(value + c))
 
 
 KINDS = {

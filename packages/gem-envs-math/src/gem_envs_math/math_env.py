@@ -9,13 +9,13 @@ Results differ from the original's where its grader is wrong, and in that the qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, Rows, open_rows
-from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
+from gem.data import Grade, QuestionEnv, open_dataset
+from gem.errors import ArgumentTypeError
 from gem.text import extract_last_boxed_answer
 
 if TYPE_CHECKING:
@@ -44,22 +44,7 @@ class BoxedMathEnv(QuestionEnv):
 
     def text_of(self, row: Mapping[str, Any]) -> str:
         """The question as the data set has it."""
-        return str(self.value_of(row, self.question_key))
-
-    def value_of(self, row: Mapping[str, Any], key: str) -> Any:
-        """A column of a row.
-
-        Raises:
-            DatasetError: if there is none of that name.
-        """
-        try:
-            return row[key]
-        except (KeyError, IndexError, TypeError):
-            has = ", ".join(map(repr, row)) if isinstance(row, Mapping) else f"an object of type {type(row).__name__}"
-            raise DatasetError(
-                f"row {self.index} of the data set has no column {key!r}, it has {has}; "
-                "name the columns with question_key and answer_key"
-            ) from None
+        return str(row[self.question_key])
 
     def with_format(self, question: str) -> str:
         """The question with the format of the answer, unless it says that itself."""
@@ -81,7 +66,7 @@ class BoxedMathEnv(QuestionEnv):
         if self._workers is None:
             self._workers = grader.workers()
         self._workers.acquire()
-        return bool(answer) and grader.grade(answer, self.value_of(row, self.answer_key)).correct
+        return bool(answer) and grader.grade(answer, row[self.answer_key]).correct
 
     def close(self) -> None:
         """Stop using the grader, whose processes end with the last environment that uses it."""
@@ -90,7 +75,7 @@ class BoxedMathEnv(QuestionEnv):
         super().close()
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
-        gold = self.value_of(row, self.answer_key)
+        gold = row[self.answer_key]
         if isinstance(gold, (list, tuple)) and gold:
             gold = gold[0]
         return f"\\boxed{{{gold}}}"
@@ -110,6 +95,7 @@ class MathEnv(BoxedMathEnv):
         use_mp: of no effect, for programs written for the original: the grader is bounded in time always.
         eval: keep the order of the data set.
         answer_format: how to answer, put below each question that does not speak of ``\boxed``.
+        streaming: read the set from front to back, for one that does not fit; see :func:`gem.data.open_rows`.
     """
 
     def __init__(
@@ -124,29 +110,16 @@ class MathEnv(BoxedMathEnv):
         use_mp: bool = True,
         eval: bool = False,  # noqa: A002  # the published name
         answer_format: str = ANSWER_FORMAT,
+        streaming: bool = False,
     ) -> None:
         boolean("use_mp", use_mp)
         self.question_key = string("question_key", question_key)
         self.answer_key = string("answer_key", answer_key)
         self.use_format_error_reward = boolean("use_format_error_reward", use_format_error_reward)
         self.answer_format = _text("answer_format", answer_format)
-        super().__init__(rows_of(dataset_name, split, dataset), shuffle=not boolean("eval", eval), seed=seed)
-
-
-def rows_of(dataset_name: str | None, split: str | None, dataset: Any) -> Rows | Callable[[], Rows]:
-    """The rows that the arguments of a data set environment stand for.
-
-    Raises:
-        ArgumentError, ArgumentTypeError: if they stand for none.
-        DatasetError: if they cannot be had.
-    """
-    if split is not None:
-        string("split", split)
-    if dataset is None:
-        if not dataset_name:
-            raise ArgumentError("name a data set with dataset_name, or pass its path or rows as dataset")
-        dataset = string("dataset_name", dataset_name)
-    return open_rows(dataset, split=split or "train")
+        shuffle = not boolean("eval", eval)
+        rows = open_dataset(dataset_name, split, dataset, streaming=streaming)
+        super().__init__(rows, shuffle=shuffle, seed=seed, columns=(question_key, answer_key))
 
 
 def _text(name: str, value: object) -> str:

@@ -34,6 +34,7 @@ class MathVisualEnv(MathEnv):
         use_mp: the same.
         eval: the same.
         answer_format: the same.
+        streaming: the same.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class MathVisualEnv(MathEnv):
         use_mp: bool = True,
         eval: bool = False,  # noqa: A002  # the published name
         answer_format: str = ANSWER_FORMAT,
+        streaming: bool = False,
     ) -> None:
         self.image_key = string("image_key", image_key)
         super().__init__(
@@ -62,6 +64,7 @@ class MathVisualEnv(MathEnv):
             boolean("use_mp", use_mp),
             eval,
             answer_format,
+            streaming,
         )
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
@@ -73,7 +76,7 @@ class MathVisualEnv(MathEnv):
     def question(self, row: Mapping[str, Any]) -> Observation:
         from gem_envs_math.pictures import picture_part, png_of
 
-        stored = self.value_of(row, self.image_key)
+        stored = row[self.image_key]
         pictures = stored if isinstance(stored, (list, tuple)) else [] if stored is None else [stored]
         shown = [picture_part(png_of(picture)) for picture in pictures]
         pieces = _MARK.split(self.with_format(self.text_of(row)))

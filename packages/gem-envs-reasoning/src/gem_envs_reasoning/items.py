@@ -35,7 +35,7 @@ _LARGEST_BY_DEFAULT = 1_000
 _TIMES_THE_DEFAULT = 100
 
 
-class Entry(TypedDict):
+class CatalogueEntry(TypedDict):
     """What ``catalogue.json`` says of a data set."""
 
     module: str
@@ -44,12 +44,12 @@ class Entry(TypedDict):
 
 
 @lru_cache(maxsize=1)
-def catalogue() -> dict[str, Entry]:
+def catalogue() -> dict[str, CatalogueEntry]:
     """Every data set's module, the names of its configuration, and how many levels each of its curriculum's
     attributes has. ``tools/write_manifest.py`` writes the file from the library.
     """
     text = Path(__file__).with_name("catalogue.json").read_text("utf-8")
-    entries: dict[str, Entry] = json.loads(text)
+    entries: dict[str, CatalogueEntry] = json.loads(text)
     return entries
 
 

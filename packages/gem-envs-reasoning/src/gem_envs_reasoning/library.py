@@ -10,20 +10,17 @@ library as it is.
 from __future__ import annotations
 
 import builtins
-import importlib
 import importlib.util
 import sys
 import threading
-from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gem.errors import DatasetError
+from gem_envs_reasoning.corrections import BUILTINS, MODULES
+from gem_envs_reasoning.installation import LIBRARY, library_folder
 
-__all__ = ["LIBRARY", "folder", "load"]
+__all__ = ["load"]
 
-LIBRARY = "reasoning_gym"
 _COPY = "_gem_reasoning_gym"
 """The second part of a module's name stays the category, as the library itself reads it from there."""
 
@@ -48,19 +45,6 @@ _INDEXES = frozenset(
 )
 
 
-@lru_cache(maxsize=1)
-def folder() -> Path:
-    """Where the library is installed.
-
-    Raises:
-        DatasetError: if it is not.
-    """
-    found = importlib.util.find_spec(LIBRARY)
-    if found is None or found.origin is None:
-        raise DatasetError("reasoning-gym is not installed; run: pip install 'reasoning-gym==0.1.25'")
-    return Path(found.origin).parent
-
-
 def load(name: str) -> ModuleType:
     """Return a module of the copy, for example ``"arithmetic.gcd"``; ``""`` is the package itself."""
     full = f"{_COPY}.{name}" if name else _COPY
@@ -70,7 +54,7 @@ def load(name: str) -> ModuleType:
 
 
 def _run(full: str, name: str) -> ModuleType:
-    base = folder().joinpath(*name.split(".")) if name else folder()
+    base = library_folder().joinpath(*name.split(".")) if name else library_folder()
     package = base.is_dir()
     source = base / "__init__.py" if package else base.with_suffix(".py")
     if not source.is_file() and not package:
@@ -101,15 +85,11 @@ def _run(full: str, name: str) -> ModuleType:
 
 
 def _builtins_of(name: str, module: ModuleType) -> dict[str, Any]:
-    from gem_envs_reasoning.corrections import BUILTINS
-
     # Functions keep the builtins that their module has when they are defined, so this cannot wait.
     return BUILTINS[name](module, _BUILTINS) if name in BUILTINS else _BUILTINS
 
 
 def _correct(name: str, module: ModuleType) -> None:
-    from gem_envs_reasoning.corrections import MODULES
-
     correct = MODULES.get(name)
     if correct is not None:
         correct(module)

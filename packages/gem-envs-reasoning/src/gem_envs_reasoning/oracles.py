@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from gem_envs_reasoning.library import load
+
 __all__ = ["answer"]
 
-Entry = Mapping[str, Any]
+_Item = Mapping[str, Any]
 
 
-def answer(name: str, entry: Entry) -> str:
+def answer(name: str, entry: _Item) -> str:
     """Return an answer that gets full marks.
 
     One kind of question has none: where every premise of propositional_logic is a tautology, only tautologies follow,
@@ -23,7 +25,7 @@ def answer(name: str, entry: Entry) -> str:
     return str(entry["answer"]) if solve is None else solve(entry["metadata"])
 
 
-def _graph_color(metadata: Entry) -> str:
+def _graph_color(metadata: _Item) -> str:
     """Colour vertices one after the other, going back where none is left."""
     puzzle = metadata["puzzle"]
     neighbours: dict[Any, list[Any]] = {vertex: [] for vertex in puzzle["vertices"]}
@@ -50,10 +52,8 @@ def _graph_color(metadata: Entry) -> str:
     return json.dumps({str(vertex): colours[vertex] for vertex in puzzle["vertices"] if vertex in colours})
 
 
-def _propositional_logic(metadata: Entry) -> str:
+def _propositional_logic(metadata: _Item) -> str:
     """Repeat a premise that can be false, as a conjunction, since a single letter counts as trivial."""
-    from gem_envs_reasoning.library import load
-
     expression = load("logic.propositional_logic").Expression
     names = metadata["variables"]
     for premise in metadata["premises"]:
@@ -64,7 +64,7 @@ def _propositional_logic(metadata: Entry) -> str:
     return str(metadata["premises"][0])
 
 
-def _rubiks_cube(metadata: Entry) -> str:
+def _rubiks_cube(metadata: _Item) -> str:
     """Undo the scramble."""
     moves = str(metadata["scramble_moves"]).split()
     return " ".join(move[:-1] if move.endswith("'") else f"{move}'" for move in reversed(moves))
@@ -73,7 +73,7 @@ def _rubiks_cube(metadata: Entry) -> str:
 _SIDE = 6
 
 
-def _rush_hour(metadata: Entry) -> str:
+def _rush_hour(metadata: _Item) -> str:
     """Search breadth first for the fewest slides that bring car A to the right edge.
 
     Cars are shown, and moved, under consecutive letters, whatever letters the configuration has.
@@ -124,7 +124,7 @@ def _rush_hour(metadata: Entry) -> str:
     return ""
 
 
-def _boxnet(metadata: Entry) -> str:
+def _boxnet(metadata: _Item) -> str:
     """Carry one box after the other to a target of its colour, first along one axis, then along the other."""
     squares = {tuple(map(float, key.split("_"))): list(items) for key, items in metadata["initial_state"].items()}
     plan = []
@@ -147,7 +147,7 @@ def _boxnet(metadata: Entry) -> str:
     return json.dumps(plan)
 
 
-_SOLVERS: dict[str, Callable[[Entry], str]] = {
+_SOLVERS: dict[str, Callable[[_Item], str]] = {
     "boxnet": _boxnet,
     "graph_color": _graph_color,
     "propositional_logic": _propositional_logic,

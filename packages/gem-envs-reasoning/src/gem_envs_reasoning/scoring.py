@@ -17,6 +17,7 @@ from gem.processes import ProcessPool, SharedResource
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue
+from gem_envs_reasoning.library import load
 
 __all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "WORKERS", "needs_worker", "score"]
 
@@ -141,8 +142,6 @@ def score_in_worker(name: str, settings: str, entry: Any, answer: str) -> tuple[
 
 def warm_up() -> None:
     """Import what the scorers in workers need, so that the first answers are not late."""
-    from gem_envs_reasoning.library import load
-
     for name in sorted(catalogue().keys() - IN_PROCESS.keys()):
         load(catalogue()[name]["module"])
 

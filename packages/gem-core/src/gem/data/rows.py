@@ -12,9 +12,9 @@ from gem.data.shared import expanded
 from gem.data.splits import known_split
 from gem.data.stream import LibraryShard, RowStream
 from gem.data.tables import Rows
-from gem.errors import ArgumentTypeError, DatasetError
+from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 
-__all__ = ["open_rows"]
+__all__ = ["open_dataset", "open_rows"]
 
 
 Source = str | os.PathLike[str] | Rows | Mapping[str, Rows]
@@ -68,6 +68,28 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool = False) 
     if isinstance(source, Mapping):
         return _checked(source[known_split(split, source, f"this {type(source).__name__}")])
     return _checked(source)
+
+
+def open_dataset(
+    dataset_name: str | None, split: str | None, dataset: Source | None, *, streaming: bool = False
+) -> Rows | RowStream:
+    """Return the rows that the published arguments of a data set environment name.
+
+    Args:
+        dataset_name: a data set of Hugging Face, or a path; not read where ``dataset`` is given.
+        split: the split; None: ``"train"``.
+        dataset: a path or rows that replace ``dataset_name``; see :func:`open_rows`.
+        streaming: read the set from front to back; see :func:`open_rows`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: if the arguments name no data set.
+        DatasetError: if the data set or the split cannot be opened.
+    """
+    if dataset is None:
+        if not dataset_name:
+            raise ArgumentError("name a data set with dataset_name, or pass its path or rows as dataset")
+        dataset = string("dataset_name", dataset_name)
+    return open_rows(dataset, split="train" if split is None else split, streaming=streaming)
 
 
 def _checked(rows: Any) -> Rows:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from gem_envs_code.problems.problem import Problem, suite_of
+from gem_envs_code.problems.problem import CodeProblem, suite_of
 
-__all__ = ["MODULES", "Problem", "all_problems", "suite_of"]
+__all__ = ["MODULES", "CodeProblem", "all_problems", "suite_of"]
 
 MODULES = ("text", "numbers", "lists", "grids", "graphs", "geometry")
 
 
 @cache
-def all_problems() -> tuple[Problem, ...]:
+def all_problems() -> tuple[CodeProblem, ...]:
     """Return every problem, in the order of the modules."""
     modules = [import_module(f"gem_envs_code.problems.{name}") for name in MODULES]
-    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Problem))
+    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, CodeProblem))

@@ -21,7 +21,7 @@ from typing import Any
 
 from gem_envs_code.suite import Case, Suite
 
-__all__ = ["Problem", "Tests", "function", "program", "suite_of"]
+__all__ = ["CodeProblem", "Tests", "function", "program", "suite_of"]
 
 Tests = Callable[[random.Random], Iterator[Any]]
 """Yields the inputs of hidden tests: the text of standard input, or a tuple of arguments."""
@@ -31,7 +31,7 @@ _VERSION = "code:Mini-v0"
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class CodeProblem:
     """One problem. Its reference solution is ``solve``, a function of the text of standard input or of arguments."""
 
     difficulty: str
@@ -96,7 +96,7 @@ class Problem:
 
 
 @lru_cache(maxsize=256)
-def suite_of(problem: Problem) -> Suite:
+def suite_of(problem: CodeProblem) -> Suite:
     """Return a problem's examples and hidden tests, made once a process."""
     return problem.suite([*problem.examples, *problem.inputs()])
 
@@ -109,9 +109,9 @@ def program(
     tests: Tests,
     check: Callable[[str, str, str], bool] | None = None,
     split: str = "train",
-) -> Callable[[Callable[[str], str]], Problem]:
+) -> Callable[[Callable[[str], str]], CodeProblem]:
     """Make a problem of a function from standard input to standard output."""
-    return lambda solve: Problem(difficulty, statement, tuple(examples), tests, solve, True, check, split)
+    return lambda solve: CodeProblem(difficulty, statement, tuple(examples), tests, solve, True, check, split)
 
 
 def function(
@@ -122,9 +122,9 @@ def function(
     tests: Tests,
     check: Callable[[list[Any], Any, Any], bool] | None = None,
     split: str = "train",
-) -> Callable[[Callable[..., Any]], Problem]:
+) -> Callable[[Callable[..., Any]], CodeProblem]:
     """Make a problem of a function that the agent's code must define. Arguments and results are JSON values."""
-    return lambda solve: Problem(difficulty, statement, tuple(examples), tests, solve, False, check, split)
+    return lambda solve: CodeProblem(difficulty, statement, tuple(examples), tests, solve, False, check, split)
 
 
 def _copy(arguments: tuple[Any, ...]) -> Any:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from gem_envs_math.algebra.equations import nonzero
 from gem_envs_math.latex import linear, number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = [
     "arithmetic_sequence", "balls", "binomial_coefficient", "committee", "congruence", "dice", "geometric_sequence",
@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def arithmetic_sequence(rng: random.Random) -> Problem:
+def arithmetic_sequence(rng: random.Random) -> MathProblem:
     """A term, a sum or the number of terms of an arithmetic sequence."""
     first, step, n = rng.randint(-30, 40), nonzero(rng, 15), rng.randint(10, 90)
     shown = ", ".join(str(first + step * i) for i in range(3))
@@ -31,10 +31,10 @@ def arithmetic_sequence(rng: random.Random) -> Problem:
             (f"How many terms does the arithmetic sequence ${shown}, \\ldots, {last}$ have?", n),
         )
     )
-    return Problem("arithmetic_sequence", ask[0], str(ask[1]), hidden=False)
+    return MathProblem("arithmetic_sequence", ask[0], str(ask[1]), hidden=False)
 
 
-def geometric_sequence(rng: random.Random) -> Problem:
+def geometric_sequence(rng: random.Random) -> MathProblem:
     """A term or a finite sum of a geometric sequence."""
     first, ratio, n = (
         nonzero(rng, 40),
@@ -46,17 +46,17 @@ def geometric_sequence(rng: random.Random) -> Problem:
     terms = [first * ratio**i for i in range(n)]
     shown = ", ".join(map(number, terms[:3]))
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "geometric_sequence",
             f"What is the ${n}$th term of the geometric sequence ${shown}, \\ldots$?",
             number(terms[-1]),
             hidden=False,
         )
     question = f"What is the sum of the first ${n}$ terms of the geometric sequence ${shown}, \\ldots$?"
-    return Problem("geometric_sequence", question, number(sum(terms, Fraction(0))), hidden=False)
+    return MathProblem("geometric_sequence", question, number(sum(terms, Fraction(0))), hidden=False)
 
 
-def geometric_series(rng: random.Random) -> Problem:
+def geometric_series(rng: random.Random) -> MathProblem:
     """An infinite geometric series, or the ratio that gives it a sum."""
     low = rng.randint(2, 12)
     ratio, first = Fraction(nonzero(rng, low - 1), low), nonzero(rng, 60)
@@ -66,7 +66,7 @@ def geometric_series(rng: random.Random) -> Problem:
             number(first * ratio**i) if ratio > 0 and first > 0 else f"\\left({number(first * ratio**i)}\\right)"
             for i in range(3)
         )
-        return Problem(
+        return MathProblem(
             "geometric_series",
             f"Find the sum of the infinite geometric series ${shown} + \\cdots$.",
             number(total),
@@ -75,10 +75,10 @@ def geometric_series(rng: random.Random) -> Problem:
     question = (
         f"An infinite geometric series has first term ${first}$ and sum ${number(total)}$. What is its common ratio?"
     )
-    return Problem("geometric_series", question, number(ratio), hidden=False)
+    return MathProblem("geometric_series", question, number(ratio), hidden=False)
 
 
-def recursion(rng: random.Random) -> Problem:
+def recursion(rng: random.Random) -> MathProblem:
     """A term of a sequence that is defined by the ones before."""
     p, q, a, b, n = nonzero(rng, 4), nonzero(rng, 4), nonzero(rng, 9), nonzero(rng, 9), rng.randint(5, 9)
     terms = [a, b]
@@ -86,10 +86,10 @@ def recursion(rng: random.Random) -> Problem:
         terms.append(p * terms[-1] + q * terms[-2])
     rule = linear([(p, "a_{k-1}"), (q, "a_{k-2}")])
     question = f"A sequence has $a_1 = {a}$, $a_2 = {b}$ and $a_k = {rule}$ for $k \\ge 3$. What is $a_{{{n}}}$?"
-    return Problem("recursion", question, str(terms[-1]), hidden=False)
+    return MathProblem("recursion", question, str(terms[-1]), hidden=False)
 
 
-def congruence(rng: random.Random) -> Problem:
+def congruence(rng: random.Random) -> MathProblem:
     """The smallest solution of a linear congruence."""
     m = rng.randint(7, 120)
     a, x = rng.randint(2, m - 1), rng.randint(1, m - 1)
@@ -98,10 +98,10 @@ def congruence(rng: random.Random) -> Problem:
     c = rng.randint(1, m - 1)
     rest = (a * x + c) % m
     question = f"What is the smallest non-negative integer $x$ with ${a}x + {c} \\equiv {rest} \\pmod{{{m}}}$?"
-    return Problem("congruence", question, str(x), hidden=False)
+    return MathProblem("congruence", question, str(x), hidden=False)
 
 
-def two_congruences(rng: random.Random) -> Problem:
+def two_congruences(rng: random.Random) -> MathProblem:
     """The smallest number with two remainders."""
     m, n = rng.sample(range(5, 48), 2)
     if math.gcd(m, n) > 1:
@@ -111,20 +111,20 @@ def two_congruences(rng: random.Random) -> Problem:
         f"What is the smallest positive integer $n$ with $n \\equiv {x % m} "
         f"\\pmod{{{m}}}$ and $n \\equiv {x % n} \\pmod{{{n}}}$?"
     )
-    return Problem("two_congruences", question, str(x), hidden=False)
+    return MathProblem("two_congruences", question, str(x), hidden=False)
 
 
-def inverse_modulo(rng: random.Random) -> Problem:
+def inverse_modulo(rng: random.Random) -> MathProblem:
     """An inverse of a number for a modulus."""
     m = rng.randint(11, 997)
     a = rng.randint(2, m - 1)
     if math.gcd(a, m) > 1:
         raise Rejected
     question = f"What is the integer $x$ with $0 < x < {m}$ and ${a}x \\equiv 1 \\pmod{{{m}}}$?"
-    return Problem("inverse_modulo", question, str(pow(a, -1, m)), hidden=False)
+    return MathProblem("inverse_modulo", question, str(pow(a, -1, m)), hidden=False)
 
 
-def multiples(rng: random.Random) -> Problem:
+def multiples(rng: random.Random) -> MathProblem:
     """How many numbers in a range are divisible by one or by either of two."""
     low = rng.randint(1, 400)
     high = low + rng.randint(100, 4000)
@@ -141,7 +141,7 @@ def multiples(rng: random.Random) -> Problem:
             (f"${a}$ but not by ${b}$", count(a) - count(both)),
         )
     )
-    return Problem(
+    return MathProblem(
         "multiples", f"How many integers from ${low}$ to ${high}$ are divisible by {kind}?", str(answer), hidden=False
     )
 
@@ -153,7 +153,7 @@ _WORDS = (
 )  # fmt: skip
 
 
-def letters(rng: random.Random) -> Problem:
+def letters(rng: random.Random) -> MathProblem:
     """Arrangements of letters, some of them alike, perhaps with a condition."""
     if rng.random() < 0.1:
         text = rng.choice(_WORDS)
@@ -169,15 +169,15 @@ def letters(rng: random.Random) -> Problem:
         total //= math.factorial(text.count(letter))
     start = rng.choice(sorted(set(text)))
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "letters", f"In how many different orders can the letters of {text} be written?", str(total), hidden=False
         )
     begins = total * text.count(start) // len(text)
     question = f"How many different orders of the letters of {text} begin with {start}?"
-    return Problem("letters", question, str(begins), hidden=False)
+    return MathProblem("letters", question, str(begins), hidden=False)
 
 
-def committee(rng: random.Random) -> Problem:
+def committee(rng: random.Random) -> MathProblem:
     """Choosing from two groups, with a condition."""
     a, b, size = rng.randint(3, 20), rng.randint(3, 20), rng.randint(3, 6)
     least = rng.randint(1, size - 1)
@@ -185,25 +185,25 @@ def committee(rng: random.Random) -> Problem:
     exact = math.comb(a, least) * math.comb(b, size - least)
     question = f"From ${a}$ teachers and ${b}$ parents a committee of ${size}$ is chosen. In how many ways, if "
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "committee", f"{question}at least ${least}$ of its members must be teachers?", str(total), hidden=False
         )
-    return Problem(
+    return MathProblem(
         "committee", f"{question}exactly ${least}$ of its members must be teachers?", str(exact), hidden=False
     )
 
 
-def binomial_coefficient(rng: random.Random) -> Problem:
+def binomial_coefficient(rng: random.Random) -> MathProblem:
     """A coefficient of a power of a sum."""
     a, b, n = rng.randint(1, 9), nonzero(rng, 9), rng.randint(4, 12)
     k = rng.randint(1, n - 1)
     value = math.comb(n, k) * a**k * b ** (n - k)
     power = "x" if k == 1 else f"x^{{{k}}}"
     question = f"What is the coefficient of ${power}$ in $({linear([(a, 'x'), (b, '')])})^{{{n}}}$?"
-    return Problem("binomial_coefficient", question, str(value), hidden=False)
+    return MathProblem("binomial_coefficient", question, str(value), hidden=False)
 
 
-def lattice_paths(rng: random.Random) -> Problem:
+def lattice_paths(rng: random.Random) -> MathProblem:
     """Paths on a grid, through or around a point."""
     wide, high = rng.randint(3, 14), rng.randint(3, 14)
     x, y = rng.randint(1, wide - 1), rng.randint(1, high - 1)
@@ -213,11 +213,13 @@ def lattice_paths(rng: random.Random) -> Problem:
         f"A path from $(0, 0)$ to $({wide}, {high})$ takes steps of one unit to the right or up. How many such paths "
     )
     if rng.random() < 0.5:
-        return Problem("lattice_paths", f"{question}pass through $({x}, {y})$?", str(through), hidden=False)
-    return Problem("lattice_paths", f"{question}do not pass through $({x}, {y})$?", str(total - through), hidden=False)
+        return MathProblem("lattice_paths", f"{question}pass through $({x}, {y})$?", str(through), hidden=False)
+    return MathProblem(
+        "lattice_paths", f"{question}do not pass through $({x}, {y})$?", str(total - through), hidden=False
+    )
 
 
-def balls(rng: random.Random) -> Problem:
+def balls(rng: random.Random) -> MathProblem:
     """Drawing balls from an urn without putting them back."""
     colours = rng.sample(("red", "blue", "green", "white", "black", "yellow"), 3)
     counts = [rng.randint(2, 12) for _ in colours]
@@ -235,10 +237,10 @@ def balls(rng: random.Random) -> Problem:
     if good in (0, ways):
         raise Rejected
     question = f"{held} ${draws}$ balls are drawn at random without replacement. What is the probability that {ask}?"
-    return Problem("balls", question, number(Fraction(good, ways)), hidden=False)
+    return MathProblem("balls", question, number(Fraction(good, ways)), hidden=False)
 
 
-def dice(rng: random.Random) -> Problem:
+def dice(rng: random.Random) -> MathProblem:
     """Two dice with any numbers of faces."""
     m, n = rng.randint(4, 24), rng.randint(4, 24)
     bound = rng.randint(4, m + n - 2)
@@ -256,4 +258,4 @@ def dice(rng: random.Random) -> Problem:
     ask = f"the {'product' if even else 'sum'} is {kind} ${bound}$?"
     if good in (0, m * n):
         raise Rejected
-    return Problem("dice", question + ask, number(Fraction(good, m * n)), hidden=False)
+    return MathProblem("dice", question + ask, number(Fraction(good, m * n)), hidden=False)

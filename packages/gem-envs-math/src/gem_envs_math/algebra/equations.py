@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import isqrt
 
 from gem_envs_math.latex import linear, number, polynomial, surd, tuple_of
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = [
     "absolute_value", "cubic", "exponential", "linear_equation", "linear_inequality", "logarithmic",
@@ -23,7 +23,7 @@ def nonzero(rng: random.Random, size: int) -> int:
     return rng.choice((1, -1)) * rng.randint(1, size)
 
 
-def linear_equation(rng: random.Random) -> Problem:
+def linear_equation(rng: random.Random) -> MathProblem:
     """The unknown on both sides, perhaps in parentheses."""
     v = rng.choice(_LETTERS)
     a, b, c, d = nonzero(rng, 15), nonzero(rng, 40), nonzero(rng, 15), nonzero(rng, 40)
@@ -35,12 +35,12 @@ def linear_equation(rng: random.Random) -> Problem:
         left, right = linear([(a, v), (b, "")]), linear([(c, v), (d, "")])
     if a == c:
         raise Rejected
-    return Problem(
+    return MathProblem(
         "linear_equation", f"Solve ${left} = {right}$ for ${v}$.", number(Fraction(d - b, a - c)), hidden=False
     )
 
 
-def rational(rng: random.Random) -> Problem:
+def rational(rng: random.Random) -> MathProblem:
     """A quotient of two linear terms."""
     v = rng.choice(_LETTERS)
     a, b, c, d, p, q = (nonzero(rng, 12) for _ in range(6))
@@ -52,12 +52,12 @@ def rational(rng: random.Random) -> Problem:
     if c * root + d == 0 or root.denominator > 60 or ratio.denominator == 1:
         raise Rejected
     top, bottom = linear([(a, v), (b, "")]), linear([(c, v), (d, "")])
-    return Problem(
+    return MathProblem(
         "rational", f"Solve $\\frac{{{top}}}{{{bottom}}} = {number(ratio)}$ for ${v}$.", number(root), hidden=False
     )
 
 
-def system_of_two(rng: random.Random) -> Problem:
+def system_of_two(rng: random.Random) -> MathProblem:
     """Two linear equations."""
     x, y = nonzero(rng, 20), nonzero(rng, 20)
     a, b, c, d = (nonzero(rng, 9) for _ in range(4))
@@ -66,10 +66,10 @@ def system_of_two(rng: random.Random) -> Problem:
     first = f"{linear([(a, 'x'), (b, 'y')])} = {a * x + b * y}"
     second = f"{linear([(c, 'x'), (d, 'y')])} = {c * x + d * y}"
     question = f"The numbers $x$ and $y$ satisfy ${first}$ and ${second}$. Find $(x, y)$."
-    return Problem("system_of_two", question, tuple_of(x, y), plain=False)
+    return MathProblem("system_of_two", question, tuple_of(x, y), plain=False)
 
 
-def system_of_three(rng: random.Random) -> Problem:
+def system_of_three(rng: random.Random) -> MathProblem:
     """Three linear equations."""
     values = [nonzero(rng, 9) for _ in range(3)]
     rows = [[rng.randint(-5, 5) for _ in range(3)] for _ in range(3)]
@@ -81,17 +81,17 @@ def system_of_three(rng: random.Random) -> Problem:
         for row in rows
     ]
     question = f"The numbers $x$, $y$ and $z$ satisfy {shown[0]}, {shown[1]} and {shown[2]}. Find $(x, y, z)$."
-    return Problem("system_of_three", question, tuple_of(*values), plain=False)
+    return MathProblem("system_of_three", question, tuple_of(*values), plain=False)
 
 
-def _root_ask(rng: random.Random, equation: str, low: Fraction, high: Fraction, v: str) -> Problem:
+def _root_ask(rng: random.Random, equation: str, low: Fraction, high: Fraction, v: str) -> MathProblem:
     which, answer = rng.choice((("smaller", low), ("larger", high)))
-    return Problem(
+    return MathProblem(
         "quadratic", f"What is the {which} of the two solutions of ${equation}$?", number(answer), hidden=False
     )
 
 
-def quadratic(rng: random.Random) -> Problem:
+def quadratic(rng: random.Random) -> MathProblem:
     """Two rational or two irrational solutions."""
     v = rng.choice(_LETTERS)
     if rng.random() < 0.6:
@@ -112,10 +112,10 @@ def quadratic(rng: random.Random) -> Problem:
     root = surd(1, quarter)
     which = "larger" if sign > 0 else "smaller"
     question = f"What is the {which} of the two solutions of ${polynomial([1, b, c], v)} = 0$?"
-    return Problem("quadratic", question, f"{-b // 2} {'+' if sign > 0 else '-'} {root}", plain=False, hidden=False)
+    return MathProblem("quadratic", question, f"{-b // 2} {'+' if sign > 0 else '-'} {root}", plain=False, hidden=False)
 
 
-def vieta(rng: random.Random) -> Problem:
+def vieta(rng: random.Random) -> MathProblem:
     """A symmetric function of the solutions, which need not be found."""
     a, b, c = rng.randint(1, 6), nonzero(rng, 20), nonzero(rng, 25)
     total, product = Fraction(-b, a), Fraction(c, a)
@@ -131,17 +131,17 @@ def vieta(rng: random.Random) -> Problem:
         )
     )
     question = f"Let $r$ and $s$ be the two complex solutions of ${polynomial([a, b, c])} = 0$. Find ${ask}$."
-    return Problem("vieta", question, number(value), hidden=False)
+    return MathProblem("vieta", question, number(value), hidden=False)
 
 
-def cubic(rng: random.Random) -> Problem:
+def cubic(rng: random.Random) -> MathProblem:
     """Three whole solutions."""
     roots = sorted(rng.sample([n for n in range(-12, 13) if n], 3))
     a = rng.choice((1, 1, 2, -1))
     p, q, r = roots
     left = polynomial([a, -a * (p + q + r), a * (p * q + p * r + q * r), -a * p * q * r])
     which, answer = rng.choice((("smallest", p), ("largest", r), ("second largest", q)))
-    return Problem(
+    return MathProblem(
         "cubic",
         f"The equation ${left} = 0$ has three real solutions. What is the {which} of them?",
         str(answer),
@@ -149,7 +149,7 @@ def cubic(rng: random.Random) -> Problem:
     )
 
 
-def nonlinear_system(rng: random.Random) -> Problem:
+def nonlinear_system(rng: random.Random) -> MathProblem:
     """A sum and a product, or a sum and a sum of squares, and a function of the two numbers."""
     x, y = nonzero(rng, 25), nonzero(rng, 25)
     if x == y or x + y == 0:
@@ -167,7 +167,7 @@ def nonlinear_system(rng: random.Random) -> Problem:
     )
     if answer == value:
         raise Rejected
-    return Problem(
+    return MathProblem(
         "nonlinear_system", f"If $x + y = {total}$ and ${given}$, what is ${ask}$?", str(answer), hidden=False
     )
 
@@ -181,7 +181,7 @@ def _interval(low: Fraction | None, high: Fraction | None, closed: bool) -> str:
 _SIGNS = {"<": "<", ">": ">", "<=": r"\le", ">=": r"\ge"}
 
 
-def linear_inequality(rng: random.Random) -> Problem:
+def linear_inequality(rng: random.Random) -> MathProblem:
     """One linear inequality; the answer is an interval."""
     a, b, c, d = nonzero(rng, 15), nonzero(rng, 40), nonzero(rng, 15), nonzero(rng, 40)
     if a == c:
@@ -194,10 +194,10 @@ def linear_inequality(rng: random.Random) -> Problem:
         f"Solve ${linear([(a, 'x'), (b, '')])} {_SIGNS[sign]} "
         f"{linear([(c, 'x'), (d, '')])}$. Give the solution set as an interval."
     )
-    return Problem("linear_inequality", question, answer, plain=False)
+    return MathProblem("linear_inequality", question, answer, plain=False)
 
 
-def quadratic_inequality(rng: random.Random) -> Problem:
+def quadratic_inequality(rng: random.Random) -> MathProblem:
     """A quadratic inequality with an interval or two as its solution set, or the number of whole solutions."""
     low, high = sorted(Fraction(nonzero(rng, 15), rng.choice((1, 1, 2))) for _ in range(2))
     if low == high:
@@ -208,7 +208,7 @@ def quadratic_inequality(rng: random.Random) -> Problem:
     if sign[0] == "<":
         if rng.random() < 0.4:
             inside = sum(1 for n in range(-16, 17) if low < n < high or ("=" in sign and n in (low, high)))
-            return Problem(
+            return MathProblem(
                 "quadratic_inequality",
                 f"How many integers $x$ satisfy ${left} {_SIGNS[sign]} 0$?",
                 str(inside),
@@ -218,10 +218,10 @@ def quadratic_inequality(rng: random.Random) -> Problem:
     else:
         answer = f"{_interval(None, low, '=' in sign)} \\cup {_interval(high, None, '=' in sign)}"
     question = f"Solve ${left} {_SIGNS[sign]} 0$. Give the solution set in interval notation."
-    return Problem("quadratic_inequality", question, answer, plain=False)
+    return MathProblem("quadratic_inequality", question, answer, plain=False)
 
 
-def absolute_value(rng: random.Random) -> Problem:
+def absolute_value(rng: random.Random) -> MathProblem:
     """An absolute value; a sum, a product or one of the solutions is asked for."""
     a, b, c = rng.randint(1, 9), nonzero(rng, 30), rng.randint(1, 40)
     roots = sorted((Fraction(c - b, a), Fraction(-c - b, a)))
@@ -232,12 +232,12 @@ def absolute_value(rng: random.Random) -> Problem:
             ("the product of the solutions", roots[0] * roots[1]),
         )
     )
-    return Problem(
+    return MathProblem(
         "absolute_value", f"What is {ask} of $|{linear([(a, 'x'), (b, '')])}| = {c}$?", number(answer), hidden=False
     )
 
 
-def radical(rng: random.Random) -> Problem:
+def radical(rng: random.Random) -> MathProblem:
     """A square root that equals a linear term, with one true solution."""
     x, shift = rng.randint(-30, 60), rng.randint(-30, 30)
     value = x - shift
@@ -249,10 +249,10 @@ def radical(rng: random.Random) -> Problem:
     question = (
         f"Find the real solution of $\\sqrt{{{linear([(a, 'x'), (b, '')])}}} = {linear([(1, 'x'), (-shift, '')])}$."
     )
-    return Problem("radical", question, str(x), hidden=False)
+    return MathProblem("radical", question, str(x), hidden=False)
 
 
-def exponential(rng: random.Random) -> Problem:
+def exponential(rng: random.Random) -> MathProblem:
     """Powers of one base with linear exponents."""
     base = rng.choice((2, 3, 5, 6, 7, 10))
     p, q = rng.sample((1, 2, 3, 4), 2)
@@ -262,16 +262,16 @@ def exponential(rng: random.Random) -> Problem:
     root = Fraction(q * d - p * b, p * a - q * c)
     left = f"{base**p}^{{{linear([(a, 'x'), (b, '')])}}}"
     right = f"{base**q}^{{{linear([(c, 'x'), (d, '')])}}}"
-    return Problem("exponential", f"Solve ${left} = {right}$ for $x$.", number(root), hidden=False)
+    return MathProblem("exponential", f"Solve ${left} = {right}$ for $x$.", number(root), hidden=False)
 
 
-def logarithmic(rng: random.Random) -> Problem:
+def logarithmic(rng: random.Random) -> MathProblem:
     """A logarithm of a linear term, or a sum of two logarithms."""
     base = rng.choice((2, 3, 4, 5, 6, 7, 10))
     if rng.random() < 0.5:
         a, b, c = rng.randint(1, 12), nonzero(rng, 40), rng.randint(-1, 4)
         root = (Fraction(base) ** c - b) / a
-        return Problem(
+        return MathProblem(
             "logarithmic",
             f"Solve $\\log_{{{base}}}({linear([(a, 'x'), (b, '')])}) = {c}$ for $x$.",
             number(root),
@@ -291,4 +291,4 @@ def logarithmic(rng: random.Random) -> Problem:
         f"Find the real solution of $\\log_{{{base}}}({linear([(1, 'x'), (s, '')])}) + "
         f"\\log_{{{base}}}({linear([(1, 'x'), (t, '')])}) = {r}$."
     )
-    return Problem("logarithmic", question, str(x), hidden=False)
+    return MathProblem("logarithmic", question, str(x), hidden=False)

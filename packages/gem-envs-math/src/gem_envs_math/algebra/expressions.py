@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gem_envs_math.algebra.equations import nonzero
 from gem_envs_math.latex import linear, number, polynomial, square_free, surd, tuple_of
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = [
     "complex_division", "complex_power", "complex_product", "composition", "division", "evaluate", "expand", "factor",
@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def expand(rng: random.Random) -> Problem:
+def expand(rng: random.Random) -> MathProblem:
     """A coefficient of a product."""
     first = [nonzero(rng, 9) for _ in range(rng.randint(2, 3))]
     second = [nonzero(rng, 9) for _ in range(rng.randint(2, 3))]
@@ -27,10 +27,10 @@ def expand(rng: random.Random) -> Problem:
     power = rng.randint(0, len(product) - 1)
     name = "constant term" if power == 0 else "coefficient of $x$" if power == 1 else f"coefficient of $x^{{{power}}}$"
     question = f"What is the {name} in the expansion of $({polynomial(first)})({polynomial(second)})$?"
-    return Problem("expand", question, str(product[len(product) - 1 - power]), hidden=False)
+    return MathProblem("expand", question, str(product[len(product) - 1 - power]), hidden=False)
 
 
-def factor(rng: random.Random) -> Problem:
+def factor(rng: random.Random) -> MathProblem:
     """A quadratic as a product of two linear factors with whole coefficients."""
     a, b, p, q = rng.randint(1, 6), rng.randint(1, 6), nonzero(rng, 15), nonzero(rng, 15)
     from math import gcd
@@ -46,10 +46,10 @@ def factor(rng: random.Random) -> Problem:
     question = (
         f"Write ${product}$ as $(ax + b)(cx + d)$ with integers $a, c > 0$ and ${condition}$. Find $(a, b, c, d)$."
     )
-    return Problem("factor", question, tuple_of(a, p, b, q), plain=False)
+    return MathProblem("factor", question, tuple_of(a, p, b, q), plain=False)
 
 
-def division(rng: random.Random) -> Problem:
+def division(rng: random.Random) -> MathProblem:
     """The quotient of two polynomials that leaves a constant."""
     quotient = [nonzero(rng, 6), *(rng.randint(-9, 9) for _ in range(rng.randint(1, 2)))]
     divisor, rest = [1, nonzero(rng, 9)], nonzero(rng, 30)
@@ -59,10 +59,10 @@ def division(rng: random.Random) -> Problem:
             product[i + j] += a * b
     product[-1] += rest
     question = f"Divide ${polynomial(product)}$ by ${polynomial(divisor)}$ with remainder. What is the quotient?"
-    return Problem("division", question, polynomial(quotient), plain=False)
+    return MathProblem("division", question, polynomial(quotient), plain=False)
 
 
-def remainder_theorem(rng: random.Random) -> Problem:
+def remainder_theorem(rng: random.Random) -> MathProblem:
     """The remainder of a polynomial of high degree."""
     degree = rng.randint(5, 60)
     root = rng.choice((-2, -1, 1, 2)) if degree < 16 else rng.choice((-1, 1))
@@ -70,19 +70,19 @@ def remainder_theorem(rng: random.Random) -> Problem:
     value = a * root**degree + b * root + c
     coefficients = f"{linear([(a, f'x^{{{degree}}}'), (b, 'x'), (c, '')])}"
     question = f"What is the remainder when ${coefficients}$ is divided by ${polynomial([1, -root])}$?"
-    return Problem("remainder_theorem", question, str(value), hidden=False)
+    return MathProblem("remainder_theorem", question, str(value), hidden=False)
 
 
-def evaluate(rng: random.Random) -> Problem:
+def evaluate(rng: random.Random) -> MathProblem:
     """A polynomial in two variables at a point."""
     x, y = nonzero(rng, 9), nonzero(rng, 9)
     a, b, c, d = nonzero(rng, 6), nonzero(rng, 6), nonzero(rng, 6), nonzero(rng, 20)
     value = a * x * x + b * x * y + c * y * y + d
     text = linear([(a, "x^{2}"), (b, "xy"), (c, "y^{2}"), (d, "")])
-    return Problem("evaluate", f"Evaluate ${text}$ at $x = {x}$, $y = {y}$.", str(value), hidden=False)
+    return MathProblem("evaluate", f"Evaluate ${text}$ at $x = {x}$, $y = {y}$.", str(value), hidden=False)
 
 
-def function_values(rng: random.Random) -> Problem:
+def function_values(rng: random.Random) -> MathProblem:
     """A quadratic function from three of its values."""
     a, b, c = nonzero(rng, 6), rng.randint(-12, 12), rng.randint(-20, 20)
     points = sorted(rng.sample(range(-5, 6), 3))
@@ -92,12 +92,12 @@ def function_values(rng: random.Random) -> Problem:
         return a * x * x + b * x + c
 
     given = ", ".join(f"$f({p}) = {f(p)}$" for p in points[:-1]) + f" and $f({points[-1]}) = {f(points[-1])}$"
-    return Problem(
+    return MathProblem(
         "function_values", f"A quadratic function $f$ has {given}. What is $f({asked})$?", str(f(asked)), hidden=False
     )
 
 
-def composition(rng: random.Random) -> Problem:
+def composition(rng: random.Random) -> MathProblem:
     """Two functions, one after the other."""
     a, b, c, d, e, x = (
         nonzero(rng, 8),
@@ -110,11 +110,11 @@ def composition(rng: random.Random) -> Problem:
     f, g = linear([(a, "x"), (b, "")]), polynomial([c, d, e])
     inner = c * x * x + d * x + e
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "composition", f"Let $f(x) = {f}$ and $g(x) = {g}$. What is $f(g({x}))$?", str(a * inner + b), hidden=False
         )
     middle = a * x + b
-    return Problem(
+    return MathProblem(
         "composition",
         f"Let $f(x) = {f}$ and $g(x) = {g}$. What is $g(f({x}))$?",
         str(c * middle * middle + d * middle + e),
@@ -122,7 +122,7 @@ def composition(rng: random.Random) -> Problem:
     )
 
 
-def inverse(rng: random.Random) -> Problem:
+def inverse(rng: random.Random) -> MathProblem:
     """A value of the inverse of a fraction of linear terms."""
     a, b, c, d, y = nonzero(rng, 9), nonzero(rng, 15), nonzero(rng, 9), nonzero(rng, 15), nonzero(rng, 12)
     if a * d == b * c or a == y * c:
@@ -131,22 +131,22 @@ def inverse(rng: random.Random) -> Problem:
     if c * x + d == 0:
         raise Rejected
     top, bottom = linear([(a, "x"), (b, "")]), linear([(c, "x"), (d, "")])
-    return Problem(
+    return MathProblem(
         "inverse", f"Let $f(x) = \\frac{{{top}}}{{{bottom}}}$. What is $f^{{-1}}({y})$?", number(x), hidden=False
     )
 
 
-def vertex(rng: random.Random) -> Problem:
+def vertex(rng: random.Random) -> MathProblem:
     """The vertex or the extreme value of a parabola."""
     a, h, k = nonzero(rng, 6), nonzero(rng, 14), nonzero(rng, 40)
     f = polynomial([a, -2 * a * h, a * h * h + k])
     if rng.random() < 0.5:
-        return Problem("vertex", f"What is the vertex of the parabola $y = {f}$?", tuple_of(h, k), plain=False)
+        return MathProblem("vertex", f"What is the vertex of the parabola $y = {f}$?", tuple_of(h, k), plain=False)
     extreme = "minimum" if a > 0 else "maximum"
-    return Problem("vertex", f"What is the {extreme} value of ${f}$ over the real numbers?", str(k), hidden=False)
+    return MathProblem("vertex", f"What is the {extreme} value of ${f}$ over the real numbers?", str(k), hidden=False)
 
 
-def radical_sum(rng: random.Random) -> Problem:
+def radical_sum(rng: random.Random) -> MathProblem:
     """A sum of roots that simplifies to one, asked for as a pair."""
     inside = rng.choice((2, 3, 5, 6, 7, 10, 11, 13))
     parts = [(nonzero(rng, 9), rng.randint(2, 9)) for _ in range(rng.randint(2, 3))]
@@ -158,20 +158,20 @@ def radical_sum(rng: random.Random) -> Problem:
         f"Write ${text}$ as $a\\sqrt{{b}}$ with integers $a$ and $b$, where $b$ is "
         "positive and as small as possible. Find $(a, b)$."
     )
-    return Problem("radical_sum", question, tuple_of(factor, inside), plain=False)
+    return MathProblem("radical_sum", question, tuple_of(factor, inside), plain=False)
 
 
-def radical_product(rng: random.Random) -> Problem:
+def radical_product(rng: random.Random) -> MathProblem:
     """A product of sums with a root, asked for as a pair."""
     n = rng.choice((2, 3, 5, 6, 7, 10, 11, 13))
     a, b, c, d = nonzero(rng, 12), nonzero(rng, 9), nonzero(rng, 12), nonzero(rng, 9)
     root = f"\\sqrt{{{n}}}"
     text = f"({linear([(a, ''), (b, root)])})({linear([(c, ''), (d, root)])})"
     question = f"Write ${text}$ as $p + q{root}$ with integers $p$ and $q$. Find $(p, q)$."
-    return Problem("radical_product", question, tuple_of(a * c + b * d * n, a * d + b * c), plain=False)
+    return MathProblem("radical_product", question, tuple_of(a * c + b * d * n, a * d + b * c), plain=False)
 
 
-def rationalise(rng: random.Random) -> Problem:
+def rationalise(rng: random.Random) -> MathProblem:
     """A root in a denominator, asked for as a pair of rational numbers."""
     n = rng.choice((2, 3, 5, 6, 7, 10, 11, 13))
     a, b, c = rng.randint(1, 12), nonzero(rng, 12), nonzero(rng, 6)
@@ -181,10 +181,10 @@ def rationalise(rng: random.Random) -> Problem:
         f"Write $\\frac{{{a}}}{{{linear([(b, ''), (c, root)])}}}$ as $p + q{root}$ "
         "with rational numbers $p$ and $q$. Find $(p, q)$."
     )
-    return Problem("rationalise", question, tuple_of(Fraction(a * b, low), Fraction(-a * c, low)), plain=False)
+    return MathProblem("rationalise", question, tuple_of(Fraction(a * b, low), Fraction(-a * c, low)), plain=False)
 
 
-def log_value(rng: random.Random) -> Problem:
+def log_value(rng: random.Random) -> MathProblem:
     """A sum of logarithms with a rational value."""
     base = rng.choice((2, 3, 5, 6, 7))
     b, c = rng.sample((1, 2, 3, 4), 2)
@@ -194,35 +194,35 @@ def log_value(rng: random.Random) -> Problem:
     first = f"\\log_{{{base**b}}} {base**p}"
     second = f"\\log_{{{base**c}}} {base**q}"
     text = linear([(1, first), (k, second)])
-    return Problem("log_value", f"What is ${text} + {m}$?", number(value + m), hidden=False)
+    return MathProblem("log_value", f"What is ${text} + {m}$?", number(value + m), hidden=False)
 
 
 def _complex(a: Fraction | int, b: Fraction | int) -> str:
     return linear([(a, ""), (b, "i")])
 
 
-def complex_product(rng: random.Random) -> Problem:
+def complex_product(rng: random.Random) -> MathProblem:
     """A product of two complex numbers, and a third one added; asked for as a pair."""
     a, b, c, d, e, f = (nonzero(rng, 12) for _ in range(6))
     text = f"({_complex(a, b)})({_complex(c, d)}) + ({_complex(e, f)})"
     question = f"Write ${text}$ as $p + qi$ with real numbers $p$ and $q$. Find $(p, q)$."
-    return Problem("complex_product", question, tuple_of(a * c - b * d + e, a * d + b * c + f), plain=False)
+    return MathProblem("complex_product", question, tuple_of(a * c - b * d + e, a * d + b * c + f), plain=False)
 
 
-def complex_division(rng: random.Random) -> Problem:
+def complex_division(rng: random.Random) -> MathProblem:
     """A quotient of two complex numbers, or its squared absolute value."""
     a, b, c, d = (nonzero(rng, 12) for _ in range(4))
     size = c * c + d * d
     text = f"\\frac{{{_complex(a, b)}}}{{{_complex(c, d)}}}"
     if rng.random() < 0.3:
-        return Problem(
+        return MathProblem(
             "complex_division",
             f"What is $\\left|{text}\\right|^2$?",
             number(Fraction(a * a + b * b, size)),
             hidden=False,
         )
     question = f"Write ${text}$ as $p + qi$ with real numbers $p$ and $q$. Find $(p, q)$."
-    return Problem(
+    return MathProblem(
         "complex_division",
         question,
         tuple_of(Fraction(a * c + b * d, size), Fraction(b * c - a * d, size)),
@@ -230,19 +230,19 @@ def complex_division(rng: random.Random) -> Problem:
     )
 
 
-def complex_power(rng: random.Random) -> Problem:
+def complex_power(rng: random.Random) -> MathProblem:
     """A power of a complex number; its real or imaginary part."""
     a, b, n = nonzero(rng, 20), nonzero(rng, 20), rng.randint(3, 6)
     real, imaginary = 1, 0
     for _ in range(n):
         real, imaginary = real * a - imaginary * b, real * b + imaginary * a
     part, answer = rng.choice((("real", real), ("imaginary", imaginary)))
-    return Problem(
+    return MathProblem(
         "complex_power", f"What is the {part} part of $({_complex(a, b)})^{{{n}}}$?", str(answer), hidden=False
     )
 
 
-def distance_surd(rng: random.Random) -> Problem:
+def distance_surd(rng: random.Random) -> MathProblem:
     """A distance or a length that is a root."""
     points = [(rng.randint(-20, 20), rng.randint(-20, 20)) for _ in range(2)]
     (a, b), (c, d) = points
@@ -250,4 +250,4 @@ def distance_surd(rng: random.Random) -> Problem:
     if squared == 0 or square_free(squared)[1] == 1:
         raise Rejected
     question = f"What is the distance between $({a}, {b})$ and $({c}, {d})$ in the plane, in simplest radical form?"
-    return Problem("distance_surd", question, surd(1, squared), plain=False, hidden=False)
+    return MathProblem("distance_surd", question, surd(1, squared), plain=False, hidden=False)

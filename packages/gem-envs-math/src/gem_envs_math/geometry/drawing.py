@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from PIL import ImageDraw, ImageFont
 
-__all__ = ["Box", "Layout", "draw", "lay_out"]
+__all__ = ["Box", "FigureLayout", "draw", "lay_out"]
 
 WIDTH, HEIGHT = 420, 340
 """Of the picture at most, in pixels."""
@@ -39,7 +39,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass
-class Layout:
+class FigureLayout:
     """Where everything goes, in pixels, y downwards."""
 
     size: tuple[int, int]
@@ -71,7 +71,7 @@ def draw(figure: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _draw_shapes(pen: ImageDraw.ImageDraw, figure: Mapping[str, Any], layout: Layout) -> None:
+def _draw_shapes(pen: ImageDraw.ImageDraw, figure: Mapping[str, Any], layout: FigureLayout) -> None:
     spots = {name: (x * _ROOM, y * _ROOM) for name, (x, y) in layout.spots.items()}
     wide = 2 * _ROOM
     for path in figure.get("shaded", ()):
@@ -107,7 +107,7 @@ def _draw_shapes(pen: ImageDraw.ImageDraw, figure: Mapping[str, Any], layout: La
         pen.ellipse(_around(spots[name], 2.5 * _ROOM), fill=_INK)
 
 
-def _draw_grid(pen: ImageDraw.ImageDraw, grid: list[int], layout: Layout) -> None:
+def _draw_grid(pen: ImageDraw.ImageDraw, grid: list[int], layout: FigureLayout) -> None:
     low_x, low_y, high_x, high_y = grid
     x0, y0 = layout.spots["_origin"]
 
@@ -155,7 +155,7 @@ def _text_size(text: str) -> Spot:
     return (right - left) / _ROOM, (bottom - top) / _ROOM
 
 
-def lay_out(figure: Mapping[str, Any]) -> Layout:
+def lay_out(figure: Mapping[str, Any]) -> FigureLayout:
     """Scale the figure into the picture and find a place for every label."""
     points = {name: (float(x), float(y)) for name, (x, y) in figure["points"].items()}
     extent = list(points.values())
@@ -177,7 +177,7 @@ def lay_out(figure: Mapping[str, Any]) -> Layout:
     )
     spots = {name: (_MARGIN + (x - left) * unit, _MARGIN + (top - y) * unit) for name, (x, y) in points.items()}
     spots["_origin"] = (_MARGIN - left * unit, _MARGIN + top * unit)
-    layout = Layout(size, spots, unit)
+    layout = FigureLayout(size, spots, unit)
     for a, b in (*figure.get("segments", ()), *figure.get("dashed", ())):
         layout.lines.append((spots[a], spots[b]))
     for centre, radius in figure.get("circles", ()):
@@ -194,7 +194,7 @@ def _polygonal(centre: Spot, wide: float, high: float) -> list[tuple[Spot, Spot]
     return list(pairwise(rim))
 
 
-def _place_labels(figure: Mapping[str, Any], layout: Layout) -> None:
+def _place_labels(figure: Mapping[str, Any], layout: FigureLayout) -> None:
     spots = layout.spots
     seen = [spots[name] for name in figure["points"]]
     middle = (sum(x for x, _ in seen) / len(seen), sum(y for _, y in seen) / len(seen))
@@ -234,7 +234,7 @@ def _outward(a: Spot, b: Spot, middle: Spot) -> float:
     return 1.0 if -dy * ((a[0] + b[0]) / 2 - middle[0]) + dx * ((a[1] + b[1]) / 2 - middle[1]) >= 0 else -1.0
 
 
-def _place_span(layout: Layout, a: Spot, b: Spot, middle: Spot, label: str) -> None:
+def _place_span(layout: FigureLayout, a: Spot, b: Spot, middle: Spot, label: str) -> None:
     dx, dy = _direction(a, b)
     side = _outward(a, b, middle)
 
@@ -253,7 +253,7 @@ def _place_span(layout: Layout, a: Spot, b: Spot, middle: Spot, label: str) -> N
     _place(layout, label, [centre])
 
 
-def _label_axes(grid: list[int], layout: Layout) -> None:
+def _label_axes(grid: list[int], layout: FigureLayout) -> None:
     low_x, low_y, high_x, high_y = grid
     x0, y0 = layout.spots["_origin"]
     bottom, left = y0 - low_y * layout.unit, x0 + low_x * layout.unit
@@ -265,7 +265,7 @@ def _label_axes(grid: list[int], layout: Layout) -> None:
             _put(layout, str(y), (left - 14, y0 - y * layout.unit))
 
 
-def _place_angle(layout: Layout, arm: Spot, vertex: Spot, other: Spot, label: str) -> None:
+def _place_angle(layout: FigureLayout, arm: Spot, vertex: Spot, other: Spot, label: str) -> None:
     first = math.atan2(arm[1] - vertex[1], arm[0] - vertex[0])
     turn = (math.atan2(other[1] - vertex[1], other[0] - vertex[0]) - first) % (2 * math.pi)
     if turn > math.pi:
@@ -291,7 +291,7 @@ def _place_angle(layout: Layout, arm: Spot, vertex: Spot, other: Spot, label: st
     _place(layout, label, candidates)
 
 
-def _put(layout: Layout, text: str, centre: Spot) -> None:
+def _put(layout: FigureLayout, text: str, centre: Spot) -> None:
     layout.labels.append((text, _box(text, centre)))
 
 
@@ -300,7 +300,7 @@ def _box(text: str, centre: Spot) -> Box:
     return centre[0] - wide / 2, centre[1] - high / 2, centre[0] + wide / 2, centre[1] + high / 2
 
 
-def _place(layout: Layout, text: str, candidates: list[Spot]) -> None:
+def _place(layout: FigureLayout, text: str, candidates: list[Spot]) -> None:
     """Put a label at the first candidate that covers nothing, or at the one that covers least."""
     best, least = candidates[0], math.inf
     for order, spot in enumerate(candidates):
@@ -313,7 +313,7 @@ def _place(layout: Layout, text: str, candidates: list[Spot]) -> None:
     _put(layout, text, best)
 
 
-def _covered(layout: Layout, box: Box) -> float:
+def _covered(layout: FigureLayout, box: Box) -> float:
     left, top, right, bottom = box
     width, height = layout.size
     cost = 0.0

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from gem_envs_math.geometry.figure import Figure, Point, at, polar, rotated
 from gem_envs_math.latex import number, surd
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = [
     "angle_at_centre", "bisector", "chord", "chords", "coordinate_area", "coordinate_distance", "cyclic_quadrilateral",
@@ -42,7 +42,7 @@ def _triangle(alpha: float, beta: float, base: float = 10.0) -> tuple[Point, Poi
     return (0.0, 0.0), (base, 0.0), polar(alpha, side)
 
 
-def triangle_angles(rng: random.Random) -> Problem:
+def triangle_angles(rng: random.Random) -> MathProblem:
     """The third angle of a triangle."""
     a, b, c = _letters(rng)[:3]
     alpha, beta = rng.randint(24, 110), rng.randint(24, 110)
@@ -52,7 +52,7 @@ def triangle_angles(rng: random.Random) -> Problem:
     figure = Figure(_turned(rng, {a: pa, b: pb, c: pc})).line(a + b + c + a)
     figure.angle(c + a + b, f"{alpha}°").angle(a + b + c, f"{beta}°")
     facts = f"In triangle {a}{b}{c}, angle {c}{a}{b} is {alpha}° and angle {a}{b}{c} is {beta}°."
-    return Problem(
+    return MathProblem(
         "triangle_angles",
         f"How many degrees is angle {b}{c}{a}?",
         str(180 - alpha - beta),
@@ -61,7 +61,7 @@ def triangle_angles(rng: random.Random) -> Problem:
     )
 
 
-def exterior_angle(rng: random.Random) -> Problem:
+def exterior_angle(rng: random.Random) -> MathProblem:
     """An angle of a triangle from an exterior angle and another one."""
     a, b, c, d = _letters(rng)[:4]
     alpha, gamma = rng.randint(24, 85), rng.randint(24, 85)
@@ -77,12 +77,12 @@ def exterior_angle(rng: random.Random) -> Problem:
         f"In triangle {a}{b}{c}, the side {a}{b} is extended beyond {b} to {d}. Angle {c}{b}{d} is {outer}° and angle "
         f"{c}{a}{b} is {alpha}°."
     )
-    return Problem(
+    return MathProblem(
         "exterior_angle", f"How many degrees is angle {a}{c}{b}?", str(gamma), figure=figure.data, facts=facts
     )
 
 
-def isosceles(rng: random.Random) -> Problem:
+def isosceles(rng: random.Random) -> MathProblem:
     """Two equal sides, one angle; another one is asked for."""
     a, b, c = _letters(rng)[:3]
     base, side = rng.randint(26, 76), rng.randint(5, 40)
@@ -93,10 +93,12 @@ def isosceles(rng: random.Random) -> Problem:
     if rng.random() < 0.5:
         figure.angle(a + c + b, f"{apex}°")
         facts += f" Angle {a}{c}{b} is {apex}°."
-        return Problem("isosceles", f"How many degrees is angle {c}{a}{b}?", str(base), figure=figure.data, facts=facts)
+        return MathProblem(
+            "isosceles", f"How many degrees is angle {c}{a}{b}?", str(base), figure=figure.data, facts=facts
+        )
     figure.angle(c + a + b, f"{base}°")
     facts += f" Angle {c}{a}{b} is {base}°."
-    return Problem("isosceles", f"How many degrees is angle {a}{c}{b}?", str(apex), figure=figure.data, facts=facts)
+    return MathProblem("isosceles", f"How many degrees is angle {a}{c}{b}?", str(apex), figure=figure.data, facts=facts)
 
 
 def _right_triangle(rng: random.Random, low: int = 3, high: int = 40) -> tuple[int, int]:
@@ -106,7 +108,7 @@ def _right_triangle(rng: random.Random, low: int = 3, high: int = 40) -> tuple[i
     return p, q
 
 
-def legs_and_hypotenuse(rng: random.Random) -> Problem:
+def legs_and_hypotenuse(rng: random.Random) -> MathProblem:
     """A side of a right-angled triangle, whole or a root."""
     a, b, c = _letters(rng)[:3]
     p, q = _right_triangle(rng)
@@ -116,15 +118,15 @@ def legs_and_hypotenuse(rng: random.Random) -> Problem:
     if math.isqrt(squared) ** 2 == squared and rng.random() < 0.8:
         figure.length(a + c, p).length(a + b, math.isqrt(squared))
         facts += f" {a}{c} = {p} and {a}{b} = {math.isqrt(squared)}."
-        return Problem("legs_and_hypotenuse", f"How long is {b}{c}?", str(q), figure=figure.data, facts=facts)
+        return MathProblem("legs_and_hypotenuse", f"How long is {b}{c}?", str(q), figure=figure.data, facts=facts)
     figure.length(a + c, p).length(b + c, q)
     facts += f" {a}{c} = {p} and {b}{c} = {q}."
-    return Problem(
+    return MathProblem(
         "legs_and_hypotenuse", f"How long is {a}{b}?", surd(1, squared), plain=False, figure=figure.data, facts=facts
     )
 
 
-def right_triangle_parts(rng: random.Random) -> Problem:
+def right_triangle_parts(rng: random.Random) -> MathProblem:
     """Area, perimeter or altitude of a right-angled triangle with whole sides."""
     a, b, c, d = _letters(rng)[:4]
     m, n, k = rng.randint(2, 7), rng.randint(1, 6), rng.randint(1, 9)
@@ -143,13 +145,13 @@ def right_triangle_parts(rng: random.Random) -> Problem:
     if kind == "altitude":
         figure.line(c + d, dashed=True).right(c + d + b).length(a + c, p).length(b + c, q)
         facts += f" {a}{c} = {p} and {b}{c} = {q}. {d} is the foot of the perpendicular from {c} to {a}{b}."
-        return Problem(
+        return MathProblem(
             "right_triangle_parts", f"How long is {c}{d}?", number(Fraction(p * q, r)), figure=figure.data, facts=facts
         )
     figure.length(a + b, r).length(a + c, p)
     facts += f" {a}{b} = {r} and {a}{c} = {p}."
     answer = Fraction(p * q, 2) if kind == "area" else p + q + r
-    return Problem(
+    return MathProblem(
         "right_triangle_parts",
         f"What is the {kind} of triangle {a}{b}{c}?",
         number(answer),
@@ -158,7 +160,7 @@ def right_triangle_parts(rng: random.Random) -> Problem:
     )
 
 
-def triangle_area(rng: random.Random) -> Problem:
+def triangle_area(rng: random.Random) -> MathProblem:
     """Base and altitude, or from the area to one of them."""
     a, b, c, d = _letters(rng)[:4]
     base, high, split = rng.randint(6, 60), rng.randint(4, 50), rng.randint(20, 80)
@@ -171,7 +173,7 @@ def triangle_area(rng: random.Random) -> Problem:
         f"In triangle {a}{b}{c}, {a}{b} = {base}. {d} is the foot of the "
         f"perpendicular from {c} to {a}{b}, and {c}{d} = {high}."
     )
-    return Problem(
+    return MathProblem(
         "triangle_area",
         f"What is the area of triangle {a}{b}{c}?",
         number(Fraction(base * high, 2)),
@@ -180,7 +182,7 @@ def triangle_area(rng: random.Random) -> Problem:
     )
 
 
-def parallelogram(rng: random.Random) -> Problem:
+def parallelogram(rng: random.Random) -> MathProblem:
     """The area of a parallelogram, or an angle of it."""
     a, b, c, d, e = _letters(rng)[:5]
     base, high, lean = rng.randint(8, 50), rng.randint(4, 40), rng.randint(2, 25)
@@ -194,14 +196,14 @@ def parallelogram(rng: random.Random) -> Problem:
         f"{d}{e} = {high} and {a}{e} = {lean}."
     )
     if rng.random() < 0.6:
-        return Problem(
+        return MathProblem(
             "parallelogram",
             f"{a}{b}{c}{d} is a parallelogram. What is its area?",
             str(base * high),
             figure=figure.data,
             facts=facts,
         )
-    return Problem(
+    return MathProblem(
         "parallelogram",
         f"{a}{b}{c}{d} is a parallelogram. How long is {a}{d}?",
         surd(1, high**2 + lean**2),
@@ -211,7 +213,7 @@ def parallelogram(rng: random.Random) -> Problem:
     )
 
 
-def trapezium(rng: random.Random) -> Problem:
+def trapezium(rng: random.Random) -> MathProblem:
     """The area of a trapezium."""
     a, b, c, d, e = _letters(rng)[:5]
     long, short, high, lean = rng.randint(12, 60), rng.randint(5, 45), rng.randint(4, 30), rng.randint(1, 20)
@@ -224,7 +226,7 @@ def trapezium(rng: random.Random) -> Problem:
         f"In trapezium {a}{b}{c}{d}, the sides {a}{b} and {d}{c} are parallel, {a}{b} = {long} and {d}{c} = {short}. "
         f"{e} is the foot of the perpendicular from {d} to {a}{b}, and {d}{e} = {high}."
     )
-    return Problem(
+    return MathProblem(
         "trapezium",
         f"The sides {a}{b} and {d}{c} are parallel. What is the area of {a}{b}{c}{d}?",
         number(Fraction((long + short) * high, 2)),
@@ -233,7 +235,7 @@ def trapezium(rng: random.Random) -> Problem:
     )
 
 
-def rhombus(rng: random.Random) -> Problem:
+def rhombus(rng: random.Random) -> MathProblem:
     """Area or side of a rhombus from its diagonals."""
     a, b, c, d, m = _letters(rng)[:5]
     p, q = rng.randint(3, 30), rng.randint(3, 30)
@@ -244,10 +246,10 @@ def rhombus(rng: random.Random) -> Problem:
     figure.right(a + m + b).length(a + m, p).length(m + d, q)
     facts = f"The diagonals of rhombus {a}{b}{c}{d} meet at {m}; {a}{m} = {p} and {m}{d} = {q}."
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "rhombus", f"{a}{b}{c}{d} is a rhombus. What is its area?", str(2 * p * q), figure=figure.data, facts=facts
         )
-    return Problem(
+    return MathProblem(
         "rhombus",
         f"{a}{b}{c}{d} is a rhombus. What is its perimeter?",
         surd(4, p * p + q * q),
@@ -257,7 +259,7 @@ def rhombus(rng: random.Random) -> Problem:
     )
 
 
-def l_shape(rng: random.Random) -> Problem:
+def l_shape(rng: random.Random) -> MathProblem:
     """Area or perimeter of a rectangle with a corner cut out."""
     a, b, c, d, e, f = _letters(rng)[:6]
     wide, high = rng.randint(8, 40), rng.randint(8, 40)
@@ -275,12 +277,12 @@ def l_shape(rng: random.Random) -> Problem:
     for path in (f + a + b, a + b + c, b + c + d, d + e + f, e + f + a, c + d + e):
         figure.right(path)
     kind, answer = rng.choice((("area", wide * y + x * (high - y)), ("perimeter", 2 * (wide + high))))
-    return Problem(
+    return MathProblem(
         "l_shape", f"What is the {kind} of {a}{b}{c}{d}{e}{f}?", str(answer), figure=figure.data, facts=facts
     )
 
 
-def parallel_lines(rng: random.Random) -> Problem:
+def parallel_lines(rng: random.Random) -> MathProblem:
     """Two parallel lines, and a point between or beside them joined to both."""
     a, b, c, d, e = _letters(rng)[:5]
     alpha, gamma = rng.randint(25, 75), rng.randint(25, 75)
@@ -299,10 +301,10 @@ def parallel_lines(rng: random.Random) -> Problem:
         f"angle {b}{a}{c} is {alpha}° and angle {e}{d}{c} is {gamma}°."
     )
     question = f"The lines {a}{b} and {d}{e} are parallel. How many degrees is angle {a}{c}{d}?"
-    return Problem("parallel_lines", question, str(alpha + gamma), figure=figure.data, facts=facts)
+    return MathProblem("parallel_lines", question, str(alpha + gamma), figure=figure.data, facts=facts)
 
 
-def polygon_angles(rng: random.Random) -> Problem:
+def polygon_angles(rng: random.Random) -> MathProblem:
     """The last angle of a convex quadrilateral, pentagon or hexagon."""
     count = rng.randint(4, 6)
     names = "".join(_letters(rng)[:count])
@@ -339,10 +341,10 @@ def polygon_angles(rng: random.Random) -> Problem:
         given.append(f"angle {path} is {angles[i]}°")
     facts = f"In the convex polygon {names}, {', '.join(given[:-1])} and {given[-1]}."
     question = f"How many degrees is angle {names[-2]}{names[-1]}{names[0]}?"
-    return Problem("polygon_angles", question, str(last), figure=figure.data, facts=facts)
+    return MathProblem("polygon_angles", question, str(last), figure=figure.data, facts=facts)
 
 
-def similar(rng: random.Random) -> Problem:
+def similar(rng: random.Random) -> MathProblem:
     """A line parallel to a side of a triangle."""
     a, b, c, d, e = _letters(rng)[:5]
     low = rng.randint(3, 9)
@@ -363,14 +365,16 @@ def similar(rng: random.Random) -> Problem:
     question = f"The lines {d}{e} and {b}{c} are parallel. How long is "
     if rng.random() < 0.5:
         figure.length(b + c, bc)
-        return Problem(
+        return MathProblem(
             "similar", f"{question}{d}{e}?", number(de), figure=figure.data, facts=f"{facts} and {b}{c} = {bc}."
         )
     figure.length(d + e, de)
-    return Problem("similar", f"{question}{b}{c}?", str(bc), figure=figure.data, facts=f"{facts} and {d}{e} = {de}.")
+    return MathProblem(
+        "similar", f"{question}{b}{c}?", str(bc), figure=figure.data, facts=f"{facts} and {d}{e} = {de}."
+    )
 
 
-def bisector(rng: random.Random) -> Problem:
+def bisector(rng: random.Random) -> MathProblem:
     """The bisector of an angle divides the opposite side in the ratio of the others."""
     a, b, c, d = _letters(rng)[:4]
     ab, ac, bc = rng.randint(6, 50), rng.randint(6, 50), rng.randint(6, 60)
@@ -390,10 +394,10 @@ def bisector(rng: random.Random) -> Problem:
         f"{b}{a}{c}. {a}{b} = {ab}, {a}{c} = {ac} and {b}{d} = {bd}."
     )
     question = f"{a}{d} bisects angle {b}{a}{c}. How long is {d}{c}?"
-    return Problem("bisector", question, number(bc - bd), figure=figure.data, facts=facts)
+    return MathProblem("bisector", question, number(bc - bd), figure=figure.data, facts=facts)
 
 
-def chord(rng: random.Random) -> Problem:
+def chord(rng: random.Random) -> MathProblem:
     """Radius, chord and distance from the centre."""
     a, b = _letters(rng)[:2]
     m, o = "M", "O"
@@ -411,7 +415,7 @@ def chord(rng: random.Random) -> Problem:
     if math.isqrt(squared) ** 2 == squared:
         figure.length(o + a, math.isqrt(squared)).length(o + m, apart)
         facts += f" {o}{a} = {math.isqrt(squared)} and {o}{m} = {apart}."
-        return Problem(
+        return MathProblem(
             "chord",
             f"{o} is the centre of the circle. How long is {a}{b}?",
             str(2 * half),
@@ -420,7 +424,7 @@ def chord(rng: random.Random) -> Problem:
         )
     figure.length(m + a, half).length(o + m, apart)
     facts += f" {m}{a} = {half} and {o}{m} = {apart}."
-    return Problem(
+    return MathProblem(
         "chord",
         f"{o} is the centre of the circle. How long is {o}{a}?",
         surd(1, squared),
@@ -430,7 +434,7 @@ def chord(rng: random.Random) -> Problem:
     )
 
 
-def chords(rng: random.Random) -> Problem:
+def chords(rng: random.Random) -> MathProblem:
     """Two chords that cross."""
     a, b, c, d, p = _letters(rng)[:5]
     pa, pb, pc = rng.randint(2, 30), rng.randint(2, 30), rng.randint(2, 30)
@@ -452,7 +456,7 @@ def chords(rng: random.Random) -> Problem:
     figure = Figure(turned, [name for name in turned if name != "*"]).circle("*", radius).line(a + b).line(c + d)
     figure.length(p + a, pa).length(p + b, pb).length(p + c, pc)
     facts = f"The chords {a}{b} and {c}{d} of a circle meet at {p}. {p}{a} = {pa}, {p}{b} = {pb} and {p}{c} = {pc}."
-    return Problem("chords", f"How long is {p}{d}?", str(pd), figure=figure.data, facts=facts)
+    return MathProblem("chords", f"How long is {p}{d}?", str(pd), figure=figure.data, facts=facts)
 
 
 def _through(a: Point, b: Point, c: Point) -> tuple[Point, float]:
@@ -465,7 +469,7 @@ def _through(a: Point, b: Point, c: Point) -> tuple[Point, float]:
     return (x, y), math.dist((x, y), a)
 
 
-def angle_at_centre(rng: random.Random) -> Problem:
+def angle_at_centre(rng: random.Random) -> MathProblem:
     """Angles over one arc: at the centre and on the circle."""
     a, b, c = _letters(rng)[:3]
     o = "O"
@@ -491,10 +495,10 @@ def angle_at_centre(rng: random.Random) -> Problem:
         facts += f" Angle {a}{c}{b} is {on_circle}°."
         ask, answer = f"angle {a}{o}{b}", 2 * on_circle
     question = f"{o} is the centre of the circle. How many degrees is {ask}?"
-    return Problem("angle_at_centre", question, str(answer), figure=figure.data, facts=facts)
+    return MathProblem("angle_at_centre", question, str(answer), figure=figure.data, facts=facts)
 
 
-def cyclic_quadrilateral(rng: random.Random) -> Problem:
+def cyclic_quadrilateral(rng: random.Random) -> MathProblem:
     """Opposite angles of a quadrilateral in a circle."""
     names = "".join(_letters(rng)[:4])
     arcs = [rng.randint(25, 70) * 2 for _ in range(3)]
@@ -516,10 +520,10 @@ def cyclic_quadrilateral(rng: random.Random) -> Problem:
     )
     ask, answer = rng.choice(((b + c + d, 180 - at_a), (c + d + a, 180 - at_b)))
     question = f"How many degrees is angle {ask}?"
-    return Problem("cyclic_quadrilateral", question, str(answer), figure=figure.data, facts=facts)
+    return MathProblem("cyclic_quadrilateral", question, str(answer), figure=figure.data, facts=facts)
 
 
-def tangent(rng: random.Random) -> Problem:
+def tangent(rng: random.Random) -> MathProblem:
     """A tangent from a point outside."""
     p, t = _letters(rng)[:2]
     o = "O"
@@ -534,10 +538,10 @@ def tangent(rng: random.Random) -> Problem:
     if math.isqrt(squared) ** 2 == squared:
         figure.length(o + t, radius).length(o + p, math.isqrt(squared))
         facts += f" {o}{t} = {radius} and {o}{p} = {math.isqrt(squared)}."
-        return Problem("tangent", f"{question}{p}{t}?", str(long), figure=figure.data, facts=facts)
+        return MathProblem("tangent", f"{question}{p}{t}?", str(long), figure=figure.data, facts=facts)
     figure.length(o + t, radius).length(t + p, long)
     facts += f" {o}{t} = {radius} and {t}{p} = {long}."
-    return Problem("tangent", f"{question}{o}{p}?", surd(1, squared), plain=False, figure=figure.data, facts=facts)
+    return MathProblem("tangent", f"{question}{o}{p}?", surd(1, squared), plain=False, figure=figure.data, facts=facts)
 
 
 def _pi(value: Fraction) -> str:
@@ -546,7 +550,7 @@ def _pi(value: Fraction) -> str:
     return f"\\frac{{{value.numerator if value.numerator != 1 else ''}\\pi}}{{{value.denominator}}}"
 
 
-def sector(rng: random.Random) -> Problem:
+def sector(rng: random.Random) -> MathProblem:
     """The area of a sector or the length of its arc, in terms of π."""
     a, b = _letters(rng)[:2]
     o = "O"
@@ -563,7 +567,7 @@ def sector(rng: random.Random) -> Problem:
     start = f"{o} is the centre of the circle. In terms of $\\pi$, what is "
     if rng.random() < 0.5:
         area = Fraction(angle * radius * radius, 360)
-        return Problem(
+        return MathProblem(
             "sector",
             f"{start}the area of the sector {a}{o}{b}?",
             _pi(area),
@@ -572,7 +576,7 @@ def sector(rng: random.Random) -> Problem:
             facts=facts,
         )
     arc = Fraction(angle * radius, 180)
-    return Problem(
+    return MathProblem(
         "sector",
         f"{start}the length of the shorter arc from {a} to {b}?",
         _pi(arc),
@@ -582,7 +586,7 @@ def sector(rng: random.Random) -> Problem:
     )
 
 
-def shaded_frame(rng: random.Random) -> Problem:
+def shaded_frame(rng: random.Random) -> MathProblem:
     """A rectangle from which a triangle or a smaller rectangle is taken."""
     a, b, c, d, e = _letters(rng)[:5]
     wide, high = rng.randint(8, 50), rng.randint(6, 40)
@@ -597,7 +601,7 @@ def shaded_frame(rng: random.Random) -> Problem:
     answer = Fraction(wide * high) - Fraction(x * high, 2)
     figure.right(d + a + b)
     question = f"{a}{b}{c}{d} is a rectangle. What is the area of {a}{b}{c}{e}?"
-    return Problem("shaded_frame", question, number(answer), figure=figure.data, facts=facts)
+    return MathProblem("shaded_frame", question, number(answer), figure=figure.data, facts=facts)
 
 
 def _lattice(rng: random.Random, count: int, size: int = 8) -> list[tuple[int, int]]:
@@ -617,7 +621,7 @@ def _on_grid(names: str, points: list[tuple[int, int]], path: str) -> tuple[Figu
     return figure, ", ".join(given[:-1]) + f" and {given[-1]}"
 
 
-def coordinate_area(rng: random.Random) -> Problem:
+def coordinate_area(rng: random.Random) -> MathProblem:
     """The area of a triangle or a quadrilateral on a grid."""
     count = rng.choice((3, 3, 4))
     names = "".join(_letters(rng)[:count])
@@ -635,10 +639,10 @@ def coordinate_area(rng: random.Random) -> Problem:
     kind = "triangle" if count == 3 else "quadrilateral"
     facts = f"In the coordinate plane, {given}."
     question = f"What is the area of {kind} {names}, if a square of the grid has side 1?"
-    return Problem("coordinate_area", question, number(Fraction(twice, 2)), figure=figure.data, facts=facts)
+    return MathProblem("coordinate_area", question, number(Fraction(twice, 2)), figure=figure.data, facts=facts)
 
 
-def coordinate_distance(rng: random.Random) -> Problem:
+def coordinate_distance(rng: random.Random) -> MathProblem:
     """The length of a segment on a grid, or the perimeter of a triangle with a right angle."""
     names = "".join(_letters(rng)[:2])
     points = _lattice(rng, 2, 10)
@@ -649,12 +653,12 @@ def coordinate_distance(rng: random.Random) -> Problem:
     figure, given = _on_grid(names, points, names)
     facts = f"In the coordinate plane, {given}."
     question = f"How long is {names}, if a square of the grid has side 1?"
-    return Problem(
+    return MathProblem(
         "coordinate_distance", question, surd(1, squared), plain=False, hidden=False, figure=figure.data, facts=facts
     )
 
 
-def grid_slope(rng: random.Random) -> Problem:
+def grid_slope(rng: random.Random) -> MathProblem:
     """The slope of a line, or where it meets an axis."""
     names = "".join(_letters(rng)[:2])
     points = _lattice(rng, 2, 10)
@@ -665,7 +669,7 @@ def grid_slope(rng: random.Random) -> Problem:
     figure, given = _on_grid(names, points, names)
     facts = f"In the coordinate plane, {given}."
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "grid_slope",
             f"What is the slope of the line {names}?",
             number(slope),
@@ -674,4 +678,4 @@ def grid_slope(rng: random.Random) -> Problem:
             facts=facts,
         )
     question = f"At which value of $y$ does the line {names} meet the $y$-axis?"
-    return Problem("grid_slope", question, number(b - slope * a), hidden=False, figure=figure.data, facts=facts)
+    return MathProblem("grid_slope", question, number(b - slope * a), hidden=False, figure=figure.data, facts=facts)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from gem_envs_math.geometry.figure import Figure, Point
 from gem_envs_math.geometry.plane import _pi
 from gem_envs_math.latex import number, surd
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = ["box", "cone", "cylinder", "prism", "pyramid"]
 
@@ -21,7 +21,7 @@ def _shown(value: float, most: float) -> float:
     return max(value, 0.45 * most)
 
 
-def box(rng: random.Random) -> Problem:
+def box(rng: random.Random) -> MathProblem:
     """Volume, surface or diagonal of a box."""
     wide, deep, high = (rng.randint(2, 30) for _ in range(3))
     most = max(wide, deep, high)
@@ -40,17 +40,17 @@ def box(rng: random.Random) -> Problem:
     start = "ABCDEFGH is a rectangular box. What is "
     kind = rng.choice(("volume", "surface", "diagonal"))
     if kind == "volume":
-        return Problem("box", f"{start}its volume?", str(wide * deep * high), figure=figure.data, facts=facts)
+        return MathProblem("box", f"{start}its volume?", str(wide * deep * high), figure=figure.data, facts=facts)
     if kind == "surface":
         answer = 2 * (wide * deep + wide * high + deep * high)
-        return Problem("box", f"{start}its surface area?", str(answer), figure=figure.data, facts=facts)
+        return MathProblem("box", f"{start}its surface area?", str(answer), figure=figure.data, facts=facts)
     squared = wide**2 + deep**2 + high**2
-    return Problem(
+    return MathProblem(
         "box", f"{start}the distance from A to G?", surd(1, squared), plain=False, figure=figure.data, facts=facts
     )
 
 
-def prism(rng: random.Random) -> Problem:
+def prism(rng: random.Random) -> MathProblem:
     """Volume or surface of a prism over a right-angled triangle."""
     m, n, k = rng.randint(2, 6), rng.randint(1, 5), rng.randint(1, 9)
     if m <= n:
@@ -71,11 +71,15 @@ def prism(rng: random.Random) -> Problem:
     )
     start = "ABCDEF is a right prism with a right angle at A in its base ABC. What is its "
     if rng.random() < 0.5:
-        return Problem("prism", f"{start}volume?", number(Fraction(p * q * long, 2)), figure=figure.data, facts=facts)
-    return Problem("prism", f"{start}surface area?", str(p * q + (p + q + r) * long), figure=figure.data, facts=facts)
+        return MathProblem(
+            "prism", f"{start}volume?", number(Fraction(p * q * long, 2)), figure=figure.data, facts=facts
+        )
+    return MathProblem(
+        "prism", f"{start}surface area?", str(p * q + (p + q + r) * long), figure=figure.data, facts=facts
+    )
 
 
-def pyramid(rng: random.Random) -> Problem:
+def pyramid(rng: random.Random) -> MathProblem:
     """Volume of a pyramid over a rectangle."""
     wide, deep, high = (rng.randint(2, 40) for _ in range(3))
     most = max(wide, deep, high)
@@ -100,10 +104,10 @@ def pyramid(rng: random.Random) -> Problem:
         f"its height SM is perpendicular to the base, SM = {high}."
     )
     question = "ABCD is a rectangle, and SM is perpendicular to it. What is the volume of the pyramid ABCDS?"
-    return Problem("pyramid", question, number(Fraction(wide * deep * high, 3)), figure=figure.data, facts=facts)
+    return MathProblem("pyramid", question, number(Fraction(wide * deep * high, 3)), figure=figure.data, facts=facts)
 
 
-def cylinder(rng: random.Random) -> Problem:
+def cylinder(rng: random.Random) -> MathProblem:
     """Volume or surface of a cylinder, in terms of π."""
     radius, high = rng.randint(2, 90), rng.randint(2, 120)
     most = max(radius, high)
@@ -121,16 +125,16 @@ def cylinder(rng: random.Random) -> Problem:
     facts = f"A cylinder has a base with centre O and radius OA = {radius}, and the height AB = {high}."
     start = "O and P are the centres of the base and the top of a cylinder. In terms of $\\pi$, what is its "
     if rng.random() < 0.5:
-        return Problem(
+        return MathProblem(
             "cylinder", f"{start}volume?", f"{radius * radius * high}\\pi", plain=False, figure=figure.data, facts=facts
         )
     answer = 2 * radius * (radius + high)
-    return Problem(
+    return MathProblem(
         "cylinder", f"{start}total surface area?", f"{answer}\\pi", plain=False, figure=figure.data, facts=facts
     )
 
 
-def cone(rng: random.Random) -> Problem:
+def cone(rng: random.Random) -> MathProblem:
     """Volume or lateral surface of a cone, in terms of π."""
     radius, high = rng.randint(2, 90), rng.randint(2, 120)
     most = max(radius, high)
@@ -151,7 +155,7 @@ def cone(rng: random.Random) -> Problem:
     slant = int(squared**0.5)
     if slant * slant == squared and rng.random() < 0.7:
         figure.length("OS", high)
-        return Problem(
+        return MathProblem(
             "cone",
             f"{start}its lateral surface area?",
             f"{radius * slant}\\pi",
@@ -162,7 +166,7 @@ def cone(rng: random.Random) -> Problem:
     if rng.random() < 0.3 and slant * slant != squared:
         raise Rejected
     figure.length("OS", high)
-    return Problem(
+    return MathProblem(
         "cone",
         f"{start}its volume?",
         _pi(Fraction(radius * radius * high, 3)),

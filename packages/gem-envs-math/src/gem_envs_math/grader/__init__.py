@@ -5,7 +5,7 @@ r"""Is an answer right? Mathematical answers against a gold answer: exact, bound
     from gem_envs_math.grader import grade, is_correct
 
     is_correct(r"\frac{1}{2}", "0.5")               # True
-    grade("5 m", r"5\text{ km}")                    # Verdict(correct=False, how="exact")
+    grade("5 m", r"5\text{ km}")                    # GradeResult(correct=False, how="exact")
 
 What counts as equal follows the answer sheets of MATH (Hendrycks et al. 2021: bare lists in any order, units and
 ``x =`` may be left out), the normalisation of Minerva (Lewkowycz et al. 2022: thousands separators, ``\text``, dollar
@@ -40,6 +40,6 @@ variables, integrals, notation that is not read here) goes to a worker process w
 
 from __future__ import annotations
 
-from gem_envs_math.grader.grading import Verdict, grade, is_correct, workers
+from gem_envs_math.grader.grading import GradeResult, grade, is_correct, workers
 
-__all__ = ["Verdict", "grade", "is_correct", "workers"]
+__all__ = ["GradeResult", "grade", "is_correct", "workers"]

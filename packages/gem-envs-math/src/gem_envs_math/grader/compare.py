@@ -12,14 +12,14 @@ from gem_envs_math.grader.values import (
     Infinity,
     Interval,
     Matrix,
-    Notation,
+    NamedSet,
     Ratio,
-    Relation,
+    Relational,
     Sequence,
-    Several,
-    Special,
+    TextAnswer,
+    Unordered,
+    UnreadLatex,
     Value,
-    Words,
 )
 
 __all__ = ["Judge", "equal"]
@@ -35,23 +35,23 @@ def equal(one: Value, two: Value, judge: Judge | None = None) -> bool | None:
         ZeroDivisionError: if one of them divides by zero.
         TooMuchError: beyond the limits.
     """
-    if isinstance(one, Words) or isinstance(two, Words):
+    if isinstance(one, TextAnswer) or isinstance(two, TextAnswer):
         return one == two
-    if isinstance(one, Notation) or isinstance(two, Notation):
+    if isinstance(one, UnreadLatex) or isinstance(two, UnreadLatex):
         return True if one == two else None
     for first, second in ((one, two), (two, one)):
-        if isinstance(first, Several) and first.kind == "equal":
+        if isinstance(first, Unordered) and first.kind == "equal":
             return _all(equal(item, second, judge) for item in first.items)
     if isinstance(one, Assignment) or isinstance(two, Assignment):
         return _assigned(one, two, judge)
     if isinstance(one, Formula) and isinstance(two, Formula):
         return _formulas(one, two, judge)
-    if isinstance(one, (Interval, Relation)) and isinstance(two, (Interval, Relation)):
+    if isinstance(one, (Interval, Relational)) and isinstance(two, (Interval, Relational)):
         return _inequalities(one, two, judge)
     for first, second in ((one, two), (two, one)):
-        if isinstance(first, Special):
+        if isinstance(first, NamedSet):
             return _is_special(second, first.name)
-    if isinstance(one, Several) or isinstance(two, Several):
+    if isinstance(one, Unordered) or isinstance(two, Unordered):
         return _severals(one, two, judge)
     if isinstance(one, (Interval, Sequence)) and isinstance(two, (Interval, Sequence)):
         return _ordered(one, two, judge)
@@ -92,7 +92,7 @@ def _letter_is_unit(one: Formula, a: Quotient, two: Formula, b: Quotient) -> boo
     return with_letter == bare.above and bare.below == {(): Fraction(1)}
 
 
-def _relations(one: Relation, two: Relation) -> bool | None:
+def _relations(one: Relational, two: Relational) -> bool | None:
     if one.kind != two.kind:
         return False
     a, b = quotient(one.difference), quotient(two.difference)
@@ -105,22 +105,22 @@ def _relations(one: Relation, two: Relation) -> bool | None:
     return (a.above[key] > 0) == (b.above[key] > 0)
 
 
-def _inequalities(one: Interval | Relation, two: Interval | Relation, judge: Judge | None) -> bool | None:
+def _inequalities(one: Interval | Relational, two: Interval | Relational, judge: Judge | None) -> bool | None:
     if isinstance(one, Interval) and isinstance(two, Interval) and one.variable == two.variable:
         return _ordered(one, two, judge)
     first, second = _as_relation(one), _as_relation(two)
     return False if first is None or second is None else _relations(first, second)
 
 
-def _as_relation(value: Interval | Relation) -> Relation | None:
+def _as_relation(value: Interval | Relational) -> Relational | None:
     """``x < y`` as what it says of ``x - y``."""
-    if isinstance(value, Relation):
+    if isinstance(value, Relational):
         return value
     variable: Node = ("v", value.variable)
     if isinstance(value.low, Infinity) and isinstance(value.high, Formula):
-        return Relation("le" if value.high_closed else "<", ("+", variable, ("neg", value.high.node)))
+        return Relational("le" if value.high_closed else "<", ("+", variable, ("neg", value.high.node)))
     if isinstance(value.high, Infinity) and isinstance(value.low, Formula):
-        return Relation("le" if value.low_closed else "<", ("+", value.low.node, ("neg", variable)))
+        return Relational("le" if value.low_closed else "<", ("+", value.low.node, ("neg", variable)))
     return None
 
 
@@ -135,7 +135,7 @@ def _assigned(one: Value, two: Value, judge: Judge | None) -> bool | None:
         return proportional(quotient(one.difference), quotient(two.difference))
     assignment, other = (one, two) if isinstance(one, Assignment) else (two, one)
     assert isinstance(assignment, Assignment)
-    if isinstance(other, Relation):
+    if isinstance(other, Relational):
         if assignment.difference is None or other.kind != "=":
             return False
         return proportional(quotient(assignment.difference), quotient(other.difference))
@@ -150,11 +150,11 @@ def _mentions(assignment: Assignment) -> bool:
 
 
 def _severals(one: Value, two: Value, judge: Judge | None) -> bool | None:
-    kinds = {value.kind for value in (one, two) if isinstance(value, Several)}
+    kinds = {value.kind for value in (one, two) if isinstance(value, Unordered)}
     if kinds == {"set", "union"}:
         return False
-    first = one.items if isinstance(one, Several) else (one,)
-    second = two.items if isinstance(two, Several) else (two,)
+    first = one.items if isinstance(one, Unordered) else (one,)
+    second = two.items if isinstance(two, Unordered) else (two,)
     if kinds == {"set"} or kinds == {"union"}:
         first, second = _distinct(first, judge), _distinct(second, judge)
     if len(first) != len(second):
@@ -218,7 +218,7 @@ def _matrices(one: Value, two: Value, judge: Judge | None) -> bool | None:
 
 
 def _is_special(value: Value, name: str) -> bool:
-    if isinstance(value, Special):
+    if isinstance(value, NamedSet):
         return value.name == name
     if name == "reals":
         line = _as_sequence(value) if isinstance(value, (Sequence, Interval)) else None

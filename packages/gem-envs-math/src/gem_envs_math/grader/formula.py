@@ -13,7 +13,7 @@ from gem_envs_math.grader.limits import DEPTH, NotMathError, TooMuchError, Unkno
 from gem_envs_math.grader.scan import TEXT, Token
 from gem_envs_math.grader.units import NO_UNITS
 
-__all__ = ["DEGREE", "END", "Reader", "spread"]
+__all__ = ["DEGREE", "END", "FormulaParser", "spread"]
 
 END = Token("end", "", False, "")
 DEGREE = ("v", "°")
@@ -25,7 +25,7 @@ _NOT_PRODUCTS = frozenset(
 )
 
 
-class Reader:
+class FormulaParser:
     """Reads formulas off a list of tokens, from ``position`` on."""
 
     def __init__(self, tokens: list[Token], position: int = 0, end: int | None = None) -> None:
@@ -193,7 +193,7 @@ class Reader:
         """The fraction of a mixed number, if one comes."""
         tokens, start = self._tokens, self.position
         if self.next.kind == "frac":
-            reader = Reader(tokens, start + 1, self._end)
+            reader = FormulaParser(tokens, start + 1, self._end)
             try:
                 above, below = reader._argument(), reader._argument()
             except NotMathError:

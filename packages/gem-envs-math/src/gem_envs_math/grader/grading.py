@@ -17,16 +17,18 @@ from gem_envs_math.grader.compare import equal
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
 from gem_envs_math.grader.values import Value, read
 
-__all__ = ["Verdict", "grade", "is_correct", "workers"]
+__all__ = ["GradeResult", "grade", "is_correct", "workers"]
 
-_POOL = ProcessPool("gem_envs_math.grader.slow:decide", seconds=1.0, warm_up="gem_envs_math.grader.slow:warm_up")
+_POOL = ProcessPool(
+    "gem_envs_math.grader.fallback:decide", seconds=1.0, warm_up="gem_envs_math.grader.fallback:warm_up"
+)
 _WORKERS = SharedResource(lambda: _POOL, ProcessPool.close)
 _ALTERNATIVES = 1000
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GradeResult:
     """Whether an answer is right, and which part of the grader said so.
 
     ``how`` is ``"text"`` (the very text of the gold), ``"exact"`` (algebra, or answers of different kinds),
@@ -47,7 +49,7 @@ def is_correct(answer: object, gold: object, *, seconds: float = 1.0) -> bool:
     return grade(answer, gold, seconds=seconds).correct
 
 
-def grade(answer: object, gold: object, *, seconds: float = 1.0) -> Verdict:
+def grade(answer: object, gold: object, *, seconds: float = 1.0) -> GradeResult:
     r"""Compare an answer with the gold answer; see :mod:`gem_envs_math.grader` for what counts as equal.
 
     Safe from any number of threads. Never raises on an answer or a gold answer, whatever they are.
@@ -59,14 +61,14 @@ def grade(answer: object, gold: object, *, seconds: float = 1.0) -> Verdict:
     """
     text = _text(answer)
     if text is None:
-        return Verdict(False, "empty")
+        return GradeResult(False, "empty")
     if not isinstance(gold, str) and isinstance(gold, Sequence) and not isinstance(gold, (bytes, bytearray)):
-        verdict = Verdict(False, "empty")
+        result = GradeResult(False, "empty")
         for alternative in gold[:_ALTERNATIVES]:
-            verdict = _grade(text, _text(alternative), seconds)
-            if verdict.correct:
+            result = _grade(text, _text(alternative), seconds)
+            if result.correct:
                 break
-        return verdict
+        return result
     return _grade(text, _text(gold), seconds)
 
 
@@ -75,33 +77,33 @@ def workers() -> ResourceHandle[ProcessPool]:
     return _WORKERS.handle()
 
 
-def _grade(answer: str, gold: str | None, seconds: float) -> Verdict:
+def _grade(answer: str, gold: str | None, seconds: float) -> GradeResult:
     if gold is None:
-        return Verdict(False, "empty")
+        return GradeResult(False, "empty")
     if answer == gold:
-        return Verdict(True, "text")
+        return GradeResult(True, "text")
     if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold):
-        return Verdict(int(answer) == int(gold), "exact")
+        return GradeResult(int(answer) == int(gold), "exact")
     try:
         one, two = _read(answer), _read(gold)
         told = False if one is None or two is None else equal(one, two)
     except (TooMuchError, RecursionError):
-        return Verdict(False, "limit")
+        return GradeResult(False, "limit")
     except ZeroDivisionError:
-        return Verdict(False, "exact")
+        return GradeResult(False, "exact")
     if told is not None:
-        return Verdict(told, "exact")
+        return GradeResult(told, "exact")
     return _slowly(answer, gold, seconds)
 
 
-def _slowly(answer: str, gold: str, seconds: float) -> Verdict:
+def _slowly(answer: str, gold: str, seconds: float) -> GradeResult:
     try:
         correct, how = _POOL.within(seconds, answer, gold)
     except ProcessTimeoutError:
-        return Verdict(False, "timeout")
+        return GradeResult(False, "timeout")
     except ProcessCallError:
-        return Verdict(False, "crash")
-    return Verdict(bool(correct), str(how))
+        return GradeResult(False, "crash")
+    return GradeResult(bool(correct), str(how))
 
 
 def _read(text: str) -> Value | None:

@@ -8,14 +8,27 @@ from fractions import Fraction
 from functools import cached_property
 
 from gem_envs_math.grader.algebra import Node, Quotient, quotient
-from gem_envs_math.grader.formula import DEGREE, Reader, spread
+from gem_envs_math.grader.formula import DEGREE, FormulaParser, spread
 from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, TooMuchError, UnknownNotationError
 from gem_envs_math.grader.scan import Token, cleaned, scan
 from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS, Unit, is_known, is_unit_letter, unit_of
 
 __all__ = [
-    "Assignment", "Formula", "Infinity", "Interval", "Matrix", "Notation", "Ratio", "Relation", "Sequence", "Several",
-    "Special", "Value", "Words", "read", "words_of",
+    "Assignment",
+    "Formula",
+    "Infinity",
+    "Interval",
+    "Matrix",
+    "NamedSet",
+    "Ratio",
+    "Relational",
+    "Sequence",
+    "TextAnswer",
+    "Unordered",
+    "UnreadLatex",
+    "Value",
+    "read",
+    "words_of",
 ]  # fmt: skip
 
 
@@ -49,7 +62,7 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class Several:
+class Unordered:
     r"""Values in any order: ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\\pm 1``), ``set`` or ``union``."""
 
     kind: str
@@ -77,7 +90,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Relation:
+class Relational:
     """An equation (``=``) or another relation; ``difference`` is left minus right."""
 
     kind: str
@@ -99,21 +112,21 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Special:
+class NamedSet:
     """``reals`` or ``empty``."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Words:
+class TextAnswer:
     """A text answer in normal form."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Notation:
+class UnreadLatex:
     """LaTeX that is not read here; without blank space."""
 
     text: str
@@ -123,15 +136,15 @@ Value = (
     Formula
     | Infinity
     | Sequence
-    | Several
+    | Unordered
     | Interval
     | Assignment
-    | Relation
+    | Relational
     | Matrix
     | Ratio
-    | Special
-    | Words
-    | Notation
+    | NamedSet
+    | TextAnswer
+    | UnreadLatex
 )
 
 _OPENING = frozenset({"(", "[", "{", "lset", "lfloor", "lceil", "begin"})
@@ -144,9 +157,9 @@ _CURRENCIES = {"$": "$", "€": "€", "£": "£"}
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:]")
 _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
 _PHRASES: dict[str, Value] = {
-    "all real numbers": Special("reals"), "all reals": Special("reals"), "the real numbers": Special("reals"),
-    "no solution": Special("empty"), "no solutions": Special("empty"), "empty set": Special("empty"),
-    "the empty set": Special("empty"), "infinity": Infinity(1),
+    "all real numbers": NamedSet("reals"), "all reals": NamedSet("reals"), "the real numbers": NamedSet("reals"),
+    "no solution": NamedSet("empty"), "no solutions": NamedSet("empty"), "empty set": NamedSet("empty"),
+    "the empty set": NamedSet("empty"), "infinity": Infinity(1),
 }  # fmt: skip
 _BOX = re.compile(r"\\f?boxed\s*\{")
 
@@ -174,9 +187,9 @@ def read(text: str) -> Value:
     try:
         return _value(spread(scan(text.rstrip(". ") or text)), 0)
     except UnknownNotationError:
-        return Notation(re.sub(r"\s+", "", text))
+        return UnreadLatex(re.sub(r"\s+", "", text))
     except NotMathError:
-        return Words(words)
+        return TextAnswer(words)
     except RecursionError:
         raise TooMuchError("too many levels") from None
 
@@ -213,7 +226,7 @@ def _value(tokens: list[Token], depth: int) -> Value:
         return _several(parts, depth)
     if any(token.kind in ("pm", "mp") for token in tokens):
         flips = {"pm": ("+", "-"), "mp": ("-", "+")}
-        return Several("list", tuple(
+        return Unordered("list", tuple(
             _value([Token(flips[t.kind][way], "", t.space, "") if t.kind in flips else t for t in tokens], depth + 1)
             for way in (0, 1)
         ))  # fmt: skip
@@ -222,7 +235,7 @@ def _value(tokens: list[Token], depth: int) -> Value:
         return _related(parts, marks, depth)
     parts = _split(tokens, lambda token: token.kind == "cup")
     if len(parts) > 1:
-        return Several("union", tuple(_value(part, depth + 1) for part in parts))
+        return Unordered("union", tuple(_value(part, depth + 1) for part in parts))
     parts = _split(tokens, lambda token: token.kind == ":")
     if len(parts) > 1:
         return Ratio(tuple(_value(part, depth + 1) for part in parts))
@@ -247,8 +260,8 @@ def _several(parts: list[list[Token]], depth: int) -> Value:
         items[1:] = [Assignment(first.name, item, None) for item in items[1:]]  # "x = 1, 2"
     flat: list[Value] = []
     for item in items:  # "\pm 1, 2"
-        flat.extend(item.items if isinstance(item, Several) and item.kind == "list" else (item,))
-    return Several("list", tuple(flat))
+        flat.extend(item.items if isinstance(item, Unordered) and item.kind == "list" else (item,))
+    return Unordered("list", tuple(flat))
 
 
 def _value_or_words(tokens: list[Token], depth: int) -> Value:
@@ -259,7 +272,7 @@ def _value_or_words(tokens: list[Token], depth: int) -> Value:
     except NotMathError:
         if not any(token.kind == "word" for token in tokens):
             raise
-        return Words(words_of("".join(" " * token.space + token.raw for token in tokens)))
+        return TextAnswer(words_of("".join(" " * token.space + token.raw for token in tokens)))
 
 
 def _related(parts: list[list[Token]], marks: list[str], depth: int) -> Value:
@@ -300,11 +313,11 @@ def _equated(parts: list[list[Token]], depth: int) -> Value:
             return Assignment(name, value, difference)
         if difference is None:
             raise UnknownNotationError("=")
-        return Relation("=", difference)
+        return Relational("=", difference)
     if name is not None and len(parts) == 3 and isinstance(last := _value(parts[2], depth + 1), Formula):
         middle = _value(parts[1], depth + 1)  # "x = 6/2 = 3" stands for its end if both sides agree
         if isinstance(middle, Formula):
-            return Several("equal", (Assignment(name, middle, None), Assignment(name, last, None)))
+            return Unordered("equal", (Assignment(name, middle, None), Assignment(name, last, None)))
     raise UnknownNotationError("=")
 
 
@@ -313,10 +326,10 @@ def _compared(left: list[Token], mark: str, right: list[Token], depth: int) -> V
     if name is None and (name := _name(right)) is not None:
         left, right, turned = right, left, True
     if name is None or mark == "ne":
-        node = ("+", Reader(left).whole(), ("neg", Reader(right).whole()))
+        node = ("+", FormulaParser(left).whole(), ("neg", FormulaParser(right).whole()))
         if mark in (">", "ge"):
-            return Relation(_TURNED[mark], ("neg", node))
-        return Relation(mark, node)
+            return Relational(_TURNED[mark], ("neg", node))
+        return Relational(mark, node)
     mark = _TURNED[mark] if turned else mark
     end = _value(right, depth + 1)
     if mark in ("<", "le"):
@@ -327,9 +340,9 @@ def _compared(left: list[Token], mark: str, right: list[Token], depth: int) -> V
 def _single(tokens: list[Token], depth: int) -> Value:
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1 and first.kind == "emptyset":
-        return Special("empty")
+        return NamedSet("empty")
     if [token.kind for token in tokens] == ["mathbb", "{", "sym", "}"] and tokens[2].raw == "R":
-        return Special("reals")
+        return NamedSet("reals")
     if last.kind == "infty" and len(tokens) <= 2 and (len(tokens) == 1 or first.kind in "+-"):
         return Infinity(-1 if first.kind == "-" else 1)
     if first.kind == "begin":
@@ -344,13 +357,13 @@ def _single(tokens: list[Token], depth: int) -> Value:
 def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     opening, closing, inner = tokens[0].kind, tokens[-1].kind, tokens[1:-1]
     if opening == "lset" and not inner:
-        return Special("empty")
+        return NamedSet("empty")
     parts = _split(inner, lambda token: token.kind in (",", ";"))
     if opening == "lset" or (opening == "{" and len(parts) > 1):
         if any(token.kind in ("mid", "|", ":") for token in inner):
             raise UnknownNotationError("a set by its property")
         value = _value(inner, depth + 1)
-        return Several("set", value.items if isinstance(value, Several) and value.kind == "list" else (value,))
+        return Unordered("set", value.items if isinstance(value, Unordered) and value.kind == "list" else (value,))
     if opening == "{":
         return _value(inner, depth + 1)
     if opening in "([" and len(parts) > 1:
@@ -358,7 +371,7 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
             raise TooMuchError("too many elements")
         items = tuple(_value(part, depth + 1) for part in parts)
         if all(isinstance(item, Assignment) for item in items):  # "(x = 1, y = 2)" needs no order
-            return Several("list", items)
+            return Unordered("list", items)
         return Sequence(opening, closing, items)
     if opening == "[" and inner and inner[0].kind in "([":  # a list of one list
         return Sequence(opening, closing, (_value(inner, depth + 1),))
@@ -396,8 +409,8 @@ def _quantity(tokens: list[Token]) -> Value:
         and is_unit_letter(tokens[start + 1].raw)
         and (unit := _unit(tokens[start + 1 :])) is not None
     ):
-        return Formula(Reader(tokens, 0, start + 1).whole(), unit)
-    reader = Reader(tokens)
+        return Formula(FormulaParser(tokens, 0, start + 1).whole(), unit)
+    reader = FormulaParser(tokens)
     node = reader.sum()
     position = reader.position
     while position < len(tokens) and tokens[position].kind == "word":
@@ -459,7 +472,7 @@ def _name(tokens: list[Token]) -> str | None:
 
 def _try_formula(tokens: list[Token]) -> Node | None:
     try:
-        return Reader(tokens).whole()
+        return FormulaParser(tokens).whole()
     except NotMathError:
         return None
 

@@ -6,7 +6,7 @@ import random
 from fractions import Fraction
 
 from gem_envs_math.latex import decimal, number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import THINGS, amount, dollars, people, tell, word
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def boxes(rng: random.Random) -> Problem:
+def boxes(rng: random.Random) -> MathProblem:
     """Packing: how many boxes are needed, so the last may not be full."""
     hero = people(rng, 1)[0]
     things = rng.choice(THINGS)
@@ -27,17 +27,17 @@ def boxes(rng: random.Random) -> Problem:
         f"All of these {things} are packed into boxes that hold {size} each.",
     ]
     if rng.random() < 0.6:
-        return Problem(
+        return MathProblem(
             "boxes", tell(rng, hero, told, "How many boxes are needed for all of them?"), str(-(-total // size))
         )
     if total % size == 0:
         raise Rejected
-    return Problem(
+    return MathProblem(
         "boxes", tell(rng, hero, told, f"How many {things} are in the box that is not full?"), str(total % size)
     )
 
 
-def leftovers(rng: random.Random) -> Problem:
+def leftovers(rng: random.Random) -> MathProblem:
     """The smallest number with given remainders."""
     from math import lcm
 
@@ -59,10 +59,10 @@ def leftovers(rng: random.Random) -> Problem:
     ]
     if 0 in rests:
         raise Rejected
-    return Problem("leftovers", tell(rng, None, told, f"How many {things} does {hero.he} have?"), str(value))
+    return MathProblem("leftovers", tell(rng, None, told, f"How many {things} does {hero.he} have?"), str(value))
 
 
-def ratio(rng: random.Random) -> Problem:
+def ratio(rng: random.Random) -> MathProblem:
     """A share in a ratio, from the whole or from a difference."""
     partners = people(rng, rng.randint(2, 3))
     parts = [rng.randint(1, 12) for _ in partners]
@@ -82,10 +82,10 @@ def ratio(rng: random.Random) -> Problem:
             f"{partners[high].name} gets {unit * (parts[high] - parts[low])} more than {partners[low].name}.",
         ]
     ask = f"How many {what} does {partners[asked].name} get?"
-    return Problem("ratio", tell(rng, None, told, ask), str(unit * parts[asked]))
+    return MathProblem("ratio", tell(rng, None, told, ask), str(unit * parts[asked]))
 
 
-def fractions_of_rest(rng: random.Random) -> Problem:
+def fractions_of_rest(rng: random.Random) -> MathProblem:
     """Fractions of what is left each time; asked for the rest or for the beginning."""
     hero = people(rng, 1)[0]
     start = rng.randint(12, 900) * 2
@@ -105,15 +105,15 @@ def fractions_of_rest(rng: random.Random) -> Problem:
         raise Rejected
     if rng.random() < 0.5:
         told.insert(0, f"{hero.name} wants to walk a trail of {start} km.")
-        return Problem(
+        return MathProblem(
             "fractions_of_rest", tell(rng, None, told, "How many kilometres are left after that?"), number(rest)
         )
     told.insert(0, f"{hero.name} wants to walk a long trail.")
     told.append(f"Then {rest} km are left.")
-    return Problem("fractions_of_rest", tell(rng, None, told, "How many kilometres long is the trail?"), str(start))
+    return MathProblem("fractions_of_rest", tell(rng, None, told, "How many kilometres long is the trail?"), str(start))
 
 
-def percent_chain(rng: random.Random) -> Problem:
+def percent_chain(rng: random.Random) -> MathProblem:
     """A population that grows and shrinks by percentages."""
     what = rng.choice(
         (
@@ -136,10 +136,10 @@ def percent_chain(rng: random.Random) -> Problem:
         )
     if value.denominator != 1:
         raise Rejected
-    return Problem("percent_chain", tell(rng, None, told, "What is the number after that?"), number(value))
+    return MathProblem("percent_chain", tell(rng, None, told, "What is the number after that?"), number(value))
 
 
-def groups(rng: random.Random) -> Problem:
+def groups(rng: random.Random) -> MathProblem:
     """Two overlapping groups (Venn)."""
     a, b, both, neither = (rng.randint(3, 80) for _ in range(4))
     what = rng.choice(
@@ -158,10 +158,10 @@ def groups(rng: random.Random) -> Problem:
     else:
         told.append(f"{both} of them do both.")
         ask, answer = rng.choice((("How many do neither?", neither), ("How many do exactly one of the two?", a + b)))
-    return Problem("groups", tell(rng, None, told, ask), str(answer))
+    return MathProblem("groups", tell(rng, None, told, ask), str(answer))
 
 
-def mixture(rng: random.Random) -> Problem:
+def mixture(rng: random.Random) -> MathProblem:
     """Two solutions of different strengths, poured together."""
     p, q = rng.sample(range(2, 96), 2)
     a, b = rng.randint(2, 60) * 5, rng.randint(2, 60) * 5
@@ -171,17 +171,17 @@ def mixture(rng: random.Random) -> Problem:
         raise Rejected
     if rng.random() < 0.5:
         told = [f"{a} ml of a solution with {p}% {what} and {b} ml of a solution with {q}% {what} are poured together."]
-        return Problem(
+        return MathProblem(
             "mixture", tell(rng, None, told, f"How many percent of {what} does the result contain?"), decimal(strength)
         )
     told = [
         f"To {a} ml of a solution with {p}% {what} a solution with {q}% {what} is added.",
         f"The result contains {decimal(strength)}% {what}.",
     ]
-    return Problem("mixture", tell(rng, None, told, "How many millilitres were added?"), str(b))
+    return MathProblem("mixture", tell(rng, None, told, "How many millilitres were added?"), str(b))
 
 
-def dilution(rng: random.Random) -> Problem:
+def dilution(rng: random.Random) -> MathProblem:
     """How much water makes a solution weaker."""
     p, volume = rng.randint(6, 90), rng.randint(2, 90) * 10
     q = rng.randint(2, p - 1)
@@ -190,10 +190,10 @@ def dilution(rng: random.Random) -> Problem:
         raise Rejected
     what = rng.choice(("syrup", "brine", "disinfectant", "vinegar"))
     told = [f"{volume} ml of {what} have a concentration of {p}%.", f"Water is added until the concentration is {q}%."]
-    return Problem("dilution", tell(rng, None, told, "How many millilitres of water are added?"), number(added))
+    return MathProblem("dilution", tell(rng, None, told, "How many millilitres of water are added?"), number(added))
 
 
-def blend(rng: random.Random) -> Problem:
+def blend(rng: random.Random) -> MathProblem:
     """The price of a blend of two sorts."""
     what = rng.choice(("tea", "coffee", "rice", "nuts", "spice"))
     p, q = (rng.randint(8, 160) * 25 for _ in range(2))
@@ -204,10 +204,12 @@ def blend(rng: random.Random) -> Problem:
     told = [
         f"A shop blends {a} kg of {what} at {dollars(p)} a kilogram with {b} kg of {what} at {dollars(q)} a kilogram."
     ]
-    return Problem("blend", tell(rng, None, told, "What is a kilogram of the blend worth, in dollars?"), amount(price))
+    return MathProblem(
+        "blend", tell(rng, None, told, "What is a kilogram of the blend worth, in dollars?"), amount(price)
+    )
 
 
-def recipe(rng: random.Random) -> Problem:
+def recipe(rng: random.Random) -> MathProblem:
     """A recipe for more people, in other units."""
     hero = people(rng, 1)[0]
     serves, guests = rng.sample(range(2, 31), 2)
@@ -225,11 +227,11 @@ def recipe(rng: random.Random) -> Problem:
         told.append(f"{hero.starts} has {has} g of sugar at home.")
         if has >= sweet:
             raise Rejected
-        return Problem(
+        return MathProblem(
             "recipe", tell(rng, hero, told, f"How many grams of sugar must {hero.he} buy?"), number(sweet - has)
         )
     ask = f"How many kilograms of flour does {hero.he} need?"
-    return Problem("recipe", tell(rng, hero, told, ask), decimal(needed / 1000))
+    return MathProblem("recipe", tell(rng, hero, told, ask), decimal(needed / 1000))
 
 
 _UNITS = (
@@ -238,7 +240,7 @@ _UNITS = (
 )  # fmt: skip
 
 
-def units(rng: random.Random) -> Problem:
+def units(rng: random.Random) -> MathProblem:
     """A large quantity less several small ones, in two units."""
     large, small, factor = rng.choice(_UNITS)
     whole, piece, count = rng.randint(2, 40), rng.randint(3, 400), rng.randint(2, 30)
@@ -255,10 +257,10 @@ def units(rng: random.Random) -> Problem:
         "kilograms": "sand",
     }[small]
     told = [f"A workshop has {whole} {large} of {stock}.", f"{count} orders take {piece} {small} each."]
-    return Problem("units", tell(rng, None, told, f"How many {small} are left?"), str(rest))
+    return MathProblem("units", tell(rng, None, told, f"How many {small} are left?"), str(rest))
 
 
-def map_scale(rng: random.Random) -> Problem:
+def map_scale(rng: random.Random) -> MathProblem:
     """Distances on a map."""
     scale = rng.choice((10_000, 20_000, 25_000, 50_000, 75_000, 100_000, 200_000, 250_000))
     millimetres = rng.randint(12, 480)
@@ -266,16 +268,16 @@ def map_scale(rng: random.Random) -> Problem:
     told = [f"A map has the scale 1:{scale}."]
     if rng.random() < 0.5:
         told.append(f"Two villages are {millimetres} mm apart on it.")
-        return Problem(
+        return MathProblem(
             "map_scale", tell(rng, None, told, "How many kilometres are they apart in reality?"), decimal(km)
         )
     told.append(f"Two villages are {decimal(km)} km apart in reality.")
-    return Problem(
+    return MathProblem(
         "map_scale", tell(rng, None, told, "How many millimetres are they apart on the map?"), str(millimetres)
     )
 
 
-def fence(rng: random.Random) -> Problem:
+def fence(rng: random.Random) -> MathProblem:
     """Posts along a straight fence or around a field."""
     gap, count = rng.randint(2, 12), rng.randint(8, 90)
     if rng.random() < 0.5:
@@ -286,7 +288,7 @@ def fence(rng: random.Random) -> Problem:
                 f"long, a tree stands every {gap} m, with one at each end."
             )
         ]
-        return Problem("fence", tell(rng, None, told, "How many trees are there?"), str(count + 1))
+        return MathProblem("fence", tell(rng, None, told, "How many trees are there?"), str(count + 1))
     wide, long = rng.sample(range(4, 60), 2)
     posts, price = 2 * (wide + long), rng.randint(3, 30)
     told = [
@@ -294,12 +296,12 @@ def fence(rng: random.Random) -> Problem:
         f"Around it stands a fence with a post in each corner and a post every {gap} m.",
     ]
     if rng.random() < 0.5:
-        return Problem("fence", tell(rng, None, told, "How many posts does the fence have?"), str(posts))
+        return MathProblem("fence", tell(rng, None, told, "How many posts does the fence have?"), str(posts))
     told.append(f"A post costs ${price}.")
-    return Problem("fence", tell(rng, None, told, "How many dollars do all the posts cost?"), str(posts * price))
+    return MathProblem("fence", tell(rng, None, told, "How many dollars do all the posts cost?"), str(posts * price))
 
 
-def garden(rng: random.Random) -> Problem:
+def garden(rng: random.Random) -> MathProblem:
     """A garden with a path around it, or tiles for a floor."""
     wide, long, path = rng.randint(4, 40), rng.randint(4, 40), rng.randint(1, 4)
     if rng.random() < 0.5:
@@ -308,7 +310,7 @@ def garden(rng: random.Random) -> Problem:
             f"A rectangular garden is {wide} m wide and {long} m long.",
             f"Around it runs a path that is {path} m wide everywhere.",
         ]
-        return Problem("garden", tell(rng, None, told, "How many square metres does the path cover?"), str(area))
+        return MathProblem("garden", tell(rng, None, told, "How many square metres does the path cover?"), str(area))
     tile = rng.choice((20, 25, 40, 50))
     count = Fraction(wide * 100, tile) * Fraction(long * 100, tile)
     spare = rng.choice((0, rng.randint(5, 60)))
@@ -319,14 +321,14 @@ def garden(rng: random.Random) -> Problem:
     ]
     if spare:
         told.append(f"{spare} more tiles are bought as spares.")
-    return Problem(
+    return MathProblem(
         "garden",
         tell(rng, None, told, "How many tiles are bought in all?" if spare else "How many tiles cover it?"),
         number(count + spare),
     )
 
 
-def rows(rng: random.Random) -> Problem:
+def rows(rng: random.Random) -> MathProblem:
     """Rows of seats that grow, or a pile that shrinks, by the same number each time."""
     first, step, count = rng.randint(6, 60), rng.randint(1, 9), rng.randint(4, 40)
     last = first + step * (count - 1)
@@ -339,13 +341,13 @@ def rows(rng: random.Random) -> Problem:
         f"There are {count} rows.",
     ]
     if rng.random() < 0.5:
-        return Problem("rows", tell(rng, None, told, "How many seats are there in all?"), str(total))
+        return MathProblem("rows", tell(rng, None, told, "How many seats are there in all?"), str(total))
     taken = rng.randint(5, total - 5)
     told.append(f"{taken} seats are taken.")
-    return Problem("rows", tell(rng, None, told, "How many seats are free?"), str(total - taken))
+    return MathProblem("rows", tell(rng, None, told, "How many seats are free?"), str(total - taken))
 
 
-def stacking(rng: random.Random) -> Problem:
+def stacking(rng: random.Random) -> MathProblem:
     """Something that multiplies again and again."""
     start, factor, every = rng.randint(2, 60), rng.choice((2, 2, 3, 4)), rng.randint(2, 30)
     steps = rng.randint(3, 9)
@@ -357,5 +359,7 @@ def stacking(rng: random.Random) -> Problem:
     what = rng.choice(("bacteria", "algae", "duckweed plants", "yeast cells"))
     told = [f"The number of {what} in a dish {verb} every {every} {unit}.", f"In the beginning there are {start}."]
     if rng.random() < 0.5:
-        return Problem("stacking", tell(rng, None, told, f"How many are there after {every * steps} {unit}?"), str(end))
-    return Problem("stacking", tell(rng, None, told, f"After how many {unit} are there {end}?"), str(every * steps))
+        return MathProblem(
+            "stacking", tell(rng, None, told, f"How many are there after {every * steps} {unit}?"), str(end)
+        )
+    return MathProblem("stacking", tell(rng, None, told, f"After how many {unit} are there {end}?"), str(every * steps))

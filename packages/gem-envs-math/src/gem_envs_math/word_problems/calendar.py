@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import date, timedelta
 
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import DAYS, MONTHS, clock, people, tell, times
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def elapsed(rng: random.Random) -> Problem:
+def elapsed(rng: random.Random) -> MathProblem:
     """From a beginning over several parts to an end, which is the answer, or the other way round."""
     hero = people(rng, 1)[0]
     begin = rng.randint(6 * 60, 13 * 60)
@@ -37,13 +37,13 @@ def elapsed(rng: random.Random) -> Problem:
     if rng.random() < 0.6:
         told = [f"{hero.name} begins at {clock(begin)}.", f"{hero.starts} {done}."]
         ask = f"At what time does {hero.he} finish? Give it on the 24-hour clock, as in 09:05."
-        return Problem("elapsed", tell(rng, hero, told, ask), clock(end), plain=False)
+        return MathProblem("elapsed", tell(rng, hero, told, ask), clock(end), plain=False)
     told = [f"{hero.name} finishes at {clock(end)}.", f"Before that {hero.he} {done}, without a break."]
     ask = f"At what time did {hero.he} begin? Give it on the 24-hour clock, as in 09:05."
-    return Problem("elapsed", tell(rng, hero, told, ask), clock(begin), plain=False)
+    return MathProblem("elapsed", tell(rng, hero, told, ask), clock(begin), plain=False)
 
 
-def departures(rng: random.Random) -> Problem:
+def departures(rng: random.Random) -> MathProblem:
     """A bus that leaves every so many minutes."""
     first, every = rng.randint(5 * 60, 8 * 60), rng.randint(7, 45)
     number = rng.randint(3, 98)
@@ -55,7 +55,7 @@ def departures(rng: random.Random) -> Problem:
             f"The first bus of line {number} leaves at {clock(first)}, and after that one leaves every {every} minutes."
         ]
         ask = f"How many buses of this line leave up to and including {clock(last)}?"
-        return Problem("departures", tell(rng, None, told, ask), str((last - first) // every + 1))
+        return MathProblem("departures", tell(rng, None, told, ask), str((last - first) // every + 1))
     hero = people(rng, 1)[0]
     arrives = first + rng.randint(40, 500)
     wait = -(arrives - first) % every
@@ -65,12 +65,12 @@ def departures(rng: random.Random) -> Problem:
         f"The first bus of line {number} leaves at {clock(first)}, and after that one leaves every {every} minutes.",
         f"{hero.name} comes to the stop at {clock(arrives)}.",
     ]
-    return Problem(
+    return MathProblem(
         "departures", tell(rng, None, told, f"How many minutes does {hero.he} wait for the next bus?"), str(wait)
     )
 
 
-def shifts(rng: random.Random) -> Problem:
+def shifts(rng: random.Random) -> MathProblem:
     """Two things that happen together, and when they do so again."""
     from math import lcm
 
@@ -85,12 +85,14 @@ def shifts(rng: random.Random) -> Problem:
         f"At {clock(begin)} both are noticed at once.",
     ]
     if rng.random() < 0.5:
-        return Problem("shifts", tell(rng, None, told, "After how many minutes does that happen again?"), str(again))
+        return MathProblem(
+            "shifts", tell(rng, None, told, "After how many minutes does that happen again?"), str(again)
+        )
     ask = "At what time does that happen again? Give it on the 24-hour clock, as in 09:05."
-    return Problem("shifts", tell(rng, None, told, ask), clock(begin + again), plain=False)
+    return MathProblem("shifts", tell(rng, None, told, ask), clock(begin + again), plain=False)
 
 
-def time_zones(rng: random.Random) -> Problem:
+def time_zones(rng: random.Random) -> MathProblem:
     """A flight between two places with different clocks."""
     begin, flight = rng.randint(0, 23 * 60 + 59), rng.randint(65, 15 * 60)
     ahead = rng.choice([hours for hours in range(-11, 12) if hours])
@@ -106,10 +108,12 @@ def time_zones(rng: random.Random) -> Problem:
         ),
     ]
     ask = "What is the local time there when it lands? Give it on the 24-hour clock, as in 09:05."
-    return Problem("time_zones", tell(rng, None, told, ask), clock((begin + flight + 60 * ahead) % 1440), plain=False)
+    return MathProblem(
+        "time_zones", tell(rng, None, told, ask), clock((begin + flight + 60 * ahead) % 1440), plain=False
+    )
 
 
-def weekday(rng: random.Random) -> Problem:
+def weekday(rng: random.Random) -> MathProblem:
     """Which day it is after, or was before, so many days."""
     hero = people(rng, 1)[0]
     today, days, event = (
@@ -119,14 +123,14 @@ def weekday(rng: random.Random) -> Problem:
     )
     if rng.random() < 0.5:
         told = [f"Today is {DAYS[today]}, and {hero.name}'s {event} begins in {days} days."]
-        return Problem(
+        return MathProblem(
             "weekday",
             tell(rng, hero, told, "On which day of the week does it begin?"),
             DAYS[(today + days) % 7],
             plain=False,
         )
     told = [f"Today is {DAYS[today]}, and {hero.name}'s {event} was {days} days ago."]
-    return Problem(
+    return MathProblem(
         "weekday", tell(rng, hero, told, "On which day of the week was it?"), DAYS[(today - days) % 7], plain=False
     )
 
@@ -135,7 +139,7 @@ def _written(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def dates(rng: random.Random) -> Problem:
+def dates(rng: random.Random) -> MathProblem:
     """The number of days between two dates."""
     hero = people(rng, 1)[0]
     begin = date(rng.randint(1950, 2040), 1, 1) + timedelta(rng.randint(0, 364))
@@ -146,17 +150,19 @@ def dates(rng: random.Random) -> Problem:
             "How many days lie from the first of these dates to the second, if "
             "the second is counted and the first is not?"
         )
-        return Problem("dates", tell(rng, None, told, ask), str((end - begin).days))
+        return MathProblem("dates", tell(rng, None, told, ask), str((end - begin).days))
     told.append(f"{hero.starts} writes one page on each day, the first and the last day included.")
-    return Problem("dates", tell(rng, None, told, f"How many pages does {hero.he} write?"), str((end - begin).days + 1))
+    return MathProblem(
+        "dates", tell(rng, None, told, f"How many pages does {hero.he} write?"), str((end - begin).days + 1)
+    )
 
 
-def weekday_of_date(rng: random.Random) -> Problem:
+def weekday_of_date(rng: random.Random) -> MathProblem:
     """From the weekday of one date to that of another."""
     begin = date(rng.randint(1900, 2080), 1, 1) + timedelta(rng.randint(0, 364))
     end = begin + timedelta(rng.randint(20, 800))
     told = [f"{_written(begin)} is a {DAYS[begin.weekday()]}."]
-    return Problem(
+    return MathProblem(
         "weekday_of_date",
         tell(rng, None, told, f"Which day of the week is {_written(end)}?"),
         DAYS[end.weekday()],
@@ -164,7 +170,7 @@ def weekday_of_date(rng: random.Random) -> Problem:
     )
 
 
-def age_ratio(rng: random.Random) -> Problem:
+def age_ratio(rng: random.Random) -> MathProblem:
     """One is so many times as old as the other now, and another number of times then."""
     one, two = people(rng, 2)
     young, k, then = rng.randint(2, 30), rng.randint(2, 9), rng.randint(2, 40)
@@ -180,10 +186,10 @@ def age_ratio(rng: random.Random) -> Problem:
     when = f"In {then} years {one.name} will be" if later else f"{-then} years ago {one.name} was"
     told = [f"{one.name} is {times(k)} as old as {two.name}.", f"{when} {times(factor)} as old as {two.name}."]
     who, answer = rng.choice(((one, old), (two, young)))
-    return Problem("age_ratio", tell(rng, None, told, f"How old is {who.name} now?"), str(answer))
+    return MathProblem("age_ratio", tell(rng, None, told, f"How old is {who.name} now?"), str(answer))
 
 
-def age_sum(rng: random.Random) -> Problem:
+def age_sum(rng: random.Random) -> MathProblem:
     """A sum of ages, a difference, and a shift in time."""
     one, two = people(rng, 2)
     a, b, then = rng.randint(5, 80), rng.randint(5, 80), rng.randint(2, 25)
@@ -199,13 +205,13 @@ def age_sum(rng: random.Random) -> Problem:
     )
     who, age = rng.choice(((one, a), (two, b)))
     if rng.random() < 0.5:
-        return Problem("age_sum", tell(rng, None, told, f"How old is {who.name} now?"), str(age))
-    return Problem(
+        return MathProblem("age_sum", tell(rng, None, told, f"How old is {who.name} now?"), str(age))
+    return MathProblem(
         "age_sum", tell(rng, None, told, f"How old will {who.name} be in {then + 3} years?"), str(age + then + 3)
     )
 
 
-def age_three(rng: random.Random) -> Problem:
+def age_three(rng: random.Random) -> MathProblem:
     """Three ages in a chain, and their sum."""
     one, two, three = people(rng, 3)
     c, k, d = rng.randint(2, 24), rng.randint(2, 4), rng.randint(2, 30)
@@ -220,4 +226,4 @@ def age_three(rng: random.Random) -> Problem:
     ]
     rng.shuffle(told)
     who, age = rng.choice(((one, a), (two, b), (three, c)))
-    return Problem("age_three", tell(rng, None, told, f"How old is {who.name}?"), str(age))
+    return MathProblem("age_three", tell(rng, None, told, f"How old is {who.name}?"), str(age))

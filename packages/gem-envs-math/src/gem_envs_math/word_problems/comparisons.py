@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gem_envs_math.latex import number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import THINGS, people, times
 
 __all__ = ["comparison", "comparison_backwards"]
@@ -168,7 +168,9 @@ def _listed(names: list[str]) -> str:
     return " and ".join(names) if len(names) < 3 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def comparison(rng: random.Random, relations: tuple[int, int], shuffled: bool = False, hard: bool = False) -> Problem:
+def comparison(
+    rng: random.Random, relations: tuple[int, int], shuffled: bool = False, hard: bool = False
+) -> MathProblem:
     """One quantity is given, the others follow from it."""
     theme, names = _theme(rng)
     world = _World(theme, names)
@@ -193,10 +195,10 @@ def comparison(rng: random.Random, relations: tuple[int, int], shuffled: bool = 
     else:
         low, high = sorted(rng.sample(range(last + 1), 2), key=lambda i: world.values[i])
         answer, ask = world.values[high] - world.values[low], theme.ask_more.format(s=names[high], t=names[low])
-    return Problem("comparison", " ".join([*world.sentences, ask]), number(answer))
+    return MathProblem("comparison", " ".join([*world.sentences, ask]), number(answer))
 
 
-def comparison_backwards(rng: random.Random, relations: tuple[int, int], hard: bool = False) -> Problem:
+def comparison_backwards(rng: random.Random, relations: tuple[int, int], hard: bool = False) -> MathProblem:
     """Only what several come to together is given, and one of them is asked for."""
     theme, names = _theme(rng)
     world = _World(theme, names)
@@ -209,4 +211,4 @@ def comparison_backwards(rng: random.Random, relations: tuple[int, int], hard: b
         rng.shuffle(world.sentences)
     asked = rng.randrange(len(world.values))
     question = " ".join([*world.sentences, theme.ask.format(s=names[asked])])
-    return Problem("comparison_backwards", question, number(world.values[asked]))
+    return MathProblem("comparison_backwards", question, number(world.values[asked]))

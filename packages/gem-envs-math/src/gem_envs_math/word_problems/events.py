@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gem_envs_math.latex import number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import Person, people, tell, word
 
 __all__ = ["events", "events_backwards", "events_gap"]
@@ -208,17 +208,17 @@ class _Story:
         self.sentences.append(self.say(template, a, b))
 
 
-def events(rng: random.Random, count: tuple[int, int]) -> Problem:
+def events(rng: random.Random, count: tuple[int, int]) -> MathProblem:
     """The beginning is known, the end is asked for."""
     story = _Story(rng)
     first = story.say(story.theme.begin, story.start)
     for _ in range(rng.randint(*count)):
         story.change(rng)
     question = tell(rng, story.hero, [first, *story.sentences], story.say(story.theme.ask))
-    return Problem("events", question, number(story.value))
+    return MathProblem("events", question, number(story.value))
 
 
-def events_backwards(rng: random.Random, count: tuple[int, int]) -> Problem:
+def events_backwards(rng: random.Random, count: tuple[int, int]) -> MathProblem:
     """The end is known, the beginning is asked for."""
     story = _Story(rng)
     first = story.say(story.theme.begin_hidden)
@@ -226,10 +226,10 @@ def events_backwards(rng: random.Random, count: tuple[int, int]) -> Problem:
         story.change(rng)
     told = [first, *story.sentences, story.say(story.theme.end, story.value)]
     question = tell(rng, story.hero, told, story.say(story.theme.ask_begin))
-    return Problem("events_backwards", question, number(story.start))
+    return MathProblem("events_backwards", question, number(story.start))
 
 
-def events_gap(rng: random.Random, count: tuple[int, int]) -> Problem:
+def events_gap(rng: random.Random, count: tuple[int, int]) -> MathProblem:
     """Beginning and end are known, and one event's number is asked for."""
     story = _Story(rng)
     first = story.say(story.theme.begin, story.start)
@@ -246,4 +246,4 @@ def events_gap(rng: random.Random, count: tuple[int, int]) -> Problem:
             story.change(rng)
     told = [first, *story.sentences, story.say(story.theme.end, story.value)]
     question = tell(rng, story.hero, told, story.say(story.theme.ask_gap))
-    return Problem("events_gap", question, str(amount))
+    return MathProblem("events_gap", question, str(amount))

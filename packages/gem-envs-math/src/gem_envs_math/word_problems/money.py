@@ -6,7 +6,7 @@ import random
 from fractions import Fraction
 
 from gem_envs_math.latex import number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import amount, dollars, people, tell
 
 __all__ = [
@@ -51,15 +51,15 @@ def _and(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
-def shopping(rng: random.Random) -> Problem:
+def shopping(rng: random.Random) -> MathProblem:
     """The price of several goods; one price may not matter."""
     hero = people(rng, 1)[0]
     prices, bought, total = _basket(rng, rng.randint(2, 4))
     ask = f"{hero.name} buys {_and(bought)}. How many dollars does {hero.he} pay?"
-    return Problem("shopping", tell(rng, hero, prices, ask), amount(total))
+    return MathProblem("shopping", tell(rng, hero, prices, ask), amount(total))
 
 
-def change(rng: random.Random) -> Problem:
+def change(rng: random.Random) -> MathProblem:
     """Paying with a banknote."""
     hero = people(rng, 1)[0]
     prices, bought, total = _basket(rng, rng.randint(1, 3))
@@ -70,10 +70,10 @@ def change(rng: random.Random) -> Problem:
         f"{hero.name} buys {_and(bought)} and pays with a {dollars(note)} note. "
         f"How many dollars of change does {hero.he} get?"
     )
-    return Problem("change", tell(rng, hero, prices, ask), amount(note - total))
+    return MathProblem("change", tell(rng, hero, prices, ask), amount(note - total))
 
 
-def discounts(rng: random.Random) -> Problem:
+def discounts(rng: random.Random) -> MathProblem:
     """A discount, perhaps a coupon, perhaps a tax on top."""
     hero = people(rng, 1)[0]
     good = rng.choice(("coat", "tent", "sofa", "guitar", "camera", "bicycle", "desk", "tablet", "kayak", "telescope"))
@@ -91,12 +91,12 @@ def discounts(rng: random.Random) -> Problem:
         price = price * (100 + tax) / 100
     if price.denominator != 1 or price < 500:
         raise Rejected
-    return Problem(
+    return MathProblem(
         "discounts", tell(rng, hero, told, f"How many dollars does {hero.name} pay for the {good}?"), amount(price)
     )
 
 
-def price_backwards(rng: random.Random) -> Problem:
+def price_backwards(rng: random.Random) -> MathProblem:
     """From the price after one or two changes to the price before."""
     good = rng.choice(("jacket", "printer", "watch", "ladder", "suitcase", "drill", "blender", "stove", "skateboard"))
     old = Fraction(rng.randint(4, 200) * 500)
@@ -111,10 +111,10 @@ def price_backwards(rng: random.Random) -> Problem:
         raise Rejected
     story = f"This year {told[0]}. " + (f"Then {told[1]}. " if len(told) > 1 else "")
     question = f"{story}Now it costs {dollars(int(price))}. How many dollars did it cost before?"
-    return Problem("price_backwards", question, amount(old))
+    return MathProblem("price_backwards", question, amount(old))
 
 
-def how_many(rng: random.Random) -> Problem:
+def how_many(rng: random.Random) -> MathProblem:
     """How many pieces a budget allows after something else was bought."""
     hero = people(rng, 1)[0]
     (first, first_price), (second, second_price) = _prices(rng, 2)
@@ -128,10 +128,10 @@ def how_many(rng: random.Random) -> Problem:
         f"{hero.starts} buys {pieces} {_plural(first) if pieces > 1 else first} first.",
     ]
     ask = f"How many {_plural(second)} can {hero.he} buy at most with the rest?"
-    return Problem("how_many", tell(rng, hero, told, ask), str(rest // second_price))
+    return MathProblem("how_many", tell(rng, hero, told, ask), str(rest // second_price))
 
 
-def two_baskets(rng: random.Random) -> Problem:
+def two_baskets(rng: random.Random) -> MathProblem:
     """Two purchases of the same goods, from which the prices follow."""
     one, two = people(rng, 2)
     (first, p), (second, q) = _prices(rng, 2)
@@ -147,10 +147,10 @@ def two_baskets(rng: random.Random) -> Problem:
         f"{two.name} pays {dollars(c * p + d * q)} for {pieces(c, first)} and {pieces(d, second)} at the same stall.",
     ]
     good, price = rng.choice(((first, p), (second, q)))
-    return Problem("two_baskets", tell(rng, None, told, f"How many dollars does one {good} cost?"), amount(price))
+    return MathProblem("two_baskets", tell(rng, None, told, f"How many dollars does one {good} cost?"), amount(price))
 
 
-def wages(rng: random.Random) -> Problem:
+def wages(rng: random.Random) -> MathProblem:
     """Hours at two rates, and something deducted."""
     hero = people(rng, 1)[0]
     rate, normal = rng.randint(11, 48), rng.choice((30, 35, 36, 38, 40))
@@ -165,10 +165,10 @@ def wages(rng: random.Random) -> Problem:
         fee = rng.randint(12, 90)
         told.append(f"A fee of ${fee} is deducted from {hero.his} pay.")
         pay -= fee
-    return Problem("wages", tell(rng, hero, told, f"How many dollars does {hero.he} receive?"), amount(pay * 100))
+    return MathProblem("wages", tell(rng, hero, told, f"How many dollars does {hero.he} receive?"), amount(pay * 100))
 
 
-def taxi(rng: random.Random) -> Problem:
+def taxi(rng: random.Random) -> MathProblem:
     """A basic charge and a price for each kilometre, forwards or backwards."""
     hero = people(rng, 1)[0]
     base, per, tip, km = rng.randint(20, 80) * 10, rng.randint(8, 40) * 10, rng.randint(1, 9) * 100, rng.randint(3, 60)
@@ -176,12 +176,12 @@ def taxi(rng: random.Random) -> Problem:
     told = [f"A taxi charges {dollars(base)} for any ride and {dollars(per)} for each kilometre."]
     if rng.random() < 0.5:
         told.append(f"{hero.name} rides {km} kilometres and gives the driver a tip of {dollars(tip)}.")
-        return Problem("taxi", tell(rng, hero, told, f"How many dollars does {hero.he} spend?"), amount(total))
+        return MathProblem("taxi", tell(rng, hero, told, f"How many dollars does {hero.he} spend?"), amount(total))
     told.append(f"{hero.name} gives the driver a tip of {dollars(tip)} and spends {dollars(total)} altogether.")
-    return Problem("taxi", tell(rng, hero, told, f"How many kilometres was {hero.his} ride?"), str(km))
+    return MathProblem("taxi", tell(rng, hero, told, f"How many kilometres was {hero.his} ride?"), str(km))
 
 
-def break_even(rng: random.Random) -> Problem:
+def break_even(rng: random.Random) -> MathProblem:
     """Two tariffs: from how many units on the one with the higher base is cheaper."""
     what, unit = rng.choice(
         (("gym", "visit"), ("library", "loan"), ("ski lift", "ride"), ("car club", "hour"), ("pool", "swim"))
@@ -197,10 +197,10 @@ def break_even(rng: random.Random) -> Problem:
         f"Plan B costs ${base_two} a month and ${per_two} for each {unit}.",
     ]
     ask = f"What is the smallest number of {unit}s in a month for which plan B is cheaper than plan A?"
-    return Problem("break_even", tell(rng, None, told, ask), str(count))
+    return MathProblem("break_even", tell(rng, None, told, ask), str(count))
 
 
-def savings(rng: random.Random) -> Problem:
+def savings(rng: random.Random) -> MathProblem:
     """Saving week by week until something can be bought."""
     hero = people(rng, 1)[0]
     has, earns, spends = rng.randint(5, 200), rng.randint(15, 90), rng.randint(3, 60)
@@ -212,10 +212,12 @@ def savings(rng: random.Random) -> Problem:
         f"{hero.name} wants to buy a violin for ${goal} and has saved ${has} so far.",
         f"Every week {hero.he} earns ${earns} and spends ${spends} of it.",
     ]
-    return Problem("savings", tell(rng, hero, told, f"After how many weeks does {hero.he} have enough?"), str(weeks))
+    return MathProblem(
+        "savings", tell(rng, hero, told, f"After how many weeks does {hero.he} have enough?"), str(weeks)
+    )
 
 
-def interest(rng: random.Random) -> Problem:
+def interest(rng: random.Random) -> MathProblem:
     """Simple or compound interest over some years."""
     hero = people(rng, 1)[0]
     principal, rate, years = Fraction(rng.randint(4, 900) * 50), rng.randint(2, 12), rng.randint(2, 6)
@@ -223,7 +225,7 @@ def interest(rng: random.Random) -> Problem:
         told = [f"{hero.name} invests ${principal} at a simple interest of {rate}% a year."]
         gained = principal * rate * years / 100
         ask = f"How many dollars of interest does {hero.he} get in {years} years altogether?"
-        return Problem("interest", tell(rng, hero, told, ask), amount(gained * 100))
+        return MathProblem("interest", tell(rng, hero, told, ask), amount(gained * 100))
     rate, years = rng.choice((5, 10, 20, 25, 50)), rng.randint(2, 3)
     value = principal * Fraction(100 + rate, 100) ** years
     if (value * 100).denominator != 1:
@@ -235,10 +237,10 @@ def interest(rng: random.Random) -> Problem:
         )
     ]
     ask = f"How many dollars is the investment worth after {years} years?"
-    return Problem("interest", tell(rng, hero, told, ask), amount(value * 100))
+    return MathProblem("interest", tell(rng, hero, told, ask), amount(value * 100))
 
 
-def exchange(rng: random.Random) -> Problem:
+def exchange(rng: random.Random) -> MathProblem:
     """Money changed twice, with something spent in between."""
     hero = people(rng, 1)[0]
     name = rng.choice(("crowns", "florins", "guilders", "ducats", "talers"))
@@ -251,10 +253,10 @@ def exchange(rng: random.Random) -> Problem:
         f"{hero.starts} spends {spent} {name} and changes what is left back into dollars without a fee.",
     ]
     ask = f"How many dollars does {hero.he} get back?"
-    return Problem("exchange", tell(rng, hero, told, ask), str((got - spent) // rate))
+    return MathProblem("exchange", tell(rng, hero, told, ask), str((got - spent) // rate))
 
 
-def profit(rng: random.Random) -> Problem:
+def profit(rng: random.Random) -> MathProblem:
     """What is bought by the crate, partly spoilt, and sold by the piece."""
     hero = people(rng, 1)[0]
     fruit = rng.choice(("oranges", "peaches", "lemons", "avocados", "coconuts", "pears"))
@@ -268,10 +270,12 @@ def profit(rng: random.Random) -> Problem:
         f"There are {each} {fruit} in a crate.",
         f"{hero.starts} throws {bad} rotten {fruit} away and sells all the others for {dollars(price)} each.",
     ]
-    return Problem("profit", tell(rng, hero, told, f"How many dollars of profit does {hero.he} make?"), amount(gain))
+    return MathProblem(
+        "profit", tell(rng, hero, told, f"How many dollars of profit does {hero.he} make?"), amount(gain)
+    )
 
 
-def tickets(rng: random.Random) -> Problem:
+def tickets(rng: random.Random) -> MathProblem:
     """So many tickets of two prices, and what they brought in."""
     show = rng.choice(("play", "match", "concert", "circus", "film", "puppet show"))
     adults, children = rng.randint(12, 250), rng.randint(12, 250)
@@ -282,10 +286,10 @@ def tickets(rng: random.Random) -> Problem:
         f"Altogether they pay ${adults * adult + children * child}.",
     ]
     who, answer = rng.choice((("adults", adults), ("children", children)))
-    return Problem("tickets", tell(rng, None, told, f"How many {who} are among them?"), str(answer))
+    return MathProblem("tickets", tell(rng, None, told, f"How many {who} are among them?"), str(answer))
 
 
-def coins(rng: random.Random) -> Problem:
+def coins(rng: random.Random) -> MathProblem:
     """So many coins of two values, and what they are worth."""
     hero = people(rng, 1)[0]
     low, high = sorted(rng.sample((1, 2, 5, 10, 20, 25, 50), 2))
@@ -296,10 +300,10 @@ def coins(rng: random.Random) -> Problem:
     ]
     which, answer = rng.choice(((low, a), (high, b)))
     ask = f"How many {which}-cent coins are in the jar?"
-    return Problem("coins", tell(rng, hero, told, ask), str(answer))
+    return MathProblem("coins", tell(rng, hero, told, ask), str(answer))
 
 
-def rent(rng: random.Random) -> Problem:
+def rent(rng: random.Random) -> MathProblem:
     """A cost that is shared, and shared anew when somebody leaves or joins."""
     friends, more = rng.randint(3, 9), rng.randint(1, 4)
     joins = rng.random() < 0.5
@@ -317,4 +321,4 @@ def rent(rng: random.Random) -> Problem:
     ]  # fmt: skip
     difference = abs(Fraction(cost, friends) - Fraction(cost, others))
     ask = f"By how many dollars does the share of each of the others {'fall' if joins else 'rise'}?"
-    return Problem("rent", tell(rng, None, told, ask), number(difference))
+    return MathProblem("rent", tell(rng, None, told, ask), number(difference))

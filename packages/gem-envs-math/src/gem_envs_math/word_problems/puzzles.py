@@ -6,7 +6,7 @@ import random
 from fractions import Fraction
 
 from gem_envs_math.latex import decimal
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import people, tell, times, word
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def heads_and_legs(rng: random.Random) -> Problem:
+def heads_and_legs(rng: random.Random) -> MathProblem:
     """Two kinds with different numbers of legs, wheels or arms."""
     place, (one, p), (two, q), part = rng.choice(
         (
@@ -34,10 +34,10 @@ def heads_and_legs(rng: random.Random) -> Problem:
     ]
     told.append(f"They have {a * p + b * q} {part} in total.")
     which, answer = rng.choice(((one, a), (two, b)))
-    return Problem("heads_and_legs", tell(rng, None, told, f"How many {which} are there?"), str(answer))
+    return MathProblem("heads_and_legs", tell(rng, None, told, f"How many {which} are there?"), str(answer))
 
 
-def average_missing(rng: random.Random) -> Problem:
+def average_missing(rng: random.Random) -> MathProblem:
     """The result that lifts an average to a goal."""
     hero = people(rng, 1)[0]
     scores = [rng.randint(40, 98) for _ in range(rng.randint(3, 6))]
@@ -48,10 +48,10 @@ def average_missing(rng: random.Random) -> Problem:
     listed = ", ".join(map(str, scores[:-1])) + f" and {scores[-1]}"
     told = [f"{hero.name} got {listed} points in {word(len(scores))} tests."]
     ask = f"How many points does {hero.he} need in the next test for an average of {goal}?"
-    return Problem("average_missing", tell(rng, hero, told, ask), str(needed))
+    return MathProblem("average_missing", tell(rng, hero, told, ask), str(needed))
 
 
-def average_joined(rng: random.Random) -> Problem:
+def average_joined(rng: random.Random) -> MathProblem:
     """Averages of two groups, put together or taken apart."""
     a, b, p, q = rng.randint(3, 40), rng.randint(3, 40), rng.randint(20, 95), rng.randint(20, 95)
     joint = Fraction(a * p + b * q, a + b)
@@ -60,12 +60,14 @@ def average_joined(rng: random.Random) -> Problem:
     told = [f"The average of {a} measurements is {p}."]
     if rng.random() < 0.5:
         told.append(f"{b} further measurements have an average of {q}.")
-        return Problem("average_joined", tell(rng, None, told, "What is the average of all of them?"), decimal(joint))
+        return MathProblem(
+            "average_joined", tell(rng, None, told, "What is the average of all of them?"), decimal(joint)
+        )
     told.append(f"With {b} further measurements the average of all is {decimal(joint)}.")
-    return Problem("average_joined", tell(rng, None, told, "What is the average of the further ones?"), str(q))
+    return MathProblem("average_joined", tell(rng, None, told, "What is the average of the further ones?"), str(q))
 
 
-def consecutive(rng: random.Random) -> Problem:
+def consecutive(rng: random.Random) -> MathProblem:
     """Consecutive numbers with a given sum."""
     count, kind = rng.randint(3, 7), rng.choice(("whole", "even", "odd"))
     step = 1 if kind == "whole" else 2
@@ -76,10 +78,10 @@ def consecutive(rng: random.Random) -> Problem:
     told = [f"The sum of {word(count)} consecutive {kind} numbers is {total}."]
     which, answer = rng.choice((("smallest", first), ("largest", first + step * (count - 1))))
     told[0] = ("On a slip of paper it says: " if rng.random() < 0.5 else "") + told[0]
-    return Problem("consecutive", tell(rng, None, told, f"What is the {which} of these numbers?"), str(answer))
+    return MathProblem("consecutive", tell(rng, None, told, f"What is the {which} of these numbers?"), str(answer))
 
 
-def digits(rng: random.Random) -> Problem:
+def digits(rng: random.Random) -> MathProblem:
     """A number of two or three digits, known from its digits."""
     if rng.random() < 0.5:
         tens, ones = rng.randint(1, 9), rng.randint(1, 9)
@@ -92,7 +94,7 @@ def digits(rng: random.Random) -> Problem:
             f"The digits of a two-digit number add up to {tens + ones}.",
             f"With the digits reversed it becomes {abs(value - back)} {'smaller' if larger else 'larger'}.",
         ]
-        return Problem(
+        return MathProblem(
             "digits", tell(rng, None, told, f"What do you get if you add {offset} to the number?"), str(value + offset)
         )
     a, b, c = rng.randint(1, 9), rng.randint(0, 9), rng.randint(0, 9)
@@ -110,14 +112,14 @@ def digits(rng: random.Random) -> Problem:
         f"Its hundreds digit is {times(k)} its ones digit.",
         f"Its tens digit is {abs(difference)} {'less' if difference > 0 else 'more'} than its hundreds digit.",
     ]
-    return Problem(
+    return MathProblem(
         "digits",
         tell(rng, None, told, f"What do you get if you add {offset} to the number?"),
         str(100 * a + 10 * b + c + offset),
     )
 
 
-def number_riddle(rng: random.Random) -> Problem:
+def number_riddle(rng: random.Random) -> MathProblem:
     """Operations on an unknown number, and the result."""
     hero = people(rng, 1)[0]
     value = Fraction(rng.randint(3, 150))
@@ -137,10 +139,10 @@ def number_riddle(rng: random.Random) -> Problem:
             raise Rejected
         told.append(text)
     told.append(f"The result is {value}.")
-    return Problem("number_riddle", tell(rng, None, told, "Which number was it?"), str(start))
+    return MathProblem("number_riddle", tell(rng, None, told, "Which number was it?"), str(start))
 
 
-def handshakes(rng: random.Random) -> Problem:
+def handshakes(rng: random.Random) -> MathProblem:
     """Everybody meets everybody."""
     teams = rng.randint(6, 60)
     kind = rng.randrange(4)
@@ -153,7 +155,7 @@ def handshakes(rng: random.Random) -> Problem:
             ),
             f"A game lasts {length} minutes on average, and {pause} spectators watch.",
         ]
-        return Problem(
+        return MathProblem(
             "handshakes",
             tell(rng, None, told, "How many games are played in all?"),
             str(rounds * teams * (teams - 1) // 2),
@@ -165,7 +167,7 @@ def handshakes(rng: random.Random) -> Problem:
             f"Then {late} more guests arrive and shake hands with all who are there and with each other.",
         ]
         everybody = guests + late
-        return Problem(
+        return MathProblem(
             "handshakes",
             tell(rng, None, told, "How many handshakes are there altogether?"),
             str(everybody * (everybody - 1) // 2),
@@ -177,7 +179,7 @@ def handshakes(rng: random.Random) -> Problem:
             f"In a league every team plays every other team once, which makes {games} matches.",
             f"A match lasts {break_minutes} minutes.",
         ]
-        return Problem("handshakes", tell(rng, None, told, "How many teams are there?"), str(teams))
+        return MathProblem("handshakes", tell(rng, None, told, "How many teams are there?"), str(teams))
     couples = rng.randint(4, 60)
     guests = 2 * couples
     singles = rng.randint(2, 40)
@@ -186,14 +188,14 @@ def handshakes(rng: random.Random) -> Problem:
         f"{couples} couples and {singles} single guests come to {people(rng, 1)[0].name}'s party.",
         "Everybody shakes hands once with everybody else except with their own partner.",
     ]
-    return Problem(
+    return MathProblem(
         "handshakes",
         tell(rng, None, told, "How many handshakes are there?"),
         str(everybody * (everybody - 1) // 2 - couples),
     )
 
 
-def outfits(rng: random.Random) -> Problem:
+def outfits(rng: random.Random) -> MathProblem:
     """Choices that multiply, some of which are not allowed."""
     hero = people(rng, 1)[0]
     shirts, trousers, hats, shoes = rng.randint(3, 15), rng.randint(2, 12), rng.randint(2, 9), rng.randint(2, 8)
@@ -208,14 +210,14 @@ def outfits(rng: random.Random) -> Problem:
         else f"{hero.starts} always wears one of each.",
     ]
     combinations = shirts * trousers - (bad_shirts * bad_trousers if bad_shirts > 1 and bad_trousers > 1 else 0)
-    return Problem(
+    return MathProblem(
         "outfits",
         tell(rng, hero, told, f"How many different outfits can {hero.he} wear?"),
         str(combinations * hats * shoes),
     )
 
 
-def queue(rng: random.Random) -> Problem:
+def queue(rng: random.Random) -> MathProblem:
     """Places in a line of people."""
     one, two = people(rng, 2)
     front, between, back = rng.randint(2, 60), rng.randint(2, 60), rng.randint(2, 60)
@@ -225,14 +227,14 @@ def queue(rng: random.Random) -> Problem:
     ]
     if rng.random() < 0.5:
         told.append(f"Between the two there are {between} people.")
-        return Problem(
+        return MathProblem(
             "queue", tell(rng, None, told, "How many people are in the queue?"), str(front + between + back + 2)
         )
     told.append(f"The queue has {front + between + back + 2} people.")
-    return Problem("queue", tell(rng, None, told, "How many people stand between the two?"), str(between))
+    return MathProblem("queue", tell(rng, None, told, "How many people stand between the two?"), str(between))
 
 
-def quiz(rng: random.Random) -> Problem:
+def quiz(rng: random.Random) -> MathProblem:
     """Points for right answers, and points lost for wrong ones."""
     hero = people(rng, 1)[0]
     right, wrong, plus, minus = rng.randint(5, 60), rng.randint(2, 30), rng.randint(3, 12), rng.randint(1, 6)
@@ -244,10 +246,10 @@ def quiz(rng: random.Random) -> Problem:
         f"{hero.name} answers all {right + wrong} questions and ends with {total} points.",
     ]
     which, answer = rng.choice((("right", right), ("wrong", wrong)))
-    return Problem("quiz", tell(rng, None, told, f"How many of {hero.his} answers are {which}?"), str(answer))
+    return MathProblem("quiz", tell(rng, None, told, f"How many of {hero.his} answers are {which}?"), str(answer))
 
 
-def transfers(rng: random.Random) -> Problem:
+def transfers(rng: random.Random) -> MathProblem:
     """Two shelves, and what moves from one to the other makes them equal or so many times as full."""
     a, b, moved = rng.randint(8, 200), rng.randint(4, 200), rng.randint(2, 60)
     k = rng.randint(1, 5)
@@ -262,7 +264,7 @@ def transfers(rng: random.Random) -> Problem:
         ),
     ]
     which, answer = rng.choice((("upper", a), ("lower", b)))
-    return Problem(
+    return MathProblem(
         "transfers",
         tell(rng, None, told, f"How many books does the {which} shelf hold now, before anything is moved?"),
         str(answer),

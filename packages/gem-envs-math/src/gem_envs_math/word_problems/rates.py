@@ -6,7 +6,7 @@ import random
 from fractions import Fraction
 
 from gem_envs_math.latex import decimal, number
-from gem_envs_math.problem import Problem, Rejected
+from gem_envs_math.problem import MathProblem, Rejected
 from gem_envs_math.word_problems.vocabulary import ORDINALS, clock, people, tell, word
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
 _VEHICLES = ("truck", "bus", "cyclist", "train", "motorboat", "hiker", "van", "tractor", "scooter")
 
 
-def legs(rng: random.Random) -> Problem:
+def legs(rng: random.Random) -> MathProblem:
     """The distance of a journey in several legs."""
     hero = people(rng, 1)[0]
     told, total = [f"{hero.name} goes on a journey."], Fraction(0)
@@ -37,10 +37,10 @@ def legs(rng: random.Random) -> Problem:
     if rng.random() < 0.4:
         rest = rng.randint(10, 120)
         told.append(f"In between {hero.he} rests for {rest} minutes.")
-    return Problem("legs", tell(rng, hero, told, "How many kilometres long is the journey?"), number(total))
+    return MathProblem("legs", tell(rng, hero, told, "How many kilometres long is the journey?"), number(total))
 
 
-def average_speed(rng: random.Random) -> Problem:
+def average_speed(rng: random.Random) -> MathProblem:
     """There at one speed and back at another, or two stretches."""
     what = rng.choice(_VEHICLES)
     a, b = rng.sample(range(4, 120, 2), 2)
@@ -65,14 +65,14 @@ def average_speed(rng: random.Random) -> Problem:
     if (speed * 100).denominator != 1:
         raise Rejected
     ask = "What is its average speed over the whole way, in km per hour?"
-    return Problem("average_speed", tell(rng, None, told, ask), decimal(speed))
+    return MathProblem("average_speed", tell(rng, None, told, ask), decimal(speed))
 
 
 def _hours(count: int) -> str:
     return "hour" if count == 1 else "hours"
 
 
-def meeting(rng: random.Random) -> Problem:
+def meeting(rng: random.Random) -> MathProblem:
     """Two start towards each other, one of them perhaps later."""
     one, two = people(rng, 2)
     a, b, minutes = rng.randint(4, 60), rng.randint(4, 60), rng.randint(3, 40) * 6
@@ -93,12 +93,12 @@ def meeting(rng: random.Random) -> Problem:
         told.append(f"At the same time {two.name} sets out towards {one.name}'s house at {b} km per hour.")
     if rng.random() < 0.5:
         ask = f"How many minutes after {one.name} set out do they meet?"
-        return Problem("meeting", tell(rng, None, told, ask), str(minutes + head_start))
+        return MathProblem("meeting", tell(rng, None, told, ask), str(minutes + head_start))
     ask = f"How many kilometres from {one.name}'s house do they meet?"
-    return Problem("meeting", tell(rng, None, told, ask), decimal(Fraction(a * (minutes + head_start), 60)))
+    return MathProblem("meeting", tell(rng, None, told, ask), decimal(Fraction(a * (minutes + head_start), 60)))
 
 
-def catching_up(rng: random.Random) -> Problem:
+def catching_up(rng: random.Random) -> MathProblem:
     """One follows the other, faster."""
     one, two = people(rng, 2)
     slow = rng.randint(3, 50)
@@ -112,10 +112,10 @@ def catching_up(rng: random.Random) -> Problem:
         f"{ahead} minutes later {two.name} leaves the same house on the same road at {fast} km per hour.",
     ]
     ask = f"How many minutes does {two.name} need to catch up with {one.name}?"
-    return Problem("catching_up", tell(rng, one, told, ask), number(minutes))
+    return MathProblem("catching_up", tell(rng, one, told, ask), number(minutes))
 
 
-def current(rng: random.Random) -> Problem:
+def current(rng: random.Random) -> MathProblem:
     """A boat with and against the current."""
     still, flow = rng.randint(6, 40), rng.randint(1, 5)
     down, up = still + flow, still - flow
@@ -131,10 +131,10 @@ def current(rng: random.Random) -> Problem:
         )
     ]
     what, answer = rng.choice((("the boat in still water", still), ("the current", flow)))
-    return Problem("current", tell(rng, None, told, f"What is the speed of {what}, in km per hour?"), str(answer))
+    return MathProblem("current", tell(rng, None, told, f"What is the speed of {what}, in km per hour?"), str(answer))
 
 
-def together(rng: random.Random) -> Problem:
+def together(rng: random.Random) -> MathProblem:
     """Workers who finish a job together, or one whose own time is asked for."""
     job = rng.choice(
         ("paint a fence", "mow a meadow", "clear a cellar", "tile a floor", "harvest a vineyard", "print a brochure")
@@ -147,15 +147,15 @@ def together(rng: random.Random) -> Problem:
     if rng.random() < 0.5:
         told = [f"{person.name} can {job} in {hour} hours." for person, hour in zip(workers, hours, strict=True)]
         ask = "How many hours do they need if all of them work together?"
-        return Problem("together", tell(rng, workers[0], told, ask), decimal(joint))
+        return MathProblem("together", tell(rng, workers[0], told, ask), decimal(joint))
     told = [f"{person.name} can {job} in {hour} hours." for person, hour in zip(workers[:-1], hours, strict=False)]
     last = workers[-1].name
     told.append(f"Together with {last} it takes {decimal(joint)} hours.")
     ask = f"How many hours would {last} need alone?"
-    return Problem("together", tell(rng, workers[0], told, ask), str(hours[-1]))
+    return MathProblem("together", tell(rng, workers[0], told, ask), str(hours[-1]))
 
 
-def two_shifts(rng: random.Random) -> Problem:
+def two_shifts(rng: random.Random) -> MathProblem:
     """One begins a job alone, and another helps to finish it."""
     one, two = people(rng, 2)
     job = rng.choice(("dig a ditch", "sort the archive", "repair a roof", "build a wall", "pick the cherries"))
@@ -168,10 +168,10 @@ def two_shifts(rng: random.Random) -> Problem:
         f"{one.name} works alone for {alone} {_hours(alone)}; then {two.name} helps until everything is done.",
     ]
     ask = "How many hours do they work together?"
-    return Problem("two_shifts", tell(rng, one, told, ask), decimal(rest))
+    return MathProblem("two_shifts", tell(rng, one, told, ask), decimal(rest))
 
 
-def tank(rng: random.Random) -> Problem:
+def tank(rng: random.Random) -> MathProblem:
     """Pipes that fill and a drain that empties."""
     fill, drain, minutes = (
         [rng.randint(6, 60) for _ in range(rng.randint(1, 3))],
@@ -186,10 +186,10 @@ def tank(rng: random.Random) -> Problem:
     told = [f"A pool holds {size} litres when it is full, and now {held} litres are in it."]
     told += [f"The {ORDINALS[i]} pipe brings {rate} litres a minute." for i, rate in enumerate(fill)]
     told.append(f"At the same time {drain} litres a minute leave through a drain.")
-    return Problem("tank", tell(rng, None, told, "After how many minutes is the pool full?"), str(minutes))
+    return MathProblem("tank", tell(rng, None, told, "After how many minutes is the pool full?"), str(minutes))
 
 
-def machines(rng: random.Random) -> Problem:
+def machines(rng: random.Random) -> MathProblem:
     """So many machines make so many pieces in so many hours; how many do others make?"""
     what = rng.choice(("bolts", "bottles", "bricks", "candles", "screws", "pens", "tiles", "boxes"))
     m1, h1, rate, m2, h2 = (
@@ -209,10 +209,10 @@ def machines(rng: random.Random) -> Problem:
         (f"In how many hours do {m2} such machines make {second} {what}?", h2),
     )
     ask, answer = rng.choice(asks)
-    return Problem("machines", tell(rng, None, [story], ask), str(answer))
+    return MathProblem("machines", tell(rng, None, [story], ask), str(answer))
 
 
-def reading(rng: random.Random) -> Problem:
+def reading(rng: random.Random) -> MathProblem:
     """A book at two paces."""
     hero = people(rng, 1)[0]
     days, per, more, rest_days = rng.randint(2, 12), rng.randint(8, 60), rng.randint(3, 25), rng.randint(2, 15)
@@ -223,10 +223,10 @@ def reading(rng: random.Random) -> Problem:
         f"After that {hero.he} reads {more} pages more a day than before.",
     ]
     ask = "After how many days in all is the book finished?"
-    return Problem("reading", tell(rng, hero, told, ask), str(days + rest_days))
+    return MathProblem("reading", tell(rng, hero, told, ask), str(days + rest_days))
 
 
-def fuel(rng: random.Random) -> Problem:
+def fuel(rng: random.Random) -> MathProblem:
     """Consumption for 100 km: fuel left, or its cost."""
     hero = people(rng, 1)[0]
     per = Fraction(rng.randint(40, 120), 10)
@@ -240,16 +240,16 @@ def fuel(rng: random.Random) -> Problem:
     ]
     if rng.random() < 0.5:
         told.append(f"When {hero.he} set out, there were {full} litres in the tank.")
-        return Problem(
+        return MathProblem(
             "fuel", tell(rng, hero, told, "How many litres are left in the tank at the end?"), decimal(full - used)
         )
     told.append(f"A litre of petrol costs {price} cents.")
-    return Problem(
+    return MathProblem(
         "fuel", tell(rng, hero, told, "How many cents does the petrol for this drive cost?"), decimal(used * price)
     )
 
 
-def candles(rng: random.Random) -> Problem:
+def candles(rng: random.Random) -> MathProblem:
     """Two candles that burn down at different rates."""
     a, b = rng.randint(20, 60), rng.randint(10, 40)
     fast, slow = rng.randint(3, 12), rng.randint(1, 8)
@@ -262,12 +262,12 @@ def candles(rng: random.Random) -> Problem:
         f"Both are lit at {clock(rng.randint(14 * 60, 20 * 60))}.",
     ]
     if rng.random() < 0.5:
-        return Problem("candles", tell(rng, None, told, "After how many hours are they equally long?"), str(hours))
+        return MathProblem("candles", tell(rng, None, told, "After how many hours are they equally long?"), str(hours))
     ask = "How many millimetres long are they when they are equally long?"
-    return Problem("candles", tell(rng, None, told, ask), str((a - fast * hours) * 10))
+    return MathProblem("candles", tell(rng, None, told, ask), str((a - fast * hours) * 10))
 
 
-def gears(rng: random.Random) -> Problem:
+def gears(rng: random.Random) -> MathProblem:
     """Wheels that drive each other."""
     teeth = [rng.randint(8, 60) for _ in range(rng.randint(2, 3))]
     turns = rng.randint(6, 400)
@@ -277,4 +277,4 @@ def gears(rng: random.Random) -> Problem:
     chain = ", ".join(f"the {ORDINALS[i]} has {count} teeth" for i, count in enumerate(teeth))
     told = [f"{word(len(teeth)).capitalize()} gear wheels stand in a row and each drives the next: {chain}."]
     ask = f"How often does the last wheel turn while the first turns {turns} times?"
-    return Problem("gears", tell(rng, None, told, ask), number(result))
+    return MathProblem("gears", tell(rng, None, told, ask), number(result))

@@ -1,8 +1,7 @@
-"""The articles of the world: one for each thing, in varied prose.
+"""The articles of the world: one for each entity, in varied prose.
 
-A sentence says at most one fact. It calls the thing that the article is about by its name, by what it is, or by a
-pronoun, and other things now and then by their second name. Some sentences say nothing, and some name things that have
-nothing to do with it.
+A sentence states at most one fact. It refers to the subject of the article by its name, by its type or by a pronoun,
+and to other entities now and then by their alias. Some sentences state no fact, and some name unrelated entities.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from gem_envs_qa.atlas.schema import COUNTRY, EVENT, ORGANISATION, PERSON, REGION, TOWN, WORK
-from gem_envs_qa.atlas.world import Date, Thing, World
+from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
 __all__ = ["date_text", "number_text", "write_articles"]
 
@@ -64,7 +63,7 @@ _OWN = {
     "opener": ("{S} was opened by {o}.", "{P} opening speech was given by {o}.", "The ribbon was cut by {o}."),
     "began": ("{S} began on {o}.", "{P} first day was {o}.", "The gates were opened to visitors on {o}."),
 }
-"""Relation → sentences for the article of the thing that it is known about; {o} is what it leads to."""
+"""Relation → sentences for the article of the entity that it is known about; {o} is what it leads to."""
 
 _OTHERS = {
     "birthplace": ("{x} was born here.", "One native of the town is {x}.", "{x} came into the world here."),
@@ -90,7 +89,7 @@ _OTHERS = {
     "organiser": ("{S} arranged {x}.", "{S} was the organiser of {x}."),
     "opener": ("{S} opened {x}.", "{S} gave the opening speech of {x}.", "At {x} {s} cut the ribbon."),
 }
-"""Relation → sentences for the article of the thing that it leads to; {x} is the thing that it is known about."""
+"""Relation → sentences for the article of the entity that it leads to; {x} is the entity that it is known about."""
 
 _LISTS = {
     REGION: ("Its towns are {l}.", "{S} has these towns and no others: {l}.", "The complete list of its towns: {l}."),
@@ -157,37 +156,37 @@ _CONFUSIONS = (
 _ALIAS_RATE = 0.25
 
 _Words = tuple[str, str, str, str]
-"""Pronoun, possessive and object form for a thing, and what else it is called at the beginning of a sentence."""
+"""Pronoun, possessive and object form for an entity, and what else it is called at the beginning of a sentence."""
 
 
-def write_articles(world: World, rng: random.Random) -> list[str]:
-    """Return the article of each thing of a world, without a heading."""
-    things, choice, chance = world.things, rng.choice, rng.random
+def write_articles(world: AtlasWorld, rng: random.Random) -> list[str]:
+    """Return the article of each entity of a world, without a heading."""
+    entities, choice, chance = world.entities, rng.choice, rng.random
     articles = []
-    for thing, told in zip(things, world.told_in(), strict=True):
-        words = _words_for(thing)
+    for entity, told in zip(entities, world.told_in(), strict=True):
+        words = _words_for(entity)
         sentences = []
         for name, subject in told:
-            if subject is thing:
-                value = thing.facts[name]
+            if subject is entity:
+                value = entity.facts[name]
                 said = (
-                    _mention(things[value], chance) if type(value) is int and _leads_on(name) else _value(name, value)
+                    _mention(entities[value], chance) if type(value) is int and _leads_on(name) else _value(name, value)
                 )
                 sentences.append(_filled(choice(_OWN[name]), words, chance, "{o}", said))
             else:
                 said = _mention(subject, chance)
                 sentences.append(_filled(choice(_OTHERS[name]), words, chance, "{x}", said))
-        if thing.members is not None:
-            listed = _enumeration([_mention(things[member], chance) for member in thing.members])
-            sentences.append(_filled(choice(_LISTS[thing.kind]), words, chance, "{l}", listed))
-        empty = rng.sample(_EMPTY[thing.kind], int(3 * chance()))
+        if entity.members is not None:
+            listed = _enumeration([_mention(entities[member], chance) for member in entity.members])
+            sentences.append(_filled(choice(_LISTS[entity.kind]), words, chance, "{l}", listed))
+        empty = rng.sample(_EMPTY[entity.kind], int(3 * chance()))
         sentences += [_filled(sentence, words, chance) for sentence in empty]
         if chance() < 0.25:
-            other = choice(world.of_kind[thing.kind])
-            if other is not thing:
+            other = choice(world.of_kind[entity.kind])
+            if other is not entity:
                 sentences.append(_filled(choice(_CONFUSIONS), words, chance, "{z}", other.said))
         rng.shuffle(sentences)
-        articles.append(" ".join((_opening(thing, choice), *sentences)))
+        articles.append(" ".join((_opening(entity, choice), *sentences)))
     return articles
 
 
@@ -211,13 +210,13 @@ def _value(name: str, value: object) -> str:
     return number_text(value) if name == "population" and isinstance(value, int) else f"{value}"
 
 
-def _words_for(thing: Thing) -> _Words:
-    if thing.kind == PERSON:
-        short = thing.name.partition(" ")[2]
-        return ("she", "her", "her", short) if thing.feminine else ("he", "his", "him", short)
-    if thing.kind in (WORK, ORGANISATION):
-        return "it", "its", "it", f"the {thing.type.lower()}"
-    return "it", "its", "it", thing.said if thing.kind == EVENT else f"the {thing.kind}"
+def _words_for(entity: Entity) -> _Words:
+    if entity.kind == PERSON:
+        short = entity.name.partition(" ")[2]
+        return ("she", "her", "her", short) if entity.feminine else ("he", "his", "him", short)
+    if entity.kind in (WORK, ORGANISATION):
+        return "it", "its", "it", f"the {entity.type.lower()}"
+    return "it", "its", "it", entity.said if entity.kind == EVENT else f"the {entity.kind}"
 
 
 def _filled(template: str, words: _Words, chance: Callable[[], float], slot: str = "", said: str = "") -> str:
@@ -234,23 +233,23 @@ def _filled(template: str, words: _Words, chance: Callable[[], float], slot: str
     return text[0].upper() + text[1:]
 
 
-def _mention(thing: Thing, chance: Callable[[], float]) -> str:
-    if thing.alias is not None and chance() < _ALIAS_RATE:
-        return f"the {thing.alias}" if thing.kind in (ORGANISATION, EVENT) else thing.alias
-    return thing.said
+def _mention(entity: Entity, chance: Callable[[], float]) -> str:
+    if entity.alias is not None and chance() < _ALIAS_RATE:
+        return f"the {entity.alias}" if entity.kind in (ORGANISATION, EVENT) else entity.alias
+    return entity.said
 
 
 def _enumeration(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
-def _opening(thing: Thing, choice: Callable[[Sequence[str]], str]) -> str:
-    name = thing.said
-    if thing.alias is not None:
-        alias = f"the {thing.alias}" if thing.kind == ORGANISATION else thing.alias
-        name = choice(_WITH_ALIAS[thing.kind]).replace("{n}", name).replace("{a}", alias)
-    what = thing.type.lower()
+def _opening(entity: Entity, choice: Callable[[Sequence[str]], str]) -> str:
+    name = entity.said
+    if entity.alias is not None:
+        alias = f"the {entity.alias}" if entity.kind == ORGANISATION else entity.alias
+        name = choice(_WITH_ALIAS[entity.kind]).replace("{n}", name).replace("{a}", alias)
+    what = entity.type.lower()
     article = "an" if what[0] in "aeiou" else "a"
-    text = choice(_OPENINGS[thing.kind])
+    text = choice(_OPENINGS[entity.kind])
     text = text.replace("{n}", name).replace("{t}", f"{article} {what}")
     return text[0].upper() + text[1:]

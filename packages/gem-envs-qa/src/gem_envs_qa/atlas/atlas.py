@@ -15,7 +15,7 @@ from typing import Any
 
 from gem_envs_qa.atlas.articles import write_articles
 from gem_envs_qa.atlas.questions import Question, questions_of, row_of
-from gem_envs_qa.atlas.world import World
+from gem_envs_qa.atlas.world import AtlasWorld
 
 __all__ = ["SPLITS", "Atlas", "AtlasRows", "atlas_of"]
 
@@ -37,16 +37,16 @@ class Atlas:
     def __init__(self, seed: int, size: int) -> None:
         self.seed, self.size = seed, size
         self._lock = _Lock()
-        self._world: World | None = None
+        self._world: AtlasWorld | None = None
         self._corpus: tuple[Mapping[str, str], ...] | None = None
         self._questions: dict[tuple[str, int], list[Question]] = {}
 
     @property
-    def world(self) -> World:
-        """The things and what is true of them."""
+    def world(self) -> AtlasWorld:
+        """The entities and what is true of them."""
         with self._lock.lock:
             if self._world is None:
-                self._world = World(self.seed, self.size)
+                self._world = AtlasWorld(self.seed, self.size)
             return self._world
 
     @property
@@ -57,8 +57,8 @@ class Atlas:
                 digest = blake2b(b"articles:%x:%x" % (self.seed, self.size), digest_size=16).digest()
                 texts = write_articles(self.world, random.Random(int.from_bytes(digest, "little")))
                 self._corpus = tuple(
-                    {"id": str(thing.id), "title": thing.name, "contents": f'"{thing.name}"\n{text}'}
-                    for thing, text in zip(self.world.things, texts, strict=True)
+                    {"id": str(entity.id), "title": entity.name, "contents": f'"{entity.name}"\n{text}'}
+                    for entity, text in zip(self.world.entities, texts, strict=True)
                 )
             return self._corpus
 

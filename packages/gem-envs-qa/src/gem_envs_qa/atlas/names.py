@@ -1,7 +1,7 @@
 """Names that exist nowhere: a generator of words with a sound of their own.
 
 Each country has a language: some onsets, vowels and codas out of those below, and endings for its towns. A word is a
-row of syllables of one language. Names are made of words; no word stands for two things, so that no name contains
+row of syllables of one language. Names are made of words; no word stands for two entities, so that no name contains
 another.
 """
 
@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Language", "Namer"]
+__all__ = ["Language", "NameGenerator"]
 
 _ONSETS = (
     "b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z",
@@ -49,7 +49,7 @@ class Language(NamedTuple):
     family_names: Sequence[str]
 
 
-class Namer:
+class NameGenerator:
     """Makes names, each of them once.
 
     Args:

@@ -1,6 +1,6 @@
 """The questions that can be asked about a world, each with one right answer.
 
-A *place to start* is a thing and a row of relations to follow from it; there is a number for each, so that a set of
+A *place to start* is an entity and a row of relations to follow from it; there is a number for each, so that a set of
 questions is a walk through the numbers in an order that looks random, and none comes twice. What does not lead
 anywhere, comes back to where it was, or finds two facts in one article is left out.
 """
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from gem.data import Permutation
 from gem_envs_qa.atlas.articles import date_text, number_text
 from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, REGION, RELATIONS, TOWN, Relation, paths
-from gem_envs_qa.atlas.world import Date, Thing, World
+from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
 __all__ = ["QUESTION_KINDS", "Question", "questions_of", "row_of"]
 
@@ -35,7 +35,7 @@ _ORDERS = {
     (TOWN, "chartered"): ("Which town received its charter {}: {} or {}?", "earlier", "later"),
     (ORGANISATION, "founded"): ("Which organisation was founded {}: {} or {}?", "earlier", "later"),
 }
-"""Kind and relation → how two things of the kind are compared, and the words for the lesser and the greater."""
+"""Kind and relation → how two entities of the kind are compared, and the words for the lesser and the greater."""
 
 _YEARS = {
     "born": "{} was born",
@@ -54,13 +54,13 @@ _NUMBER_WORDS = (
 _LEADING_ON = frozenset(name for name, relation in RELATIONS.items() if relation.leads_on)
 
 
-class Trail(NamedTuple):
-    """A thing, the relations that are followed from it, and what is met on the way."""
+class FactChain(NamedTuple):
+    """An entity, the relations that are followed from it, and what is met on the way."""
 
-    start: Thing
+    start: Entity
     path: tuple[Relation, ...]
     met: tuple[int, ...]
-    """Ids of the things, the first is that of ``start``; it ends with the last thing, not with a value."""
+    """Ids of the entities, the first is that of ``start``; it ends with the last entity, not with a value."""
     documents: tuple[int, ...]
     """Ids of the articles in which the facts stand, one for each relation."""
     value: Any
@@ -71,12 +71,12 @@ class Question(NamedTuple):
     """A question before it is put into words."""
 
     form: str
-    trails: tuple[Trail, ...]
+    chains: tuple[FactChain, ...]
     answer: Any
-    """A thing, a date, a name or a number."""
+    """An entity, a date, a name or a number."""
 
 
-def questions_of(world: World, kind: str, count: int) -> list[Question]:
+def questions_of(world: AtlasWorld, kind: str, count: int) -> list[Question]:
     """Return up to ``count`` different questions of a kind, always the same ones; fewer if there are no more."""
     digest = blake2b(b"%x:%x:%b" % (world.seed, world.size, kind.encode()), digest_size=8).digest()
     key = int.from_bytes(digest, "big")
@@ -87,21 +87,21 @@ def questions_of(world: World, kind: str, count: int) -> list[Question]:
     for question in _PUT_TOGETHER[kind](world, random.Random(key)):
         before = len(found)
         if question is not None:
-            # The same two trails can be drawn again, also in the other order.
-            found.setdefault(frozenset((trail.start.id, trail.path) for trail in question.trails), question)
+            # The same two chains can be drawn again, also in the other order.
+            found.setdefault(frozenset((chain.start.id, chain.path) for chain in question.chains), question)
         in_vain = in_vain + 1 if len(found) == before else 0
         if len(found) == count or in_vain == _PATIENCE:
             break
     return list(found.values())
 
 
-def row_of(world: World, kind: str, question: Question, number: int) -> dict[str, Any]:
+def row_of(world: AtlasWorld, kind: str, question: Question, number: int) -> dict[str, Any]:
     """Return a question in words, with all that is accepted as its answer."""
     name = f"atlas-{world.seed}-{world.size}-{kind}-{number}"
     rng = random.Random(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
-    # To count is to read one more fact, the list in the article of the last thing.
-    lists = [trail.met[-1] for trail in question.trails] if question.form == "count" else []
-    facts = [one for trail in question.trails for one in trail.documents] + lists
+    # To count is to read one more fact, the list in the article of the last entity.
+    lists = [chain.met[-1] for chain in question.chains] if question.form == "count" else []
+    facts = [one for chain in question.chains for one in chain.documents] + lists
     return {
         "id": name,
         "question": _in_words(question, rng),
@@ -115,28 +115,28 @@ def row_of(world: World, kind: str, question: Question, number: int) -> dict[str
 class _Starts:
     """Numbered places to start."""
 
-    def __init__(self, world: World, ways: Iterable[tuple[str, tuple[Relation, ...]]]) -> None:
-        # Each is the kind of thing to start from, and a path.
+    def __init__(self, world: AtlasWorld, ways: Iterable[tuple[str, tuple[Relation, ...]]]) -> None:
+        # Each is the kind of entity to start from, and a path.
         self._ways = [(world.of_kind[kind], path) for kind, path in ways]
-        self._ends = list(accumulate(len(things) for things, _ in self._ways))
+        self._ends = list(accumulate(len(entities) for entities, _ in self._ways))
         self.size = self._ends[-1]
 
-    def __getitem__(self, number: int) -> tuple[Thing, tuple[Relation, ...]]:
+    def __getitem__(self, number: int) -> tuple[Entity, tuple[Relation, ...]]:
         way = bisect_right(self._ends, number)
-        things, path = self._ways[way]
-        return things[number - self._ends[way]], path  # counted from the end of the things
+        entities, path = self._ways[way]
+        return entities[number - self._ends[way]], path  # counted from the end of the entities
 
 
-def _chains(world: World, hops: int, key: int) -> Iterator[Question]:
+def _chains(world: AtlasWorld, hops: int, key: int) -> Iterator[Question]:
     starts = _Starts(world, ((path[0].subject, path) for path in paths(hops)))
     order = Permutation(starts.size, key)
     for position in range(starts.size):
-        trail = _follow(world, *starts[order[position]])
-        if trail is not None:
-            yield Question("chain", (trail,), _answer(world, trail))
+        chain = _follow(world, *starts[order[position]])
+        if chain is not None:
+            yield Question("chain", (chain,), _answer(world, chain))
 
 
-def _comparisons(world: World, rng: random.Random) -> Iterator[Question | None]:
+def _comparisons(world: AtlasWorld, rng: random.Random) -> Iterator[Question | None]:
     measures = [(RELATIONS[name], _ends_at(world, kind, (1,))) for kind, name in _ORDERS]
     while True:
         last, starts = rng.choice(measures)
@@ -146,10 +146,10 @@ def _comparisons(world: World, rng: random.Random) -> Iterator[Question | None]:
             continue
         form = rng.choice(("lesser", "greater"))
         winner = one if (one.value < other.value) is (form == "lesser") else other
-        yield Question(form, (one, other), world.things[winner.met[-1]])
+        yield Question(form, (one, other), world.entities[winner.met[-1]])
 
 
-def _counts(world: World, rng: random.Random) -> Iterator[Question | None]:
+def _counts(world: AtlasWorld, rng: random.Random) -> Iterator[Question | None]:
     ends = [_ends_at(world, kind, (1, 2)) for kind in (REGION, PERSON)]
     while True:
         starts = rng.choice(ends)
@@ -165,7 +165,7 @@ def _counts(world: World, rng: random.Random) -> Iterator[Question | None]:
             yield Question("count", (one, other), len(first) + len(second))
 
 
-def _dates(world: World, rng: random.Random) -> Iterator[Question | None]:
+def _dates(world: AtlasWorld, rng: random.Random) -> Iterator[Question | None]:
     measures = [(RELATIONS[name], _ends_at(world, RELATIONS[name].subject, (0, 1))) for name in _YEARS]
     while True:
         (last, starts), (other_last, other_starts) = rng.choice(measures), rng.choice(measures)
@@ -177,7 +177,7 @@ def _dates(world: World, rng: random.Random) -> Iterator[Question | None]:
         yield Question("years", (one, other), years) if years else None
 
 
-_PUT_TOGETHER: dict[str, Callable[[World, random.Random], Iterator[Question | None]]] = {
+_PUT_TOGETHER: dict[str, Callable[[AtlasWorld, random.Random], Iterator[Question | None]]] = {
     "comparison": _comparisons,
     "count": _counts,
     "date": _dates,
@@ -185,31 +185,31 @@ _PUT_TOGETHER: dict[str, Callable[[World, random.Random], Iterator[Question | No
 """Kind → draws questions without end, None for what turns out to be none."""
 
 
-def _ends_at(world: World, kind: str, hops: tuple[int, ...]) -> _Starts:
-    """Ways that end at things of a kind."""
+def _ends_at(world: AtlasWorld, kind: str, hops: tuple[int, ...]) -> _Starts:
+    """Ways that end at entities of a kind."""
     ways: list[tuple[str, tuple[Relation, ...]]] = []
     for number in hops:
         ways += [(path[0].subject, path) for path in paths(number, kind)] if number else [(kind, ())]
     return _Starts(world, ways)
 
 
-def _drawn(world: World, starts: _Starts, rng: random.Random, last: Relation | None = None) -> Trail | None:
+def _drawn(world: AtlasWorld, starts: _Starts, rng: random.Random, last: Relation | None = None) -> FactChain | None:
     start, path = starts[int(rng.random() * starts.size)]
     return _follow(world, start, path if last is None else (*path, last))
 
 
-def _follow(world: World, start: Thing, path: tuple[Relation, ...]) -> Trail | None:
-    """Follow a path; None if it does not lead on, meets a thing twice, or finds two of its facts in one article."""
-    things = world.things
-    thing = start
+def _follow(world: AtlasWorld, start: Entity, path: tuple[Relation, ...]) -> FactChain | None:
+    """Follow a path; None if it does not lead on, meets an entity twice, or finds two of its facts in one article."""
+    entities = world.entities
+    entity = start
     value: Any = start.id
     met, documents = [value], []
     for relation in path:
         name = relation.name
-        value = thing.facts.get(name)
+        value = entity.facts.get(name)
         if value is None:
             return None
-        document = thing.homes.get(name, thing.id)
+        document = entity.homes.get(name, entity.id)
         if document in documents:
             return None
         documents.append(document)
@@ -217,23 +217,23 @@ def _follow(world: World, start: Thing, path: tuple[Relation, ...]) -> Trail | N
             if value in met:
                 return None
             met.append(value)
-            thing = things[value]
-    return Trail(start, path, tuple(met), tuple(documents), value)
+            entity = entities[value]
+    return FactChain(start, path, tuple(met), tuple(documents), value)
 
 
-def _apart(one: Trail, other: Trail) -> bool:
-    """Whether two trails share no thing and no article, so that each adds to what must be found."""
+def _apart(one: FactChain, other: FactChain) -> bool:
+    """Whether two chains share no entity and no article, so that each adds to what must be found."""
     return not ({*one.met, *one.documents} & {*other.met, *other.documents})
 
 
-def _members(world: World, trail: Trail | None) -> list[int] | None:
-    if trail is None:
+def _members(world: AtlasWorld, chain: FactChain | None) -> list[int] | None:
+    if chain is None:
         return None
-    return world.things[trail.met[-1]].members
+    return world.entities[chain.met[-1]].members
 
 
-def _answer(world: World, trail: Trail) -> Any:
-    return world.things[trail.value] if trail.path[-1].leads_on else trail.value
+def _answer(world: AtlasWorld, chain: FactChain) -> Any:
+    return world.entities[chain.value] if chain.path[-1].leads_on else chain.value
 
 
 def _year(value: Date | int) -> int:
@@ -241,7 +241,7 @@ def _year(value: Date | int) -> int:
 
 
 def _in_words(question: Question, rng: random.Random) -> str:
-    one, *more = question.trails
+    one, *more = question.chains
     if question.form == "chain":
         last = one.path[-1]
         subject = _phrase(one.start, one.path[:-1], rng)
@@ -251,7 +251,7 @@ def _in_words(question: Question, rng: random.Random) -> str:
         return rng.choice(ways)
     if question.form == "count":
         towns = one.path[-1].object == REGION
-        subjects = " and ".join(_phrase(trail.start, trail.path, rng) for trail in question.trails)
+        subjects = " and ".join(_phrase(chain.start, chain.path, rng) for chain in question.chains)
         together = " together" if more else ""
         if towns:
             return f"How many towns {'do' if more else 'does'} {subjects} have{together}?"
@@ -259,15 +259,15 @@ def _in_words(question: Question, rng: random.Random) -> str:
     other = more[0]
     if question.form == "years":
         first, second = (
-            _YEARS[trail.path[-1].name].format(_phrase(trail.start, trail.path[:-1], rng)) for trail in (one, other)
+            _YEARS[chain.path[-1].name].format(_phrase(chain.start, chain.path[:-1], rng)) for chain in (one, other)
         )
         return f"How many years lie between the year in which {first} and the year in which {second}?"
     text, lesser, greater = _ORDERS[one.path[-1].subject, one.path[-1].name]
     word = lesser if question.form == "lesser" else greater
-    return text.format(word, *(_phrase(trail.start, trail.path[:-1], rng) for trail in (one, other)))
+    return text.format(word, *(_phrase(chain.start, chain.path[:-1], rng) for chain in (one, other)))
 
 
-def _phrase(start: Thing, path: Iterable[Relation], rng: random.Random) -> str:
+def _phrase(start: Entity, path: Iterable[Relation], rng: random.Random) -> str:
     text = start.said
     if start.alias is not None and rng.random() < _ALIAS_RATE:
         text = f"the {start.alias}" if start.kind == ORGANISATION else start.alias
@@ -279,7 +279,7 @@ def _phrase(start: Thing, path: Iterable[Relation], rng: random.Random) -> str:
 def _accepted(question: Question) -> list[str]:
     """Every way of writing the answer that is accepted, the plainest first."""
     answer = question.answer
-    if isinstance(answer, Thing):
+    if isinstance(answer, Entity):
         return [answer.name] if answer.alias is None else [answer.name, answer.alias]
     if isinstance(answer, Date):
         day, month, year = date_text(answer).split()
@@ -295,10 +295,10 @@ def _accepted(question: Question) -> list[str]:
     if question.form == "years":
         return [str(answer), f"{answer} years" if answer > 1 else f"{answer} year"]
     if question.form == "count":
-        what = "towns" if question.trails[0].path[-1].object == REGION else "works"
+        what = "towns" if question.chains[0].path[-1].object == REGION else "works"
         words = [_NUMBER_WORDS[answer]] if answer < len(_NUMBER_WORDS) else []
         return [str(answer), *words, *(f"{number} {what}" for number in (str(answer), *words))]
-    if question.trails[0].path[-1].object == "number":
+    if question.chains[0].path[-1].object == "number":
         return [number_text(answer), f"{number_text(answer)} inhabitants"]
     return [str(answer)]
 

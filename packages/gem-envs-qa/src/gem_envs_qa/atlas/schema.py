@@ -1,6 +1,6 @@
-"""What can be known about a thing of each kind, and how it is said in a question.
+"""What can be known about an entity of each kind, and how it is said in a question.
 
-A relation leads from a thing to one other thing, or to a value: a date, a year, a number, the name of a river.
+A relation leads from an entity to one other entity, or to a value: a date, a year, a number, the name of a river.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ KINDS = (COUNTRY, REGION, TOWN, PERSON, ORGANISATION, WORK, EVENT)
 
 
 class Relation(NamedTuple):
-    """One thing that can be known about things of a kind."""
+    """One entity that can be known about entities of a kind."""
 
     name: str
     subject: str
-    """Kind of the thing that it is known about."""
+    """Kind of the entity that it is known about."""
     object: str
-    """Kind of the other thing, or of the value: ``date``, ``year``, ``number`` or ``river``."""
+    """Kind of the other entity, or of the value: ``date``, ``year``, ``number`` or ``river``."""
     phrase: str
-    """What it leads to, as part of a question; ``{}`` is the thing."""
+    """What it leads to, as part of a question; ``{}`` is the entity."""
     questions: tuple[str, ...]
     """Whole questions for it."""
 
     @property
     def leads_on(self) -> bool:
-        """Whether it leads to a thing, about which more can be asked."""
+        """Whether it leads to an entity, about which more can be asked."""
         return self.object in KINDS
 
 

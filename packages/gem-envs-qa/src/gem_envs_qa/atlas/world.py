@@ -1,6 +1,6 @@
-"""The generated world: its things, what is true of them, and in which article each fact stands.
+"""The generated world: its entities, what is true of them, and in which article each fact stands.
 
-Every fact stands in one article and no other: that of the thing it is about, or that of the thing it leads to. So a
+Every fact stands in one article and no other: that of the entity it is about, or that of the entity it leads to. So a
 question over several facts needs several articles.
 """
 
@@ -12,10 +12,10 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import NamedTuple
 
-from gem_envs_qa.atlas.names import Language, Namer
+from gem_envs_qa.atlas.names import Language, NameGenerator
 from gem_envs_qa.atlas.schema import COUNTRY, EVENT, KINDS, ORGANISATION, PERSON, REGION, RELATIONS, TOWN, WORK
 
-__all__ = ["LARGEST", "SMALLEST", "Date", "Thing", "World"]
+__all__ = ["LARGEST", "SMALLEST", "AtlasWorld", "Date", "Entity"]
 
 SMALLEST, LARGEST = 100, 200_000
 """Things that a world can have."""
@@ -48,10 +48,10 @@ _ALIAS_RATES = {PERSON: 0.35, TOWN: 0.3, ORGANISATION: 0.3, WORK: 0.25, REGION: 
 _PAIRED = ("spouse", "twin")
 """Relations that hold both ways."""
 _MEMBERSHIPS = ("region", "creator")
-"""Relations to things that may have a list of their members."""
+"""Relations to entities that may have a list of their members."""
 
 _TOLD_BY_THE_OTHER = 0.3
-"""Share of the facts that stand in the article of the thing that they lead to."""
+"""Share of the facts that stand in the article of the entity that they lead to."""
 _LISTED = 0.7
 """Share of the regions and creators whose own articles have the whole list of towns or works."""
 
@@ -65,7 +65,7 @@ class Date(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Thing:
+class Entity:
     """A person, place, organisation, work or event."""
 
     id: int
@@ -76,9 +76,9 @@ class Thing:
     alias: str | None = None
     feminine: bool = False
     facts: dict[str, int | Date | str] = field(default_factory=dict)
-    """Relation → the id of another thing, a date, a number or a name."""
+    """Relation → the id of another entity, a date, a number or a name."""
     homes: dict[str, int] = field(default_factory=dict)
-    """Relation → the id of the thing in whose article the fact stands; it is the own one where nothing is said."""
+    """Relation → the id of the entity in whose article the fact stands; it is the own one where nothing is said."""
     members: list[int] | None = None
     """Ids of all towns of a region, or of all works of a person, if the article has them as a list."""
 
@@ -88,23 +88,23 @@ class Thing:
         return f"the {self.name}" if self.kind in (ORGANISATION, EVENT) else self.name
 
 
-class World:
-    """A world of things; a pure function of ``seed`` and ``size``.
+class AtlasWorld:
+    """A world of entities; a pure function of ``seed`` and ``size``.
 
     Args:
         seed: another seed, another world with other names.
-        size: how many things there are, :data:`SMALLEST` … :data:`LARGEST`.
+        size: how many entities there are, :data:`SMALLEST` … :data:`LARGEST`.
     """
 
     def __init__(self, seed: int, size: int) -> None:
         self.seed, self.size = seed, size
         digest = blake2b(b"atlas:%x:%x" % (seed, size), digest_size=16).digest()
         self.rng = random.Random(int.from_bytes(digest, "little"))
-        self.things: list[Thing] = []
-        self.of_kind: dict[str, list[Thing]] = {kind: [] for kind in KINDS}
+        self.entities: list[Entity] = []
+        self.of_kind: dict[str, list[Entity]] = {kind: [] for kind in KINDS}
         self._counts = _counts(size)
         countries = self._counts[COUNTRY]
-        self._namer = Namer(self.rng, self._counts[PERSON], countries)
+        self._namer = NameGenerator(self.rng, self._counts[PERSON], countries)
         self._make_places()
         self._make_people()
         self._make_organisations()
@@ -113,40 +113,40 @@ class World:
         self._make_ties()
         self._choose_homes()
 
-    def told_in(self) -> list[list[tuple[str, Thing]]]:
-        """Return for each article the facts that stand in it: the relation and the thing that it is known about."""
-        told: list[list[tuple[str, Thing]]] = [[] for _ in self.things]
-        for thing in self.things:
-            for name in thing.facts:
-                home = thing.homes.get(name, thing.id)
+    def told_in(self) -> list[list[tuple[str, Entity]]]:
+        """Return for each article the facts that stand in it: the relation and the entity that it is known about."""
+        told: list[list[tuple[str, Entity]]] = [[] for _ in self.entities]
+        for entity in self.entities:
+            for name in entity.facts:
+                home = entity.homes.get(name, entity.id)
                 if name in _PAIRED:
-                    if home == thing.id:
-                        told[home].append((name, thing))
-                elif name not in _MEMBERSHIPS or self.things[home].members is None or home == thing.id:
-                    told[home].append((name, thing))
+                    if home == entity.id:
+                        told[home].append((name, entity))
+                elif name not in _MEMBERSHIPS or self.entities[home].members is None or home == entity.id:
+                    told[home].append((name, entity))
         return told
 
-    def _add(self, kind: str, type_: str, name: str, language: Language) -> Thing:
+    def _add(self, kind: str, type_: str, name: str, language: Language) -> Entity:
         rng = self.rng
-        thing = Thing(len(self.things), kind, type_, name)
+        entity = Entity(len(self.entities), kind, type_, name)
         if rng.random() < _ALIAS_RATES.get(kind, 0.0):
-            thing.alias = self._name(kind, type_, language)
-        self.things.append(thing)
-        self.of_kind[kind].append(thing)
-        return thing
+            entity.alias = self._name(kind, type_, language)
+        self.entities.append(entity)
+        self.of_kind[kind].append(entity)
+        return entity
 
     def _name(self, kind: str, type_: str, language: Language) -> str:
-        namer = self._namer
+        names = self._namer
         if kind == PERSON:
-            return namer.person(language)
+            return names.person(language)
         if kind == TOWN:
-            return namer.town(language)
+            return names.town(language)
         if kind == WORK:
-            return namer.title(language)
-        word = namer.word(language)
+            return names.title(language)
+        word = names.word(language)
         return f"{word} {type_}" if kind in (ORGANISATION, EVENT) else word
 
-    def _make(self, kind: str, type_: str, language: Language | None = None) -> Thing:
+    def _make(self, kind: str, type_: str, language: Language | None = None) -> Entity:
         language = self.rng.choice(self._namer.languages) if language is None else language
         return self._add(kind, type_, self._name(kind, type_, language), language)
 
@@ -222,7 +222,7 @@ class World:
             works_of.setdefault(creator.id, []).append(work.id)
         for number, works in works_of.items():
             if len(works) > 1 and rng.random() < _LISTED:
-                self.things[number].members = works
+                self.entities[number].members = works
 
     def _make_events(self) -> None:
         rng = self.rng
@@ -252,37 +252,37 @@ class World:
         for country in self.of_kind[COUNTRY]:
             country.facts.update(ruler=rng.choice(people).id, parliament=rng.choice(towns).id)
 
-    def _pair(self, things: list[Thing], name: str, share: float) -> None:
-        left = iter(things)
+    def _pair(self, entities: list[Entity], name: str, share: float) -> None:
+        left = iter(entities)
         for one, other in zip(left, left, strict=False):
             if self.rng.random() < share:
                 one.facts[name], other.facts[name] = other.id, one.id
                 one.homes[name] = other.homes[name] = self.rng.choice((one.id, other.id))
 
     def _choose_homes(self) -> None:
-        for thing in self.things:
-            for name, value in thing.facts.items():
-                if name in thing.homes or not RELATIONS[name].leads_on:
+        for entity in self.entities:
+            for name, value in entity.facts.items():
+                if name in entity.homes or not RELATIONS[name].leads_on:
                     continue
                 assert isinstance(value, int)
-                other = self.things[value]
+                other = self.entities[value]
                 if name in _MEMBERSHIPS:
                     if other.members is not None:
-                        thing.homes[name] = value
+                        entity.homes[name] = value
                 elif self.rng.random() < _TOLD_BY_THE_OTHER:
-                    thing.homes[name] = value
+                    entity.homes[name] = value
 
-    def _sample(self, things: list[Thing], share: float) -> list[Thing]:
-        return self.rng.sample(things, max(1, int(share * len(things))))
+    def _sample(self, entities: list[Entity], share: float) -> list[Entity]:
+        return self.rng.sample(entities, max(1, int(share * len(entities))))
 
     def _day(self, year: int) -> Date:
         return Date(year, self.rng.randint(1, 12), self.rng.randint(1, 28))
 
-    def _day_in_the_life_of(self, person: Thing) -> Date:
+    def _day_in_the_life_of(self, person: Entity) -> Date:
         return self._day(_birth(person).year + self.rng.randint(20, 60))
 
 
-def _birth(person: Thing) -> Date:
+def _birth(person: Entity) -> Date:
     born = person.facts["born"]
     assert isinstance(born, Date)
     return born

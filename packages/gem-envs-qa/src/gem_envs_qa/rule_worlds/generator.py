@@ -15,10 +15,10 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from gem_envs_qa.rule_worlds.prose import CASTS, Cast, fact_sentence, rule_sentence
+from gem_envs_qa.rule_worlds.prose import LEXICONS, Lexicon, fact_sentence, rule_sentence
 from gem_envs_qa.rule_worlds.theory import ANYONE, Atom, Literal, Model, Rule
 
-__all__ = ["MAX_DEPTH", "World", "make_world"]
+__all__ = ["MAX_DEPTH", "RuleWorld", "make_world"]
 
 MAX_DEPTH = 5
 
@@ -26,7 +26,7 @@ _TRIES = 10_000
 """Far more than are ever needed: about one try in three succeeds."""
 
 
-class World(NamedTuple):
+class RuleWorld(NamedTuple):
     """A theory in English, a statement, and whether it holds."""
 
     sentences: tuple[str, ...]
@@ -35,7 +35,7 @@ class World(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    cast: Cast
+    lexicon: Lexicon
     entities: list[str]
     ranks: dict[str, int]
     facts: list[Atom]
@@ -47,7 +47,7 @@ class _Draft(NamedTuple):
     """Atoms that no further fact may state."""
 
 
-def make_world(rng: random.Random, depth: int, wanted: Callable[[int], bool]) -> World:
+def make_world(rng: random.Random, depth: int, wanted: Callable[[int], bool]) -> RuleWorld:
     """Return a world whose statement holds, or fails to, at ``depth``.
 
     Args:
@@ -68,19 +68,19 @@ def make_world(rng: random.Random, depth: int, wanted: Callable[[int], bool]) ->
         raise RuntimeError(f"no world of depth {depth} came up in {_TRIES} tries")
     truth, positive = rng.random() < 0.5, rng.random() < 0.5
     facts = [fact_sentence(fact) for fact in twins[0 if truth else 1]]
-    rules = [rule_sentence(rule, draft.cast, rng) for rule in draft.rules]
+    rules = [rule_sentence(rule, draft.lexicon, rng) for rule in draft.rules]
     rng.shuffle(facts)
     rng.shuffle(rules)
-    return World((*facts, *rules), fact_sentence(draft.target, positive), truth == positive)
+    return RuleWorld((*facts, *rules), fact_sentence(draft.target, positive), truth == positive)
 
 
 def _draft(rng: random.Random, depth: int) -> _Draft:
-    cast = rng.choice(CASTS)
-    entities = rng.sample(cast.entities, rng.randint(3, 5))
-    predicates = [*rng.sample(cast.attributes, rng.randint(8, 12)), *rng.sample(cast.verbs, rng.randint(2, 4))]
+    lexicon = rng.choice(LEXICONS)
+    entities = rng.sample(lexicon.entities, rng.randint(3, 5))
+    predicates = [*rng.sample(lexicon.attributes, rng.randint(8, 12)), *rng.sample(lexicon.verbs, rng.randint(2, 4))]
     rng.shuffle(predicates)
     ranks = {predicate: rank for rank, predicate in enumerate(predicates)}
-    verbs = frozenset(cast.verbs)
+    verbs = frozenset(lexicon.verbs)
 
     def atom(predicate: str, subject: str) -> Atom:
         return Atom(predicate, subject, rng.choice(entities) if predicate in verbs else None)
@@ -122,7 +122,7 @@ def _draft(rng: random.Random, depth: int) -> _Draft:
     facts.append(current)
     if not depth:
         breakable = [(current, True)]
-    draft = _Draft(cast, entities, ranks, facts, rules, target, breakable, frozenset((*on_the_way, *absent)))
+    draft = _Draft(lexicon, entities, ranks, facts, rules, target, breakable, frozenset((*on_the_way, *absent)))
     _add_facts(draft, rng, atom)
     _add_rules(draft, rng, predicates, atom)
     return draft

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gem_envs_qa.rule_worlds.theory import ANYONE, Atom, Literal, Rule
 
-__all__ = ["CASTS", "Cast", "fact_sentence", "rule_sentence"]
+__all__ = ["LEXICONS", "Lexicon", "fact_sentence", "rule_sentence"]
 
 _ATTRIBUTES = (
     "brave", "bright", "calm", "clever", "cold", "gentle", "green", "happy", "honest", "kind", "old", "proud", "quick",
@@ -16,7 +16,7 @@ _ATTRIBUTES = (
 )  # fmt: skip
 
 
-class Cast(NamedTuple):
+class Lexicon(NamedTuple):
     """Who or what a world is about, and the words for anybody in it."""
 
     entities: tuple[str, ...]
@@ -30,8 +30,8 @@ class Cast(NamedTuple):
     attributes: tuple[str, ...] = _ATTRIBUTES
 
 
-CASTS = (
-    Cast(
+LEXICONS = (
+    Lexicon(
         ("Anna", "Boris", "Clara", "Diego", "Esther", "Felix", "Greta", "Hugo", "Irene", "Jonas", "Keiko", "Lionel"),
         ("admire", "advise", "call", "help", "trust", "visit"),
         "someone",
@@ -39,7 +39,7 @@ CASTS = (
         "people",
         "are",
     ),
-    Cast(
+    Lexicon(
         ("the badger", "the bear", "the cat", "the dog", "the fox", "the heron", "the lion", "the mouse", "the owl"),
         ("chase", "fear", "follow", "greet", "like", "see"),
         "something",
@@ -55,7 +55,7 @@ def fact_sentence(atom: Atom, holds: bool = True) -> str:
     return _sentence(f"{atom.subject} {_says(atom, holds)}")
 
 
-def rule_sentence(rule: Rule, cast: Cast, rng: random.Random) -> str:
+def rule_sentence(rule: Rule, lexicon: Lexicon, rng: random.Random) -> str:
     """Return a sentence that states a rule, in one of the ways in which it can be said."""
     body = sorted(rule.body, key=lambda literal: literal.atom.subject != ANYONE)
     if rule.head.object is None and all(
@@ -63,24 +63,24 @@ def rule_sentence(rule: Rule, cast: Cast, rng: random.Random) -> str:
     ):
         form = rng.randrange(3)
         if form < 2:
-            kinds = f"{', '.join(atom.predicate for atom, _ in body)} {cast.plural} are {rule.head.predicate}"
+            kinds = f"{', '.join(atom.predicate for atom, _ in body)} {lexicon.plural} are {rule.head.predicate}"
             return _sentence(f"all {kinds}" if form else kinds)
-    conditions = " and ".join(_conditions(body, cast))
+    conditions = " and ".join(_conditions(body, lexicon))
     if rule.head.subject == ANYONE:
-        return _sentence(f"if {conditions} then {cast.pronoun} {_says_of_anyone(rule.head, True, cast)}")
+        return _sentence(f"if {conditions} then {lexicon.pronoun} {_says_of_anyone(rule.head, True, lexicon)}")
     return _sentence(f"if {conditions} then {rule.head.subject} {_says(rule.head, True)}")
 
 
-def _conditions(body: Iterable[Literal], cast: Cast) -> list[str]:
+def _conditions(body: Iterable[Literal], lexicon: Lexicon) -> list[str]:
     """The conditions, of which those on anyone come first."""
     parts: list[str] = []
     for atom, holds in body:
         if atom.subject != ANYONE:
             parts.append(f"{atom.subject} {_says(atom, holds)}")
         elif not parts:
-            parts.append(f"{cast.anyone} {_says(atom, holds)}")
+            parts.append(f"{lexicon.anyone} {_says(atom, holds)}")
         else:
-            parts.append(f"{cast.pronoun} {_says_of_anyone(atom, holds, cast)}")
+            parts.append(f"{lexicon.pronoun} {_says_of_anyone(atom, holds, lexicon)}")
     return parts
 
 
@@ -90,8 +90,8 @@ def _says(atom: Atom, holds: bool) -> str:
     return f"{atom.predicate}s {atom.object}" if holds else f"does not {atom.predicate} {atom.object}"
 
 
-def _says_of_anyone(atom: Atom, holds: bool, cast: Cast) -> str:
-    if cast.verb_is == "is":
+def _says_of_anyone(atom: Atom, holds: bool, lexicon: Lexicon) -> str:
+    if lexicon.verb_is == "is":
         return _says(atom, holds)
     if atom.object is None:
         return f"are {atom.predicate}" if holds else f"are not {atom.predicate}"

@@ -13,7 +13,7 @@ from typing import Any
 from gem_envs_math.grader.algebra import Node
 from gem_envs_math.grader.compare import equal
 from gem_envs_math.grader.scan import cleaned
-from gem_envs_math.grader.values import Formula, Notation, Several, Value, read
+from gem_envs_math.grader.values import Formula, Unordered, UnreadLatex, Value, read
 
 __all__ = ["decide", "warm_up"]
 
@@ -44,14 +44,14 @@ def decide(answer: str, gold: str) -> list[Any]:
 def _fit(one: Value, two: Value) -> bool:
     """Whether math-verify can be asked at all: it takes ``{1,2}`` for ``(1,2)``, and other such things."""
     for first, second in ((one, two), (two, one)):
-        if isinstance(first, Notation):
-            if not isinstance(second, (Notation, Formula, Several)):
+        if isinstance(first, UnreadLatex):
+            if not isinstance(second, (UnreadLatex, Formula, Unordered)):
                 return False
             if isinstance(second, Formula) and second.unit is not None:
                 return False
             if "%" in first.text:
                 return False
-    return type(one) is type(two) or isinstance(one, Notation) or isinstance(two, Notation)
+    return type(one) is type(two) or isinstance(one, UnreadLatex) or isinstance(two, UnreadLatex)
 
 
 def _judge(one: Node, two: Node) -> bool | None:
