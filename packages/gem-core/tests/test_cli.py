@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from gem.cli.hub import COMMANDS as HUB_COMMANDS
 from gem.cli.main import COMMANDS, cli, run
 from gem.cli.output import as_text
 from gem.core import Env, Info
-from gem.trajectory import read_trajectories
+from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
 
 if TYPE_CHECKING:
     from conftest import PluginSite
@@ -92,6 +93,24 @@ def test_info_shows_arguments_rules_and_an_observation() -> None:
     record = json.loads(invoke("info", "test:Countdown-v0", "--json").output)
     assert record["arguments"]["start"] == {"type": "int", "default": 3, "value": 3}
     assert record["example_observation"].startswith("Count down from 3")
+
+
+def test_rollout_keeps_no_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many episodes are played, no more are in memory than are being played, recorded and summed up."""
+    known: list[weakref.ref[Trajectory]] = []
+    alive: list[int] = []
+    write = TrajectoryWriter.write
+
+    def counted(self: TrajectoryWriter, trajectory: Trajectory) -> None:
+        known.append(weakref.ref(trajectory))
+        alive.append(sum(reference() is not None for reference in known))
+        write(self, trajectory)
+
+    monkeypatch.setattr(TrajectoryWriter, "write", counted)
+    out = tmp_path / "runs.jsonl"
+    invoke("rollout", "test:Countdown-v0", "--episodes", "40", "--num-envs", "2", "--out", str(out))
+    assert len(alive) == len(list(read_trajectories(out))) == 40
+    assert max(alive) <= 4
 
 
 def test_rollout_records_episodes_and_reports(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gem.arguments import integer
@@ -182,7 +182,7 @@ def play_episode(
 
 @dataclass(frozen=True)
 class Summary:
-    """What a set of episodes of one environment came to. Episodes that failed count only in ``errors``."""
+    """The figures of a set of episodes of one environment. Failed episodes count only in ``errors``."""
 
     env_id: str
     episodes: int
@@ -195,24 +195,43 @@ class Summary:
     errors: int
 
 
+@dataclass
+class _Figures:
+    """The figures of one environment's episodes: a few numbers each, so that no trajectory stays in memory."""
+
+    returns: list[float] = field(default_factory=list)
+    successes: list[bool] = field(default_factory=list)
+    turns: int = 0
+    errors: int = 0
+
+    def add(self, trajectory: Trajectory) -> None:
+        if trajectory.error is not None:
+            self.errors += 1
+            return
+        self.returns.append(trajectory.episode_return)
+        self.turns += len(trajectory)
+        if trajectory.success is not None:
+            self.successes.append(trajectory.success)
+
+    def summary(self, env_id: str) -> Summary:
+        episodes = len(self.returns)
+        return Summary(
+            env_id=env_id,
+            episodes=episodes,
+            mean_return=statistics.fmean(self.returns) if episodes else float("nan"),
+            standard_error=statistics.stdev(self.returns) / episodes**0.5 if episodes > 1 else 0.0,
+            success_rate=statistics.fmean(self.successes) if self.successes else None,
+            mean_turns=self.turns / episodes if episodes else float("nan"),
+            errors=self.errors,
+        )
+
+
 def summarize(trajectories: Iterable[Trajectory]) -> list[Summary]:
-    """Return one summary for each environment, in order of first appearance."""
-    by_id: dict[str, list[Trajectory]] = {}
+    """Return one summary for each environment, in order of first appearance.
+
+    Takes the trajectories one by one and keeps none of them.
+    """
+    by_id: dict[str, _Figures] = {}
     for trajectory in trajectories:
-        by_id.setdefault(trajectory.spec.id if trajectory.spec else "unknown", []).append(trajectory)
-    return [_summary(env_id, group) for env_id, group in by_id.items()]
-
-
-def _summary(env_id: str, group: list[Trajectory]) -> Summary:
-    sound = [trajectory for trajectory in group if trajectory.error is None]
-    returns = [trajectory.episode_return for trajectory in sound]
-    known = [trajectory.success for trajectory in sound if trajectory.success is not None]
-    return Summary(
-        env_id=env_id,
-        episodes=len(sound),
-        mean_return=statistics.fmean(returns) if returns else float("nan"),
-        standard_error=statistics.stdev(returns) / len(returns) ** 0.5 if len(returns) > 1 else 0.0,
-        success_rate=statistics.fmean(known) if known else None,
-        mean_turns=statistics.fmean(len(trajectory) for trajectory in sound) if sound else float("nan"),
-        errors=len(group) - len(sound),
-    )
+        by_id.setdefault(trajectory.spec.id if trajectory.spec else "unknown", _Figures()).add(trajectory)
+    return [figures.summary(env_id) for env_id, figures in by_id.items()]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gem.cli.output import Table, console, json_option, print_json, progress
+
+if TYPE_CHECKING:
+    from gem.trajectory import Trajectory
 
 __all__ = ["rollout_command"]
 
@@ -53,28 +57,34 @@ def rollout_command(
     from gem.trajectory import TrajectoryWriter
 
     begin, cpu_begin = time.perf_counter(), time.process_time()
-    finished = []
+    steps = 0
     writer = nullcontext(None) if out is None else TrajectoryWriter(out)
     with writer as sink, progress() as bar:
         task = bar.add_task("episodes", total=episodes * len(env_ids), note="")
-        for trajectory in rollout(
-            env_ids,
-            lambda env: make_policy(agent, env),
-            num_envs=num_envs,
-            episodes=episodes,
-            seed=seed,
-            agent=agent,
-            wrappers=wrappers,
-            mode=mode,
-        ):
-            finished.append(trajectory)
-            if sink is not None:
-                sink.write(trajectory)
-            bar.update(task, advance=1, note=f"return {trajectory.episode_return:.2f}")
+
+        def recorded() -> Iterator[Trajectory]:
+            """Yield each episode once it is in the file, so that none has to stay in memory."""
+            nonlocal steps
+            for trajectory in rollout(
+                env_ids,
+                lambda env: make_policy(agent, env),
+                num_envs=num_envs,
+                episodes=episodes,
+                seed=seed,
+                agent=agent,
+                wrappers=wrappers,
+                mode=mode,
+            ):
+                if sink is not None:
+                    sink.write(trajectory)
+                steps += len(trajectory)
+                bar.update(task, advance=1, note=f"return {trajectory.episode_return:.2f}")
+                yield trajectory
+
+        results = summarize(recorded())
     seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin
-    steps = sum(len(trajectory) for trajectory in finished)
     order = {parse_id(env_id).unowned: position for position, env_id in enumerate(env_ids)}
-    summaries = sorted((asdict(item) for item in summarize(finished)), key=lambda item: order[item["env_id"]])
+    summaries = sorted((asdict(item) for item in results), key=lambda item: order[item["env_id"]])
     if as_json:
         report = {"agent": agent, "seed": seed, "steps": steps, "seconds": seconds, "cpu_seconds": cpu_seconds}
         print_json({**report, "out": out, "environments": [_without_nan(item) for item in summaries]})
