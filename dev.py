@@ -88,7 +88,9 @@ def test_wheel(name: str, folders: dict[str, Path], scratch: Path) -> int:
     run(*pip, "install", "--quiet", *wheels)
     run(*pip, "check")
     run(*pip, "list")
-    run(*pip, "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
+    # The conformance kit, which a package's tests use and its code does not need.
+    kit = build_with_siblings("gem-testing", folders, scratch / "kit")
+    run(*pip, "install", "--quiet", *kit, "--group", f"{ROOT / 'pyproject.toml'}:test")
     # Away from the working tree, so that only what the wheel brought can be imported.
     work = scratch / "work"
     shutil.copytree(folders[name] / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))

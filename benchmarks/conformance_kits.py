@@ -36,7 +36,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError
 from gem.manifest import read_specs
 from gem.registry import make
-from gem.testing import Outcome, Subject, run_clauses
+from gem_testing import Outcome, Subject, run_clauses
 
 PLANTED = Path(__file__).resolve().parents[1] / "packages" / "gem-core" / "tests" / "planted"
 MANIFESTS = {

@@ -31,7 +31,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gem.manifest_schema import validate
-from gem.testing import CLAUSES
+from gem_testing import CLAUSES
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -178,18 +178,18 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheels of gem-core and gem-hub."""
+    """The wheels of gem-core, gem-testing and gem-hub."""
     folder = tmp_path_factory.mktemp("wheels")
-    sources = [ROOT / "packages" / "gem-core", ROOT / "hub"]
+    sources = [ROOT / "packages" / "gem-core", ROOT / "packages" / "gem-testing", ROOT / "hub"]
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, *sources]
     subprocess.run([*map(str, command)], check=True)
-    return {name: next(folder.glob(f"{name}-*.whl")) for name in ("gem_core", "gem_hub")}
+    return {name: next(folder.glob(f"{name}-*.whl")) for name in ("gem_core", "gem_testing", "gem_hub")}
 
 
 def test_a_third_partys_game_is_published_found_installed_and_played(tmp_path: Path, wheels: dict[str, Path]) -> None:
     """From gem new to gem play on another machine, with a game that is not ours, through a folder hub."""
     hub = tmp_path / "hub"
-    author = Machine(tmp_path / "author", wheels["gem_core"], wheels["gem_hub"])
+    author = Machine(tmp_path / "author", wheels["gem_core"], wheels["gem_testing"], wheels["gem_hub"])
     author.gem("new", "lamp-envs", "--namespace", "lamps", "--examples", "multi", "--yes")
     project = author.folder / "lamp-envs"
     package = project / "src" / "lamp_envs"

@@ -36,8 +36,7 @@ IMPORT_EVERYTHING = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    # The plugin of pytest is only ever imported by pytest, which the extra gem-core[test] brings.
-    if not module.name.endswith(("__main__", ".pytest_plugin")):
+    if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 """
 
@@ -174,6 +173,9 @@ def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path:
     assert failed.returncode == 1
     assert "pip install gem-envs-games" in failed.stderr
     assert "Traceback" not in failed.stderr
+    for command in ("check", "new"):
+        missing = subprocess.run([gem, command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (missing.returncode, "pip install gem-testing" in missing.stderr) == (2, True)
 
 
 def test_installed_games_are_found_and_played(core_and_games: Path, tmp_path: Path) -> None:

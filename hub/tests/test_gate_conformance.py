@@ -15,8 +15,6 @@ from click.testing import CliRunner
 from wheel_builder import MANIFEST, Wheel
 
 from gem.manifest import read_specs
-from gem.testing import CLAUSES
-from gem.testing.record import KIT
 from gem_hub import sandbox
 from gem_hub.cli.publish import publish_command
 from gem_hub.conformance import _read, check, judge
@@ -26,6 +24,8 @@ from gem_hub.installation import Sources
 from gem_hub.policy import Policy
 from gem_hub.sandbox import Bounds, Finished
 from gem_hub.store import Store
+from gem_testing import CLAUSES
+from gem_testing.record import KIT
 
 ROOT = Path(__file__).parents[2]
 SOUND = Wheel()
@@ -178,11 +178,11 @@ def test_what_has_not_passed_the_gate_is_not_installed(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheels of gem-core, of the games, and of a package that ``gem new`` has just written."""
+    """A folder with the wheels of gem-core, the kit, the games and a package that ``gem new`` has just written."""
     folder = tmp_path_factory.mktemp("wheels")
     project = folder / "my-puzzles"
     subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
-    projects = [ROOT / "packages/gem-core", GAMES, project]
+    projects = [ROOT / "packages/gem-core", ROOT / "packages/gem-testing", GAMES, project]
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), *map(str, projects)]
     subprocess.run(build, check=True)
     return folder
@@ -202,7 +202,7 @@ class TestRealWheels:
             assert (verdict.refusals, verdict.warnings) == ((), ())
             environments[path.name.partition("-")[0]] = len(verdict.specs)
         games = len(read_specs(GAMES / "src/gem_envs_games/environments.toml"))
-        assert environments == {"gem_core": 0, "gem_envs_games": games, "my_puzzles": 6}
+        assert environments == {"gem_core": 0, "gem_testing": 0, "gem_envs_games": games, "my_puzzles": 6}
 
     def test_a_wheel_goes_the_whole_way_into_a_hub(self, links: Path, tmp_path: Path) -> None:
         """A package of a stranger is checked, published and shown with what the kit found, and no exit code lies."""

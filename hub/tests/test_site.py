@@ -14,7 +14,6 @@ from site_pages import Element, conformance_record, documents, parsed
 from toy_hub import MOMENT, contents, publish_wheel, synthetic_release
 
 from gem.entry_points import load
-from gem.testing.clauses import CLAUSES
 from gem_hub.events import Conformance, Deprecate, Quarantine, Yank
 from gem_hub.hosting import headers
 from gem_hub.plugin import gem_commands
@@ -22,6 +21,7 @@ from gem_hub.records import Environment, Release
 from gem_hub.site import POLICY, pages, site_files
 from gem_hub.site.build import ON_A_PAGE
 from gem_hub.store import Store
+from gem_testing.clauses import CLAUSES
 
 COMMON = {"by": "someone", "created": MOMENT}
 SCORE = {

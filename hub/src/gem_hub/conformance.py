@@ -21,8 +21,6 @@ from typing import Any
 from gem.errors import ArgumentError
 from gem.hub.plain import plain
 from gem.ids import normalized_distribution
-from gem.testing import CLAUSES
-from gem.testing.record import KIT, ConformanceRecord, EnvironmentRecord
 from gem_hub import first_observations
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance
@@ -32,6 +30,8 @@ from gem_hub.policy import Policy
 from gem_hub.records import reasons
 from gem_hub.refusal import Findings, Refusal
 from gem_hub.sandbox import Bounds, Finished, Isolation, run
+from gem_testing import CLAUSES
+from gem_testing.record import KIT, ConformanceRecord, EnvironmentRecord
 
 __all__ = ["Checked", "check", "judge"]
 

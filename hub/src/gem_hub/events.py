@@ -116,7 +116,7 @@ class _ConformanceSummary(BaseModel):
     """The part of a conformance record that the catalogue counts.
 
     Events stay readable for ever, so they must not break when the kit's record gets a new schema; that a new record is
-    one of :class:`gem.testing.record.ConformanceRecord` is checked when it is added.
+    one of :class:`gem_testing.record.ConformanceRecord` is checked when it is added.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -131,7 +131,7 @@ class Conformance(EventBase):
     kind: Literal["conformance"] = "conformance"
     version: VersionText
     record: dict[str, JsonValue]
-    """The ``gem.testing.record.ConformanceRecord``, as a dict."""
+    """The ``gem_testing.record.ConformanceRecord``, as a dict."""
     examples: dict[str, str] = Field(default_factory=dict)
     """Environment id → an observation that a reset returned, for the pages."""
     isolation: Literal["", "bwrap", "unshare", "none"] = ""

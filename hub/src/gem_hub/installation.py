@@ -1,4 +1,4 @@
-"""A throw-away environment with nothing in it but one wheel and what that needs."""
+"""A throw-away environment with nothing in it but one wheel, its dependencies and the conformance kit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from pathlib import Path
 from gem.errors import HubError
 
 __all__ = ["Sources", "install"]
+
+_KIT = "gem-testing"
+"""No version: the wheel's own requirement of gem-core decides which one goes with it."""
 
 _STEP_SECONDS = 900.0
 
@@ -32,7 +35,7 @@ class Sources:
 
 
 def install(wheel: Path, folder: Path, sources: Sources) -> Path:
-    """Make a virtual environment, put a wheel and its dependencies into it, and return its Python.
+    """Make a virtual environment, put a wheel, its dependencies and the kit into it, and return its Python.
 
     Nothing of the wheel runs: only wheels are installed, so that no build runs either.
 
@@ -46,7 +49,7 @@ def install(wheel: Path, folder: Path, sources: Sources) -> Path:
     """
     _step([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], "the virtual environment cannot be made")
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    options = ["--only-binary", ":all:", *sources.options(), str(wheel)]
+    options = ["--only-binary", ":all:", *sources.options(), str(wheel), _KIT]
     uv = shutil.which("uv")
     if uv is not None:
         command = [uv, "pip", "install", "--quiet", "--python", str(python), *options]

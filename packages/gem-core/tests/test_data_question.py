@@ -100,7 +100,7 @@ def install(site: Any) -> None:
 @pytest.mark.parametrize("variant", ["", "-ordered", "-streamed"])
 def test_every_clause_of_the_kit_holds(variant: str, site: Any) -> None:
     """An environment with three methods of its own keeps the whole contract."""
-    from gem.testing import Outcome, Subject, run_clauses
+    from gem_testing import Outcome, Subject, run_clauses
 
     install(site)
     results = list(run_clauses(Subject(f"sums:Sums-v0{variant}")))

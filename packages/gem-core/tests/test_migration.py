@@ -13,7 +13,7 @@ import pytest
 
 import gem
 from gem import migration
-from gem.migration import MOVED
+from gem.migration import MOVED, RENAMED
 
 HERE = [module for module, (distribution, _) in MOVED.items() if distribution == "gem-core"]
 ELSEWHERE = {
@@ -108,3 +108,50 @@ def test_an_old_module_can_be_imported_beside_the_new_one() -> None:
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+RENAMED_IMPORTS = """
+import gem.testing.agents as old
+import gem_testing.agents as new
+from gem.testing import EnvConformance, agents, clauses
+import gem.testing.clauses.contract
+import gem_testing, gem_testing.conformance, sys
+assert agents is old and old.NullPolicy is new.NullPolicy
+assert EnvConformance is gem_testing.conformance.EnvConformance
+assert sys.modules["gem_testing.agents"] is new and new.__name__ == new.__spec__.name == "gem_testing.agents"
+"""
+
+
+@pytest.mark.skipif(find_spec("gem_testing") is None, reason="gem-testing is not installed")
+def test_a_renamed_package_resolves_with_its_modules() -> None:
+    """Old and new names of a package and of its modules give the same objects; the new modules keep their specs."""
+    subprocess.run([sys.executable, "-W", "error", "-c", RENAMED_IMPORTS], check=True)
+
+
+@pytest.mark.parametrize("module", ["gem.testing", "gem.testing.agents"])
+def test_a_renamed_package_that_is_missing_says_what_to_install(module: str) -> None:
+    """Without the distribution, the import error of an old name gives the pip line."""
+    code = (
+        "import sys, importlib\nimport gem\nsys.modules['gem_testing'] = None\n"
+        f"try:\n    importlib.import_module('{module}')\n"
+        "except ModuleNotFoundError as error:\n    print(error.name, error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    name, _, message = done.stdout.strip().partition(" ")
+    assert f"{module}.".startswith(f"{name}.")
+    assert message.endswith("run: pip install gem-testing")
+
+
+def test_importing_gem_loads_no_renamed_package() -> None:
+    """The old names cost nothing until they are used."""
+    code = "import sys, gem\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {new for _, new in RENAMED.values()} & set(loaded)
+
+
+def test_a_renamed_package_wins_over_a_folder_left_behind(tmp_path: Path) -> None:
+    """A folder of the old name that holds no more than __pycache__ hides nothing."""
+    (tmp_path / "testing" / "__pycache__").mkdir(parents=True)
+    code = f"import gem\ngem.__path__.append({str(tmp_path)!r})\nimport gem.testing\nprint(gem.testing.__all__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "EnvConformance" in done.stdout or "pip install gem-testing" in done.stderr

@@ -12,10 +12,10 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError
-from gem.testing import EnvConformance
 from gem_envs_code import MiniEnv
 from gem_envs_code.problems import CodeProblem, all_problems, suite_of
 from gem_envs_code.suite import Suite
+from gem_testing import EnvConformance
 
 
 class TestConformance(EnvConformance):

@@ -16,7 +16,7 @@ import gem
 import gem_envs_games
 from gem.errors import GemError, StateError
 from gem.manifest import read_specs
-from gem.testing import EnvConformance
+from gem_testing import EnvConformance
 
 MANIFEST = Path(gem_envs_games.__file__).with_name("environments.toml")
 SPECS = {spec.id: spec for spec in read_specs(MANIFEST, "gem-envs-games", gem_envs_games.__version__)}

@@ -13,9 +13,9 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, GemError
-from gem.testing import EnvConformance
 from gem_envs_math import AlgebraEnv, ArithmeticEnv, GeometryEnv, WordProblemsEnv
 from gem_envs_math.generated import is_worked_out
+from gem_testing import EnvConformance
 
 COUNT = 10_000
 ENVS = (ArithmeticEnv, WordProblemsEnv, AlgebraEnv, GeometryEnv)

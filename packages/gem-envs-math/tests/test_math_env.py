@@ -15,8 +15,8 @@ import gem
 import gem_envs_math
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem.manifest import read_specs
-from gem.testing import EnvConformance
 from gem_envs_math import MathEnv, MathVisualEnv
+from gem_testing import EnvConformance
 
 ROWS = [
     {"problem": "What is half of three?", "answer": "\\frac{3}{2}"},

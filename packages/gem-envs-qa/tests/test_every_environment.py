@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gem.testing import EnvConformance
+from gem_testing import EnvConformance
 
 
 class TestConformance(EnvConformance):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gem.testing import EnvConformance
 from gem_terminal.engines import Engine
+from gem_testing import EnvConformance
 
 
 @pytest.fixture(scope="class", autouse=True)

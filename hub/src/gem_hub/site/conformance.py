@@ -9,9 +9,9 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
-from gem.testing.clauses import CLAUSES
-from gem.testing.record import ConformanceRecord
 from gem_hub.site.text import shortened
+from gem_testing.clauses import CLAUSES
+from gem_testing.record import ConformanceRecord
 
 __all__ = ["Check", "ClauseRow", "Finding", "checks_of"]
 
@@ -73,7 +73,7 @@ class Check:
     """How many were checked."""
     rows: list[ClauseRow]
     scores: dict[str, Mapping[str, Any]]
-    """Environment id → agent → :class:`gem.testing.record.ScoreRecord`."""
+    """Environment id → agent → :class:`gem_testing.record.ScoreRecord`."""
 
     @property
     def holds(self) -> int:
@@ -106,7 +106,7 @@ def checks_of(records: Sequence[Mapping[str, Any]]) -> list[Check]:
     wrong.
 
     Args:
-        records: of :class:`gem.testing.record.ConformanceRecord`, as dicts, newest last.
+        records: of :class:`gem_testing.record.ConformanceRecord`, as dicts, newest last.
     """
     last = {record["gem_core"]: record for record in records}
     checks = [check for check in map(_check, last.values()) if check is not None]

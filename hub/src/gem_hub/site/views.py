@@ -36,7 +36,7 @@ class Reward:
     """What the reference policy is declared to reach; the upper end where nothing is declared, None without one."""
     sees: str
     scores: Mapping[str, Any]
-    """Agent → :class:`gem.testing.record.ScoreRecord`."""
+    """Agent → :class:`gem_testing.record.ScoreRecord`."""
 
     def place(self, value: float) -> float:
         """Return where a value lies between the ends, 0 to 100."""

@@ -50,7 +50,7 @@ class EnvSpec:
     null_return: float | None = None
     """Return of an agent that says nothing; the lower end of ``reward_range`` unless declared."""
     step_seconds: float | None = None
-    """Wall-clock seconds that no step exceeds; see :mod:`gem.testing.clauses.speed` for the default."""
+    """Wall-clock seconds that no step exceeds; see :mod:`gem_testing.clauses.speed` for the default."""
     reset_seconds: float | None = None
     """The same for ``reset``."""
     exempt: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["MOVED", "install", "moved_attribute"]
+__all__ = ["MOVED", "RENAMED", "install", "moved_attribute"]
 
 _ADAPTERS = "gem.migration_adapters"
 _GAMES = {
@@ -104,6 +104,9 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
 }
 """Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""
 
+RENAMED: dict[str, tuple[str, str]] = {"gem.testing": ("gem-testing", "gem_testing")}
+"""Old package → the distribution that brings it now, and its new name; each of its modules has moved along."""
+
 _PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(1, module.count("."))} - MOVED.keys()
 
 
@@ -134,6 +137,53 @@ class _Finder:
         return ModuleSpec(name, _Loader(), is_package=is_package)  # type: ignore[arg-type]  # an abc would cost an import
 
 
+class _RenamedFinder:
+    """Finds the modules of :data:`RENAMED`; comes before every other finder.
+
+    A folder that the old package has left behind, which needs to hold nothing but ``__pycache__``, would win
+    as a namespace package otherwise.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        for old, (distribution, new) in RENAMED.items():
+            if name == old or name.startswith(f"{old}."):
+                from importlib.machinery import ModuleSpec
+
+                loader = _RenamedLoader(distribution, new + name[len(old) :])
+                return ModuleSpec(name, loader, is_package=True)  # type: ignore[arg-type]
+        return None
+
+
+class _RenamedLoader:
+    """Fills an old module with what the new one holds.
+
+    The old module is no alias of the new one: import would search the new package's folder for the old
+    name's submodules and run them a second time.
+    """
+
+    def __init__(self, distribution: str, new: str) -> None:
+        self.distribution = distribution
+        self.new = new
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        from importlib import import_module
+
+        try:
+            new = import_module(self.new)
+        except ModuleNotFoundError as error:
+            if error.name != self.new.partition(".")[0]:
+                raise
+            raise _missing(module.__name__, self.distribution) from None
+        module.__doc__ = new.__doc__
+        module.__all__ = list(getattr(new, "__all__", ()))  # type: ignore[attr-defined]
+        module.__getattr__ = lambda name: getattr(new, name)  # type: ignore[method-assign]
+
+
 class _Loader:
     """Fills an old module with a ``__getattr__`` that resolves its names on first use."""
 
@@ -162,17 +212,21 @@ def _require(old: str, distribution: str, names: dict[str, str]) -> None:
     for target in names.values():
         top = target.partition(":")[0].partition(".")[0]
         if find_spec(top) is None:
-            from gem.official import install_line
+            raise _missing(old, distribution)
 
-            raise ModuleNotFoundError(
-                f"{old} has moved to {distribution}, which is not installed; run: {install_line(distribution)}",
-                name=old,
-            )
+
+def _missing(old: str, distribution: str) -> ModuleNotFoundError:
+    from gem.official import install_line
+
+    return ModuleNotFoundError(
+        f"{old} has moved to {distribution}, which is not installed; run: {install_line(distribution)}", name=old
+    )
 
 
 def install() -> None:
-    """Put the finder behind all others; calling it again does nothing."""
+    """Put the finders into their places; calling it again does nothing."""
     import sys
 
     if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _RenamedFinder)
         sys.meta_path.append(_Finder)

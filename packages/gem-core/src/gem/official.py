@@ -29,6 +29,8 @@ WRAPPERS = {
 _REGISTRY = ("publish", "yank", "unyank", "deprecate", "quarantine", "owner", "rebuild", "serve", "site")
 
 COMMANDS = {
+    "check": "gem-testing",
+    "new": "gem-testing",
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     "terminal": "gem-terminal",

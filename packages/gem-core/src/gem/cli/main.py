@@ -20,8 +20,6 @@ COMMANDS = {
     "rollout": "gem.cli.rollout:rollout_command",
     "show": "gem.cli.show:show_command",
     "replay": "gem.cli.replay:replay_command",
-    "check": "gem.cli.check:check_command",
-    "new": "gem.cli.new:new_command",
     "data": "gem.cli.data:data_command",
     "hub": "gem.cli.hub:hub_command",
     "bench": "gem.cli.bench:bench_command",

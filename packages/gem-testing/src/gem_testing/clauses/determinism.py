@@ -1,0 +1,274 @@
+"""The same seed and the same actions give the same episode, whatever else happens."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gem_testing.episodes import Script, Shown, around, begin, difference, freeze, has_ended, play, steps, take
+from gem_testing.outcome import NotTested, Violation, clauses_of
+from gem_testing.subject import Subject
+
+__all__ = ["CLAUSES"]
+
+EPISODES_OF_A_RUN = 5
+THREADS = 4
+ROUNDS = 2
+EVENTS_BETWEEN_THREADS = 97
+
+
+def instances(subject: Subject) -> None:
+    """Two instances show the same episodes, from the first observation to the last info."""
+    for script, first, second in subject.played_twice:
+        _agree(first, second, f"a second instance, played like the first with seed {script.seed}")
+
+
+def reuse(subject: Subject) -> None:
+    """An instance that has played other episodes, to the end or half way, shows the same as a fresh one."""
+    with subject.make() as env:
+        before = subject.scripts[-1]
+        for script, expected in [*subject.baselines, *reversed(subject.baselines)]:
+            play(env, before.actions[: max(1, len(before.actions) // 2)], before.seed)
+            for history in ("abandoned another episode", "played the episode before"):
+                found = play(env, script.actions, script.seed)
+                who = f"an instance that had {history}, with seed {script.seed}"
+                _agree(expected, found, who, "begin anew in reset")
+            before = script
+
+
+def unseeded(subject: Subject) -> None:
+    """A run is a function of its first seed: the episodes of resets without a seed repeat as well."""
+    run: list[tuple[list[Any], list[Shown]]] = []
+    with subject.make() as env:
+        for episode in range(EPISODES_OF_A_RUN):
+            actions: list[Any] = []
+            seed = 9 if episode == 0 else None
+            observation, info = begin(env, seed)
+            shown = [Shown.of(observation, info)]
+            for turn in range(1, 41):
+                action = subject.random_chooser(env, observation, info)
+                actions.append(action)
+                observation, reward, terminated, truncated, info = take(
+                    env, action, f"step {turn} (episode {episode + 1})"
+                )
+                shown.append(Shown.of(observation, info, reward, terminated, truncated))
+                if has_ended(env, terminated, truncated):
+                    break
+            run.append((actions, shown))
+    with subject.make() as env:
+        for episode, (recorded, expected) in enumerate(run):
+            found = play(env, recorded, 9 if episode == 0 else None)
+            _agree(
+                expected,
+                found,
+                f"episode {episode + 1} of a run that began with reset(seed=9) and went on with reset()",
+                "go on drawing from self.rng, which a reset without a seed leaves as it is",
+            )
+
+
+def interleaving(subject: Subject) -> None:
+    """Episodes that are played turn by turn beside each other are those that are played alone."""
+    episodes = [_stepwise(subject, script.actions, script.seed) for script, _ in subject.baselines]
+    shown: list[list[Shown]] = [[] for _ in episodes]
+    playing = dict(enumerate(episodes))
+    while playing:
+        for index, episode in list(playing.items()):
+            step = next(episode, None)
+            if step is None:
+                del playing[index]
+            else:
+                shown[index].append(step)
+    for (script, expected), found in zip(subject.baselines, shown, strict=True):
+        _agree(
+            expected,
+            found,
+            f"an instance beside others, with seed {script.seed}",
+            "keep everything in the instance, nothing in the class or the module",
+        )
+
+
+def global_generators(subject: Subject) -> None:
+    """The process's generators (random, numpy.random) neither matter to an episode nor are touched by it."""
+    numpy = sys.modules.get("numpy")
+    for number, (script, expected) in enumerate(subject.baselines):
+        with _kept_generators():
+
+            def scramble(number: int = number) -> None:
+                random.seed(number)
+                if numpy is not None:
+                    numpy.random.seed(number)  # the global generator is what this is about
+
+            with subject.make() as env:
+                found = play(env, script.actions, script.seed, before=scramble)
+        _agree(
+            expected,
+            found,
+            f"with the process's generators seeded anew before each step (seed {script.seed})",
+            "draw from self.rng only",
+        )
+        with _kept_generators():
+            before = _generators()
+            with subject.make() as env:
+                play(env, script.actions, script.seed)
+                if subject.samples_actions:
+                    begin(env, script.seed)
+                    env.sample_random_action()
+            if _generators() != before:
+                raise Violation(
+                    f"an episode (seed {script.seed}) changed the state of the process's random generators; draw from "
+                    "self.rng only, and seed nothing else"
+                )
+
+
+def sampling(subject: Subject) -> None:
+    """Sampling actions does not change the episodes: recorded actions replay whether they were sampled or not."""
+    if not subject.samples_actions:
+        raise NotTested("it samples no actions", "implement sample_random_action with self.action_rng")
+    for script, expected in subject.baselines:
+        with subject.make() as env:
+            sample = env.sample_random_action
+
+            def draw(reset_done: list[bool] = []) -> None:  # noqa: B006  # one list for each script's function
+                if reset_done:
+                    sample()  # noqa: B023
+                reset_done.append(True)
+
+            found = play(env, script.actions, script.seed, before=draw)
+            following = freeze(begin(env, None))
+        _agree(
+            expected,
+            found,
+            f"with an action sampled before each step (seed {script.seed})",
+            "sample from self.action_rng",
+        )
+        alone = [_reset_after(subject, script) for _ in range(2)]
+        if alone[0] != alone[1]:
+            raise NotTested("what follows an episode is not determined", "see determinism.unseeded")
+        if alone[0] != following:
+            raise Violation(
+                f"after an episode in which actions were sampled (seed {script.seed}) the next reset showed "
+                f"{around(following, alone[0])}, and otherwise {around(alone[0], following)}; sample from "
+                "self.action_rng"
+            )
+
+
+def hash_seeds(subject: Subject) -> None:
+    """Processes with different PYTHONHASHSEED show the same episodes, in whatever order they play them."""
+    from gem_testing.processes import HASH_SEEDS, episodes_elsewhere
+
+    expected = episodes_elsewhere(subject, HASH_SEEDS[0])
+    # One process plays backwards, which shows what depends on the order of use.
+    for hash_seed, backwards in zip(HASH_SEEDS[1:], (False, True), strict=True):
+        elsewhere = episodes_elsewhere(subject, hash_seed, backwards)
+        for script, before, now in zip(subject.scripts, expected, elsewhere, strict=True):
+            _agree(
+                before,
+                now,
+                f"a process with PYTHONHASHSEED={hash_seed}{', which played backwards,' if backwards else ''} beside "
+                "one with "
+                f"{HASH_SEEDS[0]} (seed {script.seed})",
+                "do not depend on the order of a set, on hash(), or on what was played before; sort what comes out of "
+                "a set",
+            )
+    for (script, here), there in zip(subject.baselines, expected, strict=True):
+        _agree(here, there, f"another process (seed {script.seed})", "depend on nothing but the seed")
+
+
+def threads(subject: Subject) -> None:
+    """Instances that play in threads show the episodes that they show one after another."""
+    found: dict[tuple[int, int], list[Shown] | BaseException] = {}
+    start = threading.Barrier(THREADS)
+
+    def work(worker: int) -> None:
+        start.wait()
+        for number in range(ROUNDS * len(subject.baselines)):
+            # Each thread at another script, so that they meet in all combinations.
+            which = (worker + number) % len(subject.baselines)
+            # In every other episode a thread hands over now and then, however busy the machine is.
+            sys.setprofile(_handing_over() if number % 2 else None)
+            try:
+                found[worker, number] = subject.replay(subject.scripts[which])
+            except Exception as error:
+                found[worker, number] = error
+            finally:
+                sys.setprofile(None)
+
+    subject.baselines  # noqa: B018  # played before the threads begin
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in range(THREADS)]
+        for thread in workers:
+            thread.start()
+        for thread in workers:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for (worker, number), shown in sorted(found.items()):
+        script, expected = subject.baselines[(worker + number) % len(subject.baselines)]
+        who = f"one of {THREADS} threads (seed {script.seed})"
+        if isinstance(shown, BaseException):
+            raise Violation(f"{who}: {shown}; share nothing between instances")
+        _agree(expected, shown, who, "share nothing between instances")
+
+
+def _agree(expected: list[Shown], found: list[Shown], who: str, advice: str = "draw all chance from self.rng") -> None:
+    what = difference(expected, found)
+    if what is not None:
+        raise Violation(f"{who} showed something else at {what}; {advice}")
+
+
+def _reset_after(subject: Subject, script: Script) -> str:
+    """What a reset without a seed shows after an episode."""
+    with subject.make() as env:
+        play(env, script.actions, script.seed)
+        return freeze(begin(env, None))
+
+
+def _stepwise(subject: Subject, actions: tuple[Any, ...], seed: int) -> Iterator[Shown]:
+    with subject.make() as env:
+        observation, info = begin(env, seed)
+        yield Shown.of(observation, info)
+        yield from steps(env, actions, seed)
+
+
+def _handing_over() -> Callable[[object, str, object], None]:
+    """Return a profile function that lets other threads run, at one of so many calls and returns."""
+    events = itertools.count()
+
+    def profile(_frame: object, _event: str, _argument: object) -> None:
+        if next(events) % EVENTS_BETWEEN_THREADS == 0:
+            time.sleep(0)
+
+    return profile
+
+
+def _generators() -> list[Any]:
+    numpy = sys.modules.get("numpy")
+    return [random.getstate(), None if numpy is None else repr(numpy.random.get_state())]
+
+
+@contextmanager
+def _kept_generators() -> Iterator[None]:
+    numpy = sys.modules.get("numpy")
+    mine = random.getstate()
+    theirs = None if numpy is None else numpy.random.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(mine)
+        if numpy is not None:
+            numpy.random.set_state(theirs)
+
+
+CLAUSES = (
+    *clauses_of("determinism", instances, reuse, unseeded, interleaving, global_generators, sampling),
+    *clauses_of("determinism", hash_seeds, processes=True),
+    *clauses_of("determinism", threads),
+)

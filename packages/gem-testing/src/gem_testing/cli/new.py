@@ -1,0 +1,163 @@
+"""``gem new``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from gem.cli.output import json_option, print_json
+from gem.cli.write_folder import check_target, write_files
+from gem.errors import ArgumentError
+from gem_testing.scaffold import names
+from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project
+
+__all__ = ["new_command"]
+
+CHOICES = {"both": tuple(EXAMPLES), **{turns: (turns,) for turns in EXAMPLES}}
+
+
+@click.command("new")
+@click.argument("name", required=False)
+@click.option("--import-name", help="What Python imports.  [default: NAME with '_' for '-']")
+@click.option("--namespace", help="What stands before the colon of its ids.  [default: NAME without 'gem' and 'envs']")
+@click.option("--share-namespace", is_flag=True, help="Allow a namespace that packages of GEM itself fill.")
+@click.option("--description", help="One sentence on the package.")
+@click.option("--author", help="Who holds the copyright.  [default: git's user.name]")
+@click.option(
+    "--license", "licence", type=click.Choice([*LICENCES], case_sensitive=False), help="[default: Apache-2.0]"
+)
+@click.option(
+    "--examples", type=click.Choice([*CHOICES]), help="Environments to begin with, by turns.  [default: both]"
+)
+@click.option(
+    "--into", "--path", type=click.Path(path_type=Path), metavar="DIR", help="Where to write it.  [default: ./NAME]"
+)
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing; take the default of whatever is not given.")
+@json_option
+def new_command(
+    name: str | None,
+    import_name: str | None,
+    namespace: str | None,
+    share_namespace: bool,
+    description: str | None,
+    author: str | None,
+    licence: str | None,
+    examples: str | None,
+    into: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Write a new package of environments.
+
+    It has two example environments, tests, types, a licence, hooks and a workflow for continuous integration, and it
+    passes all its own checks as it is. On a terminal, what is not given is asked for; --yes and --json ask nothing.
+
+    \b
+    Examples:
+      gem new my-envs
+      gem new my-envs --namespace puzzles --license MIT --examples multi --yes
+      gem new --into . my-envs
+    """
+    ask = _Questions(asked=sys.stdin.isatty() and not yes and not as_json)
+    if name is None and not ask.asked:
+        raise click.UsageError("the package needs a name, for example: gem new my-envs")
+    distribution = ask("Name for pip install", name, "my-envs", names.check_distribution)
+    # Before any other question: the answers would be in vain.
+    folder = check_target(into or Path(distribution))
+    import_name = ask("Import name", import_name, names.propose_import_name(distribution), names.check_import_name)
+    namespace = ask(
+        "Namespace of its ids",
+        namespace,
+        names.propose_namespace(distribution, import_name),
+        lambda text: names.check_namespace(text, share_namespace),
+    )
+    project = Project(
+        distribution,
+        import_name,
+        namespace,
+        ask("Description", description, "Environments for language-model agents.", _line("the description")),
+        ask("Author", author, _proposed_author(distribution), _line("the author")),
+        ask("Licence", licence, "Apache-2.0", None, [*LICENCES]),
+        tuple(EXAMPLES[turns] for turns in CHOICES[ask("Example environments", examples, "both", None, [*CHOICES])]),
+    )
+    files = project.files()
+    write_files(folder, files)
+    if as_json:
+        print_json(
+            {
+                "folder": str(folder.resolve()),
+                "distribution": project.distribution,
+                "import_name": project.import_name,
+                "namespace": project.namespace,
+                "environments": project.environments(),
+                "files": [*files],
+            }
+        )
+        return
+    _say_what_is_next(folder, project, len(files))
+
+
+class _Questions:
+    """Asks for what was not given, or takes the default where nobody is to be asked."""
+
+    def __init__(self, asked: bool) -> None:
+        self.asked = asked
+
+    def __call__(
+        self,
+        question: str,
+        given: str | None,
+        default: str,
+        check: Callable[[str], str] | None,
+        choices: list[str] | None = None,
+    ) -> str:
+        if given is not None or not self.asked:
+            value = default if given is None else given
+            return value if check is None else check(value)
+        kind = None if choices is None else click.Choice(choices, case_sensitive=False)
+        while True:
+            answer: str = click.prompt(question, default=default, type=kind)
+            try:
+                return answer if check is None else check(answer)
+            except ArgumentError as error:
+                click.secho(f"{error}.", fg="yellow")
+
+
+def _line(what: str) -> Callable[[str], str]:
+    return lambda text: names.check_line(what, text)
+
+
+def _proposed_author(distribution: str) -> str:
+    """Who commits here, according to git; whatever else it says than a name is not taken."""
+    import subprocess
+
+    try:
+        asked = subprocess.run(
+            ["git", "config", "--get", "user.name"],  # noqa: S607  # git is wherever the author has put it
+            capture_output=True,
+            encoding="utf-8",
+            timeout=5,
+            check=False,
+        )
+        return names.check_line("the author", asked.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return f"The authors of {distribution}"
+
+
+def _say_what_is_next(folder: Path, project: Project, count: int) -> None:
+    shown = os.path.relpath(folder)
+    click.echo(f"Wrote {count} files into {shown}: the package {project.distribution}, with")
+    for env_id in project.environments():
+        click.echo(f"  {env_id}")
+    click.secho("\nWhat comes next:", bold=True)
+    if shown != ".":
+        click.echo(f"  cd {shlex.quote(shown)}")
+    click.echo("  python -m venv .venv && . .venv/bin/activate && pip install --upgrade pip")
+    click.echo("  pip install --editable . --group dev")
+    click.echo("  pytest")
+    click.echo(f"  gem play {project.environments()[-1]}-easy")

@@ -1,0 +1,256 @@
+"""Playing episodes for the conformance kit, and comparing what they show.
+
+Whatever an environment returns is frozen to text at once, so that an environment that changes what it has
+returned cannot change the evidence. Environments with one agent and with several are played alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gem.core import Env
+from gem.errors import ResetNeededError
+from gem_testing.outcome import Violation
+
+__all__ = [
+    "Script",
+    "Shown",
+    "acted_by_each",
+    "around",
+    "begin",
+    "difference",
+    "freeze",
+    "has_ended",
+    "one_agents_action",
+    "play",
+    "play_on",
+    "rewards_of",
+    "scribble",
+    "shorten",
+    "steps",
+    "take",
+    "values_of",
+]
+
+FIELDS = ("observation", "reward", "terminated", "truncated", "info")
+_LONGEST_SHOWN = 120
+
+
+@dataclass(frozen=True)
+class Script:
+    """The input of one episode: a seed, and actions that are played until it ends."""
+
+    seed: int
+    actions: tuple[Any, ...]
+    source: str
+    """Who chose the actions, for messages: ``"random actions"``, ``"the reference policy"``."""
+
+
+class Shown(NamedTuple):
+    """What one ``reset`` or ``step`` returned, each part frozen; the first of an episode has no reward and flags."""
+
+    observation: str
+    info: str
+    reward: str = "0.0"
+    terminated: str = "false"
+    truncated: str = "false"
+
+    @classmethod
+    def of(
+        cls, observation: Any, info: Any, reward: Any = 0.0, terminated: Any = False, truncated: Any = False
+    ) -> Shown:
+        """Freeze what a call returned. What info tells of the episode before is no part of this one."""
+        if isinstance(info, dict):
+            info = {key: value for key, value in info.items() if not str(key).startswith("prev_ep_")}
+        return cls(*map(freeze, (observation, info, reward, terminated, truncated)))
+
+
+def freeze(value: Any) -> str:
+    """Return a value as JSON text that two equal values share, and that no later change of the value reaches."""
+    try:
+        return json.dumps(value, sort_keys=True, default=_opaque)
+    except (TypeError, ValueError, RecursionError):  # keys of mixed types, a value that holds itself
+        return _opaque(value)
+
+
+def _opaque(value: Any) -> str:
+    # Not repr, which mostly holds the address of the object.
+    if isinstance(value, (bytes, bytearray, set, frozenset, tuple, list, dict)):
+        return f"<{type(value).__name__} {sorted(map(repr, value))}>"
+    number = value.item() if callable(getattr(value, "item", None)) and getattr(value, "size", 0) == 1 else ""
+    return f"<{type(value).__name__} {number}>"  # NumPy's numbers by their value
+
+
+def begin(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
+    """Return what ``reset`` returns; Violation if it raises or returns no pair."""
+    called = f"reset(seed={seed})"
+    try:
+        result: Any = env.reset(seed=seed) if seed is not None else env.reset()
+    except (Exception, SystemExit) as error:
+        raise Violation(f"{called} raised {_named(error)}; a valid seed must begin an episode") from error
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise Violation(f"{called} returned {shorten(result)}; return a pair (observation, info)")
+    return result
+
+
+def take(env: Env[Any, Any], action: Any, where: str) -> tuple[Any, Any, Any, Any, Any]:
+    """Return what ``step`` returns; Violation if it raises or does not return five values.
+
+    Args:
+        env: the environment.
+        action: any object at all.
+        where: for the message, such as ``"step 3 (seed 7)"``.
+    """
+    try:
+        result: Any = env.step(action)
+    except (Exception, SystemExit) as error:
+        advice = (
+            "the episode had not ended, so the step must be played"
+            if isinstance(error, ResetNeededError)
+            else "no action may raise; answer it as a malformed one"
+        )
+        raise Violation(f"{where} raised {_named(error)} for the action {shorten(action)}; {advice}") from error
+    if not isinstance(result, tuple) or len(result) != 5:
+        raise Violation(
+            f"{where} returned {shorten(result)}; return (observation, reward, terminated, truncated, info)"
+        )
+    return result
+
+
+def has_ended(env: Env[Any, Any], terminated: Any, truncated: Any) -> bool:
+    """Tell whether the episode is over; with several agents, when nobody takes part any more."""
+    if isinstance(terminated, dict):
+        return not env.unwrapped.agents  # type: ignore[attr-defined]
+    return bool(terminated) or bool(truncated)
+
+
+def play(
+    env: Env[Any, Any],
+    actions: Iterable[Any],
+    seed: int | None,
+    before: Callable[[], None] | None = None,
+    after: Callable[[Any, Any], None] | None = None,
+) -> list[Shown]:
+    """Play one episode until it ends or the actions do; return all that it showed, the reset first.
+
+    Args:
+        env: the environment.
+        actions: what to play.
+        seed: of the reset; None goes on from the generator's state.
+        before: called before ``reset`` and before every step.
+        after: called with every observation and info after they were frozen.
+    """
+    if before is not None:
+        before()
+    observation, info = begin(env, seed)
+    first = Shown.of(observation, info)
+    if after is not None:
+        after(observation, info)
+    return [first, *play_on(env, actions, seed, before=before, after=after)]
+
+
+def play_on(
+    env: Env[Any, Any],
+    actions: Iterable[Any],
+    seed: int | None,
+    done: int = 0,
+    before: Callable[[], None] | None = None,
+    after: Callable[[Any, Any], None] | None = None,
+) -> list[Shown]:
+    """Go on with an episode in which ``done`` steps were taken; otherwise as :func:`play`, without the reset."""
+    return list(steps(env, actions, seed, done, before, after))
+
+
+def steps(
+    env: Env[Any, Any],
+    actions: Iterable[Any],
+    seed: int | None,
+    done: int = 0,
+    before: Callable[[], None] | None = None,
+    after: Callable[[Any, Any], None] | None = None,
+) -> Iterator[Shown]:
+    """Yield what each step shows, as it is taken; otherwise as :func:`play_on`."""
+    for turn, action in enumerate(actions, start=done + 1):
+        if before is not None:
+            before()
+        observation, reward, terminated, truncated, info = take(env, action, f"step {turn} (seed {seed})")
+        ended = has_ended(env, terminated, truncated)
+        shown = Shown.of(observation, info, reward, terminated, truncated)
+        if after is not None:
+            after(observation, info)
+        yield shown
+        if ended:
+            return
+
+
+def difference(expected: list[Shown], found: list[Shown]) -> str | None:
+    """Return where two episodes first differ, such as ``"step 3: the reward was 0.0 and is 1.0"``; None if nowhere."""
+    for turn, (before, now) in enumerate(zip(expected, found, strict=False)):
+        for name in FIELDS:
+            old, new = getattr(before, name), getattr(now, name)
+            if old != new:
+                where = "reset" if turn == 0 else f"step {turn}"
+                return f"{where}: the {name} was {around(old, new)} and is {around(new, old)}"
+    if len(expected) != len(found):
+        return f"the episode had {len(expected) - 1} steps and has {len(found) - 1}"
+    return None
+
+
+def values_of(value: Any) -> list[Any]:
+    """Return a value, or the values of all agents where it is a dict by agent."""
+    return list(value.values()) if isinstance(value, dict) else [value]
+
+
+def rewards_of(reward: Any) -> float:
+    """Return a step's reward; with several agents, the sum of theirs."""
+    return float(sum(values_of(reward)))
+
+
+def acted_by_each(env: Env[Any, Any], action: Any) -> Any:
+    """Return ``action`` as a step takes it; with several agents, for everybody who has to act."""
+    active = getattr(env.unwrapped, "active_agents", None)
+    return action if active is None else dict.fromkeys(active, action)
+
+
+def one_agents_action(env: Env[Any, Any], action: Any) -> Any:
+    """Return a sampled action as one agent gives it; with several agents, the first one's."""
+    return action if getattr(env.unwrapped, "active_agents", None) is None else next(iter(action.values()))
+
+
+def scribble(value: Any) -> None:
+    """Change everything that can be changed within a value, as a careless caller might."""
+    if isinstance(value, dict):
+        for item in list(value.values()):
+            scribble(item)
+        value.clear()
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            scribble(item)
+        if isinstance(value, list):
+            value[:] = ["scribbled by the caller"]
+
+
+def shorten(value: Any) -> str:
+    """Return a value's ``repr``, cut to a length that a message can hold."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def around(text: str, other: str) -> str:
+    """Return the part of ``text`` where it begins to differ from ``other``."""
+    if max(len(text), len(other)) <= _LONGEST_SHOWN // 2:
+        return text
+    same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
+    start = max(0, same - 20)
+    cut = text[start : start + _LONGEST_SHOWN // 2]
+    return f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(text) else ''}"
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {shorten(str(error))[1:-1]}" if str(error) else type(error).__name__

@@ -1,0 +1,16 @@
+"""What this package adds to GEM: commands."""
+
+from __future__ import annotations
+
+from gem.plugins import Named, hookimpl
+
+__all__ = ["gem_commands"]
+
+
+@hookimpl
+def gem_commands() -> Named:
+    """The commands ``gem check`` and ``gem new``."""
+    return {
+        "check": "gem_testing.cli.check:check_command",
+        "new": "gem_testing.cli.new:new_command",
+    }

@@ -1,0 +1,391 @@
+"""Checking many environments at once, each in a process of its own.
+
+A process that dies or hangs costs its environment the clause that it was in, and nothing else: the parent knows the
+clause, because a worker announces each before it begins, and lets a new worker go on with the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gem.entry_points import name_of
+from gem.env_spec import EnvSpec
+from gem_testing.outcome import Outcome, Result
+from gem_testing.worker import BEGINNINGS, CHANNEL_LOST, IMPORT, SCORES, SPEED, needs_environment
+
+__all__ = ["SCORES", "SPEED", "Began", "Done", "Event", "Figures", "Heard", "Job", "check"]
+
+_START = "start"
+TICK = 0.05
+"""Seconds between looks at processes that say nothing."""
+HANGS = 3
+"""Clauses in which an environment may hang before the rest of its clauses is given up."""
+
+_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from gem_testing.worker import main; main()"
+_LONGEST_LINE = 4 << 20
+_GRACE = 0.5
+"""Seconds for a dying process to write its stack, and for its last reports to arrive."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One environment and what to do with it."""
+
+    spec: EnvSpec
+    clauses: tuple[str, ...]
+    figures: tuple[str, ...] = ()
+    """Of :data:`SCORES` and :data:`SPEED`."""
+    manifest: Path | None = None
+    namespaces: frozenset[str] | None = None
+    requirements: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Began:
+    """The environment of job number ``job`` has come to a clause, or to what else it does (``"import"``)."""
+
+    job: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A clause was tested, or could not be."""
+
+    job: int
+    result: Result
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Scores or speed were taken; ``value`` is None where that failed, for the reason in ``error``."""
+
+    job: int
+    kind: str
+    value: dict[str, Any] | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Done:
+    """There is nothing more to come for this job."""
+
+    job: int
+
+
+Event = Began | Heard | Figures | Done
+
+
+def check(jobs: Sequence[Job], processes: int, timeout: float) -> Iterator[Event]:
+    """Do all jobs and yield what becomes known, as it becomes known.
+
+    When the iterator is closed, or an exception (Ctrl-C) passes through it, no process is left behind.
+
+    Args:
+        jobs: what to do; begun in this order.
+        processes: how many at once, at least 1.
+        timeout: wall-clock seconds that one clause may take.
+    """
+    news: _News = queue.SimpleQueue()
+    waiting = deque(_Run(number, job, timeout, news) for number, job in enumerate(jobs))
+    running: list[_Run] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                running.append(waiting.popleft())
+            # All conclusions are drawn before the first is yielded: whoever takes them may take its time.
+            events = [event for run in running for event in run.look_after()]
+            running = [run for run in running if run.goes_on]
+            yield from events
+            if not events:
+                yield from _news_within(TICK, news)
+    finally:
+        for run in running:
+            run.stop()
+
+
+def _news_within(seconds: float, news: _News) -> Iterator[Event]:
+    """Wait for a report, and yield what it and all others that are there come to."""
+    with suppress(queue.Empty):
+        worker, report = news.get(timeout=seconds)
+        yield from worker.run.hear(worker, report)
+        while True:
+            worker, report = news.get_nowait()
+            yield from worker.run.hear(worker, report)
+
+
+class _Run:
+    """One job: the tasks that are left, and the worker that is at them."""
+
+    def __init__(self, number: int, job: Job, timeout: float, news: _News) -> None:
+        self.goes_on = True
+        self._number = number
+        self._job = job
+        self._timeout = timeout
+        self._news = news
+        self._left = [*job.clauses, *job.figures]
+        self._worker: _Worker | None = None
+        self._at = _START
+        """What the worker is at."""
+        self._since = 0.0
+        self._hangs = 0
+        self._explained = False
+        """Whether a clause is violated that says why no episode can begin."""
+
+    def look_after(self) -> Iterator[Event]:
+        """Start a worker where one is needed; draw conclusions from one that has died or hangs."""
+        if self._worker is None:
+            if not self._left:
+                self.goes_on = False
+                yield Done(self._number)
+                return
+            self._worker = _Worker(self, self._job, self._left, self._news)
+            self._at, self._since = _START, time.monotonic()
+        elif self._worker.has_ended:
+            yield from self._blame(self._worker.stop())
+        elif time.monotonic() - self._since > self._timeout:
+            self._hangs += 1
+            end = self._worker.stop(with_stack=True)
+            yield from self._blame(end._replace(what=f"did not finish within {self._timeout:g} s", advice=""))
+
+    def hear(self, worker: _Worker, report: Any) -> Iterator[Event]:
+        """Take a report. Those of a worker that was given up are too late."""
+        if report is None:
+            worker.all_heard = True
+            return
+        if worker is not self._worker:
+            return
+        kind, value = report
+        if kind == "begin":
+            yield from self._lost_before(value)
+            self._at, self._since = value, time.monotonic()
+            if value != _START:
+                yield Began(self._number, value)
+        elif kind == "result":
+            yield from self._lost_before(value["clause"])
+            self._left.remove(value["clause"])
+            yield self._heard(Result(**{**value, "outcome": Outcome(value["outcome"])}))
+        elif kind == "figures":
+            yield Figures(self._number, self._left.pop(0), value.get("value"), value.get("error", ""))
+        elif kind == "done":
+            self.stop()
+            yield from self._lost_before(None)
+
+    def stop(self) -> None:
+        """Leave no process behind."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+
+    def _lost_before(self, task: str | None) -> Iterator[Event]:
+        """Fail what should have been reported before ``task``, or before the end."""
+        while (task is None or task in self._left) and self._left and self._left[0] != task:
+            reason = "its result was lost: the environment wrote into file descriptors that are not its own"
+            yield self._failed(self._left[0], reason)
+
+    def _blame(self, end: _End) -> Iterator[Event]:
+        """Let what the worker was at fail, and give up what cannot be tested any more."""
+        self._worker = None
+        if self._at in self._left:
+            where = f"when its {self._at} should be measured" if self._at in self._job.figures else "in this clause"
+            yield self._failed(self._at, f"the process {end.what} {where}{end.where}{end.advice}")
+            if self._hangs >= HANGS:
+                yield from self._give_up(
+                    self._left, f"it hung {HANGS} times", "make the clauses that hang finish first"
+                )
+            return
+        if self._at == _START:
+            reason = f"the process of the check {end.what} before it began{end.said}"
+            lost = list(self._left)
+        else:
+            what = f"it imported {_module(self._job.spec)}" if self._at == IMPORT else "the first episode began"
+            reason = f"the process {end.what} while {what}{end.where}{end.advice}"
+            lost = [task for task in self._left if needs_environment(task)]
+        if not self._explained:
+            yield self._failed(lost[0], reason)
+        yield from self._give_up(lost, f"no episode can begin: {reason}", f"see {' and '.join(BEGINNINGS)}")
+
+    def _failed(self, task: str, reason: str) -> Event:
+        return self._closed(task, Result(task, Outcome.VIOLATED, reason))
+
+    def _give_up(self, tasks: Iterable[str], reason: str, advice: str) -> Iterator[Event]:
+        for task in [task for task in tasks if task in self._left]:
+            yield self._closed(task, Result(task, Outcome.NOT_TESTED, reason, advice))
+
+    def _closed(self, task: str, result: Result) -> Event:
+        """Take a task off the list without a worker's report."""
+        self._left.remove(task)
+        if task in self._job.figures:
+            return Figures(self._number, task, None, result.message)
+        if task in self._job.spec.exempt:
+            result = Result(task, Outcome.NOT_TESTED, self._job.spec.exempt[task], exempt=True)
+        return self._heard(result)
+
+    def _heard(self, result: Result) -> Event:
+        self._explained |= result.clause in BEGINNINGS and result.outcome is Outcome.VIOLATED
+        return Heard(self._number, result)
+
+
+def _module(spec: EnvSpec) -> str:
+    return name_of(spec.entry_point).partition(":")[0]
+
+
+class _End(NamedTuple):
+    """How a process came to its end."""
+
+    what: str
+    """``"died with exit code 3"``."""
+    where: str
+    """``", in step at my_envs/thing.py:12"``; empty if nobody knows."""
+    said: str
+    """The last line that it wrote while it started."""
+    advice: str
+
+
+class _Worker:
+    """A process that checks one environment, in a folder of its own, with all processes that it starts."""
+
+    def __init__(self, run: _Run, job: Job, tasks: Sequence[str], news: _News) -> None:
+        self.run = run
+        self._scratch = tempfile.TemporaryDirectory(prefix="gem-check-", ignore_cleanup_errors=True)
+        scratch = Path(self._scratch.name)
+        folder, temporary, self._errors = scratch / "work", scratch / "tmp", scratch / "errors.txt"
+        folder.mkdir()
+        temporary.mkdir()
+        self._token = secrets.token_hex(16)
+        order = {
+            "token": self._token,
+            "folder": str(folder),
+            "tasks": list(tasks),
+            "spec": job.spec.to_dict(),
+            "manifest": None if job.manifest is None else str(job.manifest.absolute()),
+            "namespaces": None if job.namespaces is None else sorted(job.namespaces),
+            "requirements": None if job.requirements is None else list(job.requirements),
+        }
+        (scratch / "job.json").write_text(json.dumps(order), encoding="utf-8")
+        with (scratch / "job.json").open("rb") as job_file, self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(  # noqa: S603  # Python itself
+                [sys.executable, "-c", _BOOT, *(os.path.abspath(entry) for entry in sys.path)],  # noqa: PTH100
+                stdin=job_file,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=folder,
+                env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))},
+                start_new_session=True,  # so that it and all that it starts can be ended together
+            )
+        self.all_heard = False
+        """Whether the last report has been taken out of the queue."""
+        self._ended_at: float | None = None
+        self._listener = threading.Thread(target=self._listen, args=(news,), daemon=True)
+        self._listener.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is over and all that it has reported was heard."""
+        if self._process.poll() is None:
+            return False
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
+            self._kill()  # what it has left behind would keep the pipe open
+        return self.all_heard or time.monotonic() - self._ended_at > _GRACE
+
+    def stop(self, *, with_stack: bool = False) -> _End:
+        """End the process and what it has started; return how it ended.
+
+        Args:
+            with_stack: let it write first where it is.
+        """
+        if with_stack and self._process.poll() is None:
+            self._process.send_signal(signal.SIGABRT)  # faulthandler writes the stack
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE)
+        self._kill()
+        with suppress(subprocess.TimeoutExpired):  # a process that waits for a device cannot be killed
+            self._process.wait(_GRACE)
+        self._listener.join(_GRACE)
+        text = ""
+        with suppress(OSError):  # an environment may have removed it
+            text = self._errors.read_text(encoding="utf-8", errors="replace")
+        self._scratch.cleanup()
+        what, advice = _in_words(self._process.returncode)
+        last_line = text.strip().rpartition("\n")[2]
+        return _End(what, _place(text), f": {last_line}" if last_line else "", advice)
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _listen(self, news: _News) -> None:
+        pipe = self._process.stdout
+        assert pipe is not None
+        mark = self._token.encode()
+        line = b""
+        with pipe:
+            while chunk := os.read(pipe.fileno(), 1 << 16):
+                *lines, line = (line + chunk).split(b"\n")
+                for whole in lines:
+                    if whole.startswith(mark):
+                        with suppress(ValueError):  # somebody else wrote into it
+                            news.put((self, json.loads(whole[len(mark) :])))
+                if len(line) > _LONGEST_LINE:
+                    line = b""
+        news.put((self, None))
+
+
+_News = queue.SimpleQueue[tuple[_Worker, Any]]
+
+_FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>\S+)$', re.MULTILINE)
+
+
+def _in_words(returncode: int | None) -> tuple[str, str]:
+    """Return how a process ended, and what to make of it."""
+    if returncode is None:
+        return "cannot be killed", ""
+    if returncode == CHANNEL_LOST:
+        return "lost its connection to the check", "; close no file descriptors but those that the environment opened"
+    if returncode >= 0:
+        advice = "; an environment must not end the process that it runs in"
+        return f"died with exit code {returncode}", advice
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:
+        name = f"signal {-returncode}"
+    advice = "; the system does that when memory runs out" if -returncode == signal.SIGKILL else ""
+    return f"was killed by {name}", advice
+
+
+def _place(stacks: str) -> str:
+    """Return the innermost frame of foreign code in what faulthandler wrote, in words; empty if there is none."""
+    library, own = os.path.dirname(os.__file__), str(Path(__file__).parents[1])  # noqa: PTH120
+    _, _, current = stacks.rpartition("Current thread")
+    for frame in (*_FRAME.finditer(current), *_FRAME.finditer(stacks)):
+        file = frame["file"]
+        is_library = file.startswith(library) and "-packages" not in file
+        if not file.startswith(("<", own)) and not is_library:
+            return f", in {frame['function']} at {_relative(file)}:{frame['line']}"
+    return ""
+
+
+def _relative(file: str) -> str:
+    """Return a file as it lies under the folder that it was imported from, so that messages are the same everywhere."""
+    under = [Path(entry) for entry in sys.path if entry and Path(file).is_relative_to(entry)]
+    return str(Path(file).relative_to(max(under, key=lambda path: len(path.parts)))) if under else Path(file).name

@@ -1,0 +1,153 @@
+"""Playing an environment in processes of their own: with other hash seeds, watched, or without the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gem.entry_points import name_of
+from gem_testing.episodes import Shown
+from gem_testing.outcome import NotTested, Violation
+from gem_testing.probe import Task
+
+if TYPE_CHECKING:
+    from gem_testing.subject import Subject
+
+__all__ = ["HASH_SEEDS", "Probe", "Surroundings", "actions_elsewhere", "episodes_elsewhere", "watch"]
+
+HASH_SEEDS = (0, 1, 4242)
+TIMEOUT = 300.0
+"""Wall-clock seconds after which a process is given up."""
+MOST_OUTPUT = 100_000
+"""Bytes of output that are looked at."""
+MOST_SCRIPTS = 4
+"""How many scripts are played while watching."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a process hands down to those that it starts, as it was before the environment could change it."""
+
+    path: list[str]
+    variables: dict[str, str]
+    umask: int
+
+    @classmethod
+    def now(cls) -> Surroundings:
+        """Return those of this process."""
+        umask = os.umask(0)
+        os.umask(umask)
+        # The other process works in a folder of its own, so what is relative here would lead nowhere there.
+        return cls([str(Path(path).absolute()) for path in sys.path], dict(os.environ), umask)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What an environment did in a process that watched it."""
+
+    seen: dict[str, Any]
+    """As :mod:`gem_testing.probe` wrote it."""
+    output: tuple[str, str]
+    """What it printed to standard output and error while it played."""
+    output_at_import: tuple[str, str]
+
+
+def watch(subject: Subject) -> Probe:
+    """Return what the environment does to a process: imports, output, connections, and what it leaves behind."""
+    task = Task(subject.surroundings.path, _spec(subject), subject.scripts[:MOST_SCRIPTS], watched=True)
+    seen, output = _run(subject, task, HASH_SEEDS[0])
+    cuts = seen["imported"]["printed"]
+    texts = [text.decode(errors="replace") for text in output]
+    return Probe(
+        seen,
+        output=tuple(text[cut:] for text, cut in zip(texts, cuts, strict=True)),  # type: ignore[arg-type]  # two of them
+        output_at_import=tuple(text[:cut] for text, cut in zip(texts, cuts, strict=True)),  # type: ignore[arg-type]
+    )
+
+
+def episodes_elsewhere(subject: Subject, hash_seed: int, backwards: bool = False) -> list[list[Shown]]:
+    """Return what every script shows in a process with this PYTHONHASHSEED.
+
+    Args:
+        subject: the environment.
+        hash_seed: the value of PYTHONHASHSEED.
+        backwards: play the last script first; the result is in the usual order.
+    """
+    order = -1 if backwards else 1
+    seen, _ = _run(subject, Task(subject.surroundings.path, _spec(subject), subject.scripts[::order]), hash_seed)
+    return [[Shown(*shown) for shown in episode] for episode in seen["episodes"][::order]]
+
+
+def actions_elsewhere(subject: Subject, observations: list[list[Any]]) -> list[list[str]]:
+    """Return the actions, frozen, that the reference policy chooses in a process without the environment.
+
+    Args:
+        subject: its spec names the policy.
+        observations: of each episode, one for each action.
+    """
+    task = Task(subject.surroundings.path, policy=subject.spec.reference_policy, observations=observations)
+    actions: list[list[str]] = _run(subject, task, HASH_SEEDS[0])[0]["actions"]
+    return actions
+
+
+def _spec(subject: Subject) -> Any:
+    if not subject.importable:
+        raise NotTested(
+            f"another process cannot import {name_of(subject.spec.entry_point)}", "define it at the top of a module"
+        )
+    return replace(subject.spec, entry_point=name_of(subject.spec.entry_point))
+
+
+def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
+    """Run a probe; return what it wrote, and its output.
+
+    Raises:
+        Violation: if it fails, with what it said last.
+    """
+    with tempfile.TemporaryDirectory(prefix="gem-probe-", ignore_cleanup_errors=True) as folder:
+        work, temporary, result = Path(folder, "work"), Path(folder, "tmp"), Path(folder, "result.json")
+        work.mkdir()
+        temporary.mkdir()
+        environment = {
+            **subject.surroundings.variables,
+            "PYTHONHASHSEED": str(hash_seed),
+            "PYTHONPATH": os.pathsep.join(task.path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TMPDIR": str(temporary),
+            "GEM_PROBE_WORK": str(work),
+        }
+        with Path(folder, "out").open("w+b") as out, Path(folder, "err").open("w+b") as err:
+            try:
+                done = subprocess.run(  # noqa: S603  # our own module
+                    [sys.executable, "-m", "gem_testing.probe", result],
+                    input=pickle.dumps(task),
+                    stdout=out,
+                    stderr=err,
+                    cwd=work,
+                    env=environment,
+                    umask=subject.surroundings.umask,
+                    timeout=TIMEOUT,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired as error:
+                raise Violation(f"in a process of its own it did not finish within {TIMEOUT:g} s") from error
+            output = tuple(_content(file) for file in (out, err))
+        if not result.exists():
+            said = output[1].decode(errors="replace").strip().rpartition("\n")[2] or "nothing"
+            raise Violation(
+                f"in a process of its own (PYTHONHASHSEED={hash_seed}) it failed with exit code {done.returncode} and "
+                f"said: {said}"
+            )
+        return json.loads(result.read_text(encoding="utf-8")), output  # type: ignore[return-value]  # two of them
+
+
+def _content(file: Any) -> bytes:
+    file.seek(0)
+    return bytes(file.read(MOST_OUTPUT))

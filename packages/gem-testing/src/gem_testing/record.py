@@ -1,0 +1,256 @@
+"""The conformance record: what ``gem check --report FILE`` writes, and what a hub stores.
+
+It says which code was checked (distribution, version, source digests), by what (versions of kit, gem-core and
+Python), and what came of it. It holds no dates and no paths of the machine, and its keys are always in this order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+import gem
+from gem.entry_points import source_digest
+from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError
+from gem.official import install_line
+from gem.pydantic_start import start_pydantic
+from gem_testing.clauses import CLAUSES
+from gem_testing.outcome import Outcome, Result
+from gem_testing.targets import Package
+
+__all__ = [
+    "KIT",
+    "SCHEMA",
+    "ClauseRecord",
+    "ConformanceRecord",
+    "EnvironmentRecord",
+    "Findings",
+    "PackageRecord",
+    "ScoreRecord",
+    "SpeedRecord",
+    "record_of",
+]
+
+SCHEMA = 1
+"""Version of the record's own form."""
+
+KIT = 1
+"""Version of the clauses; raised when one is added or asks for more."""
+
+start_pydantic()
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class ClauseRecord(_Strict):
+    """What came of one clause; the fields are those of :class:`gem_testing.Result`."""
+
+    clause: str
+    outcome: Literal["holds", "violated", "not tested"]
+    message: str
+    advice: str
+    exempt: bool
+
+
+class ScoreRecord(_Strict):
+    """What an agent scored; the fields are those of :class:`gem_testing.scores.Score`."""
+
+    episodes: int = Field(ge=0)
+    mean: float | None
+    standard_error: float = Field(ge=0)
+    success_rate: float | None = Field(ge=0, le=1)
+    mean_turns: float | None
+    error: str
+
+
+class SpeedRecord(_Strict):
+    """How fast an environment is; the fields are those of :class:`gem.speed.Speed`, which says what they mean."""
+
+    steps_per_cpu_second: float
+    resets_per_cpu_second: float
+    make_cpu_seconds: float
+    slowest_reset_cpu_seconds: float
+    calibration: int
+    calibration_rounds_per_cpu_second: float
+    relative_steps: float
+    relative_resets: float
+
+
+class EnvironmentRecord(_Strict):
+    """One environment."""
+
+    id: str
+    spec: dict[str, JsonValue]
+    """The whole spec that was checked, exemptions and source digest included, as ``EnvSpec.to_dict`` returns it."""
+    clauses: list[ClauseRecord]
+    """In reading order."""
+    scores: dict[Literal["random", "reference", "null"], ScoreRecord]
+    speed: SpeedRecord | None
+    """None where it was not measured."""
+    errors: list[str]
+    """Why scores or speed are missing, where that failed."""
+
+    @field_validator("spec")
+    @classmethod
+    def _is_a_spec(cls, value: dict[str, Any]) -> dict[str, Any]:
+        EnvSpec.from_dict(value)
+        return value
+
+
+class PackageRecord(_Strict):
+    """One package of environments."""
+
+    distribution: str | None
+    version: str | None
+    import_name: str
+    namespaces: list[str] | None
+    source_digest: str | None
+    """SHA-256 (hex) over all files of the package."""
+    complete: bool
+    """Whether every clause has a result for every environment of the package."""
+    problem: str
+    """Why the manifest cannot be used; then there are no environments."""
+    environments: list[EnvironmentRecord]
+
+
+class ConformanceRecord(_Strict):
+    """All that one run of the kit has found out."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    kit: int
+    gem_core: str
+    python: str
+    implementation: str
+    """``"CPython"``, ``"PyPy"``."""
+    platform: str
+    """Operating system and processor architecture: ``"Linux x86_64"``."""
+    packages: list[PackageRecord]
+
+    @field_validator("schema_", mode="before")
+    @classmethod
+    def _is_an_int(cls, value: Any) -> Any:
+        return value if type(value) is int else None  # True equals 1
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> ConformanceRecord:
+        """Return the record in a file.
+
+        Raises:
+            ArgumentError: if the file cannot be read or holds no record of this schema; the message has one sentence
+                for each thing that is wrong.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ArgumentError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except (ValueError, RecursionError) as error:
+            raise ArgumentError(f"{path}: not a conformance record: no JSON: {error}") from error
+        schema = document.get("schema") if isinstance(document, dict) else None
+        if type(schema) is int and schema > SCHEMA:
+            raise ArgumentError(
+                f"{path}: is written in schema {schema}, and this gem-core reads schema {SCHEMA}; "
+                f"run: {install_line('--upgrade', 'gem-core')}"
+            )
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()
+            )
+            raise ArgumentError(f"{path}: not a conformance record: {problems}") from error
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the record to a file, all of it or nothing; missing folders are made."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        try:
+            with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123  # a descriptor
+                json.dump(self.to_dict(), file, indent=2, ensure_ascii=False)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)  # mkstemp lets nobody else read it
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return self.model_dump(by_alias=True, mode="json")
+
+
+@dataclass
+class Findings:
+    """What is known of one environment so far."""
+
+    package: Package
+    spec: EnvSpec
+    results: dict[str, Result] = field(default_factory=dict)
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """``"scores"`` and ``"speed"``, as :mod:`gem_testing.pool` reports them."""
+    errors: list[str] = field(default_factory=list)
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many clauses came out like this, those that the environment is exempt from left out."""
+        return sum(result.outcome is outcome and not result.exempt for result in self.results.values())
+
+    def to_record(self) -> EnvironmentRecord:
+        speed = self.figures.get("speed")
+        order = list(CLAUSES)
+        return EnvironmentRecord(
+            id=self.spec.id,
+            spec=self.spec.to_dict(),
+            clauses=[
+                ClauseRecord(
+                    clause=result.clause,
+                    outcome=result.outcome.value,
+                    message=result.message,
+                    advice=result.advice,
+                    exempt=result.exempt,
+                )
+                for result in sorted(self.results.values(), key=lambda result: order.index(result.clause))
+            ],
+            scores={agent: ScoreRecord(**score) for agent, score in self.figures.get("scores", {}).items()},  # type: ignore[misc]
+            speed=None if speed is None else SpeedRecord(**{k: v for k, v in speed.items() if k != "id"}),
+            errors=self.errors,
+        )
+
+
+def record_of(packages: Iterable[Package], findings: Iterable[Findings]) -> ConformanceRecord:
+    """Return the record of a run over some packages."""
+    known = list(findings)
+    return ConformanceRecord(
+        schema=1,
+        kit=KIT,
+        gem_core=gem.__version__,
+        python=platform.python_version(),
+        implementation=platform.python_implementation(),
+        platform=f"{platform.system()} {platform.machine()}",
+        packages=[_package_record(package, [f for f in known if f.package is package]) for package in packages],
+    )
+
+
+def _package_record(package: Package, findings: list[Findings]) -> PackageRecord:
+    return PackageRecord(
+        distribution=package.distribution,
+        version=package.version,
+        import_name=package.import_name,
+        namespaces=None if package.namespaces is None else sorted(package.namespaces),
+        source_digest=None if package.manifest is None else source_digest(f"{package.import_name}:"),
+        complete=package.whole and not package.problem and all(len(f.results) == len(CLAUSES) for f in findings),
+        problem=package.problem,
+        environments=[finding.to_record() for finding in findings],
+    )

@@ -1,0 +1,114 @@
+"""A new package as its author describes it, and the files that it is made of."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+import gem
+
+__all__ = ["EXAMPLES", "LICENCES", "Example", "Project"]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+# Neither Python, TOML, YAML, shell nor GitHub's workflows have this form, so the templates need no escapes.
+_BLANK = re.compile(r"<<(\w+)>>")
+
+
+class Example(NamedTuple):
+    """An example environment that a new package can begin with."""
+
+    name: str
+    """Of its class, its id, and in lower case its module and its folder of templates."""
+    row: str
+    """What the agent does and how it is rewarded: two cells of the README's table."""
+
+    @property
+    def module(self) -> str:
+        return self.name.lower()
+
+
+EXAMPLES = {
+    "single": Example("Arithmetic", r"answers a question with `\boxed{number}` | 1 right, 0 wrong"),
+    "multi": Example("Treasure", r"digs with `\boxed{row column}` | 1 found, 0 else, -0.1 no move"),
+}
+"""Number of turns → the example that shows it."""
+
+LICENCES = {"Apache-2.0": "license-apache-2.0", "MIT": "license-mit"}
+"""SPDX expression → template."""
+
+
+class Project(NamedTuple):
+    """The author's choices for a new package. Each field has passed its check in :mod:`gem_testing.scaffold.names`."""
+
+    distribution: str
+    import_name: str
+    namespace: str
+    description: str
+    author: str
+    licence: str
+    examples: tuple[Example, ...]
+
+    def environments(self) -> list[str]:
+        """The ids that the package will offer, without variants."""
+        return [f"{self.namespace}:{example.name}-v0" for example in self.examples]
+
+    def files(self) -> dict[str, str]:
+        """Every file of the package: path relative to its folder, with ``/`` → text."""
+        blanks = self._blanks()
+        return {path: _filled(template, blanks) for path, template in self._templates()}
+
+    def _templates(self) -> Iterator[tuple[str, str]]:
+        """Path of a file and the templates that it is joined of."""
+        package = f"src/{self.import_name}"
+        yield ".github/workflows/ci.yml", "ci.yml"
+        yield ".gitignore", "gitignore"
+        yield ".pre-commit-config.yaml", "pre-commit-config.yaml"
+        yield "CHANGELOG.md", "changelog.md"
+        yield "LICENSE", LICENCES[self.licence]
+        yield "README.md", "readme.md"
+        yield "pyproject.toml", "pyproject.toml"
+        yield f"{package}/__init__.py", "init.py"
+        for example in self.examples:
+            yield f"{package}/{example.module}.py", f"{example.module}/module.py"
+        tables = (f"{example.module}/environment.toml" for example in self.examples)
+        yield f"{package}/environments.toml", " ".join(["environments.toml", *tables])
+        yield f"{package}/py.typed", ""
+        yield "tests/test_environments.py", "test_environments.py"
+        for example in self.examples:
+            yield f"tests/test_{example.module}.py", f"{example.module}/test.py"
+
+    def _blanks(self) -> dict[str, str]:
+        major, minor = gem.__version__.split(".")[:2]
+        ids = self.environments()
+        rows = [
+            f"| `{env_id}` | `-easy`, `-hard` | {one.row} |" for env_id, one in zip(ids, self.examples, strict=True)
+        ]
+        changes = [f"- `{env_id}`, with its variants `-easy` and `-hard`." for env_id in ids]
+        return {
+            "distribution": self.distribution,
+            "wheel_name": self.distribution.replace("-", "_"),
+            "import_name": self.import_name,
+            "namespace": self.namespace,
+            # A dot in a bare key would begin a table within the table.
+            "namespace_key": json.dumps(self.namespace) if "." in self.namespace else self.namespace,
+            "description": self.description,
+            "author": self.author,
+            # What JSON escapes in a line of visible text, TOML escapes alike.
+            "description_toml": json.dumps(self.description, ensure_ascii=False),
+            "author_toml": json.dumps(self.author, ensure_ascii=False),
+            "licence": self.licence,
+            "year": str(date.today().year),
+            "gem_core_pin": f">={major}.{minor},<{major}.{int(minor) + 1}",
+            "example_id": f"{ids[-1]}-easy",
+            "table": "\n".join(rows),
+            "changes": "\n".join(changes),
+        }
+
+
+def _filled(templates: str, blanks: dict[str, str]) -> str:
+    texts = [(_TEMPLATES / f"{name}.tmpl").read_text(encoding="utf-8") for name in templates.split()]
+    return _BLANK.sub(lambda blank: blanks[blank[1]], "".join(texts))

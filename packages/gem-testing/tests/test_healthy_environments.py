@@ -1,0 +1,88 @@
+"""The conformance kit does not cry wolf: every clause holds for environments that are as they should be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gem.entry_points import load
+from gem.manifest import read_specs
+from gem_testing import CLAUSES, Outcome, Subject, run_clauses
+
+PLANTED = Path(__file__).parent / "planted"
+MANIFEST = PLANTED / "planted_envs" / "environments.toml"
+HEALTHY = {spec.id: spec for spec in read_specs(MANIFEST) if spec.id.startswith("healthy:")}
+
+NOT_TESTED = {
+    "healthy:Stateless": {
+        "contract.random_action": "sample_random_action",
+        "determinism.sampling": "sample_random_action",
+        "state.json": "get_state and set_state",
+        "state.complete": "get_state and set_state",
+        "state.unaliased": "get_state and set_state",
+        "state.refusal": "get_state and set_state",
+    },
+    "healthy:Overtime": {"contract.turn_limit": ""},
+}
+"""What cannot be tested on an environment, and what the advice on it names; an exemption needs no advice."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _planted() -> Iterator[None]:
+    """The planted package can be imported, and is forgotten when the tests of this file are over."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PLANTED))
+        yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(PLANTED)):
+            del sys.modules[name]
+
+
+def subject(name: str) -> Subject:
+    return Subject(
+        HEALTHY[name],
+        manifest=MANIFEST,
+        namespaces=frozenset({"healthy", "defect"}),
+        requirements=("gem-core", "numpy>=1.24", "spacy"),
+    )
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_every_clause_holds_for_a_healthy_environment(name: str) -> None:
+    """Nothing is violated, and what cannot be tested is exactly what is expected, with advice that helps."""
+    results = list(run_clauses(subject(name)))
+    assert [result.clause for result in results] == list(CLAUSES)
+    assert [(r.clause, r.message) for r in results if r.outcome is Outcome.VIOLATED] == []
+    untested = {result.clause: result for result in results if result.outcome is Outcome.NOT_TESTED}
+    expected = NOT_TESTED.get(name, {})
+    assert untested.keys() == expected.keys()
+    for clause, result in untested.items():
+        assert expected[clause] in result.advice
+
+
+def test_an_exemption_shows_the_reason_of_the_manifest() -> None:
+    """A clause that the manifest exempts from is not tested, and the reason is reported."""
+    (result,) = run_clauses(subject("healthy:Overtime"), ["contract.turn_limit"])
+    assert result.outcome is Outcome.NOT_TESTED
+    assert result.exempt
+    assert result.message == HEALTHY["healthy:Overtime"].exempt["contract.turn_limit"]
+
+
+def test_what_is_exempt_would_be_violated() -> None:
+    """The exemption is needed: without it the clause finds what the manifest admits."""
+    admitted = subject("healthy:Overtime")
+    (result,) = run_clauses(
+        Subject(load(admitted.spec.entry_point), reference_policy=admitted.spec.reference_policy),
+        ["contract.turn_limit"],
+    )
+    assert result.outcome is Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_environment_is_described_by_its_docstring(name: str) -> None:
+    """The manifest says what the class says."""
+    spec = HEALTHY[name]
+    assert spec.description == " ".join(str(load(spec.entry_point).__doc__).partition("\n\n")[0].split())

@@ -1,0 +1,277 @@
+"""The pytest plugin, each time in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from gem_testing import CLAUSES
+
+ENVIRONMENTS = """
+import gem
+
+class Sound(gem.Env):
+    turns = 2
+
+    def reset(self, seed=None):
+        super().reset(seed=seed)
+        self.left = self.turns
+        return f"Guess {self.rng.random()}", {}
+
+    def step(self, action):
+        if not self.left:
+            raise gem.errors.EpisodeFinishedError("the episode is over; call reset()")
+        self.left -= 1
+        return f"{self.rng.random()}", 0.0, not self.left, False, {}
+
+class Broken(Sound):
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, "much", *rest
+"""
+
+MANIFEST = """
+schema = 1
+
+[[environment]]
+id = "guess:Sound-v0"
+entry_point = "guess_envs:Sound"
+description = "Guess."
+[environment.exempt]
+"state.json" = "it has no state to speak of"
+[environment.variants]
+other = {}
+
+[[environment]]
+id = "guess:Broken-v0"
+entry_point = "guess_envs:Broken"
+description = "Guess."
+"""
+
+
+class Project:
+    """A folder with tests, in which pytest runs with the plugin and a package of environments installed."""
+
+    def __init__(self, folder: Path, installed: Path) -> None:
+        self.folder = folder
+        self.installed = installed
+        folder.mkdir()
+        self.write("pytest.ini", "[pytest]\naddopts = --strict-markers --strict-config\nfilterwarnings = error\n")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def pytest(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run pytest; its tests' own environment is as if this suite did not run in pytest."""
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_CORE"))}
+        path = os.pathsep.join(filter(None, (str(self.installed), environ.get("PYTHONPATH"))))
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:randomly", *arguments],
+            cwd=self.folder,
+            env={**environ, "PYTHONPATH": path, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def outcomes(self, *arguments: str) -> dict[str, int]:
+        """Run pytest and return how many tests passed, failed and so on."""
+        report = self.folder / "report.xml"
+        done = self.pytest(f"--junitxml={report}", *arguments)
+        assert report.exists(), done.stdout + done.stderr
+        (suite,) = ElementTree.parse(report).getroot()
+        counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "skipped", "errors")}
+        assert (done.returncode == 0) == (not counts["failures"] + counts["errors"]), done.stdout
+        return counts
+
+
+@pytest.fixture
+def project(site: Any, tmp_path: Path) -> Project:
+    site.add(
+        "guess-envs",
+        {"guess": "guess_envs"},
+        {"guess_envs/__init__.py": ENVIRONMENTS, "guess_envs/environments.toml": MANIFEST},
+    )
+    return Project(tmp_path / "project", site.folder)
+
+
+GEM_MODULES = """
+import sys
+
+def test_nothing_is_loaded():
+    loaded = {name for name in sys.modules if name.partition(".")[0] in ("gem", "gem_testing")}
+    assert loaded == {"gem", "gem.lazy", "gem.migration", "gem_testing", "gem_testing.pytest_plugin"}
+    assert not {"numpy", "pydantic", "click", "rich"} & set(sys.modules)
+"""
+
+
+def test_a_session_that_does_not_use_it_pays_nothing(project: Project) -> None:
+    """The plugin is loaded in every session; it brings the two light modules of gem, and says nothing."""
+    project.write("test_modules.py", GEM_MODULES)
+    done = project.pytest()
+    assert "1 passed" in done.stdout, done.stdout
+    assert "gem" not in done.stdout.partition("collected")[2]
+
+
+def test_it_can_be_switched_off(project: Project) -> None:
+    """With -p no:gem there is neither option nor fixture, nor is gem imported."""
+    project.write("test_modules.py", "import sys\ndef test_it():\n    assert 'gem' not in sys.modules\n")
+    assert "1 passed" in project.pytest("-p", "no:gem").stdout
+    assert "unrecognized arguments: --gem-check" in project.pytest("-p", "no:gem", "--gem-check", "guess").stderr
+
+
+def test_check_adds_a_test_for_each_environment_and_clause(project: Project) -> None:
+    """Without any test file, the ids are gem-check::ID::CLAUSE; targets that overlap add nothing twice."""
+    done = project.pytest(
+        "--collect-only", "-q", "--gem-check", "guess:Sound-v0", "--gem-check", "guess", "--gem-check", "guess"
+    )
+    found = done.stdout.split("\n\n")[0].splitlines()
+    ids = ["guess:Sound-v0", "guess:Sound-v0-other", "guess:Broken-v0"]
+    assert found == [f"gem-check::{env_id}::{clause}" for env_id in ids for clause in CLAUSES]
+    assert f"{3 * len(CLAUSES)} tests collected" in done.stdout
+
+
+def test_a_violation_is_its_sentence_alone(project: Project) -> None:
+    """The failure has a headline and the sentence, and nothing of the kit's code."""
+    done = project.pytest("--gem-check", "guess:Broken-v0", "-k", "contract.reward")
+    assert done.returncode == 1
+    lines = done.stdout.partition("FAILURES")[2].splitlines()
+    assert "guess:Broken-v0 contract.reward" in lines[1]
+    assert "'much'" in lines[2]
+    assert lines[3].startswith("=")
+    assert "FAILED gem-check::guess:Broken-v0::contract.reward" in done.stdout
+    assert ".py" not in "\n".join(lines)
+
+
+def test_what_is_not_tested_is_skipped_and_listed_once(project: Project) -> None:
+    """Exemptions and untested clauses are skips that say why, and one line each in a section of the summary."""
+    wanted = ("--gem-check", "guess", "-k", "Sound and (state.json or reward.range or contract.step)")
+    done = project.pytest(*wanted, "-rs")
+    assert done.returncode == 0
+    assert "2 passed, 4 skipped" in done.stdout
+    section = done.stdout.partition("clauses that were not tested")[2].partition("\n=")[0].splitlines()[1:]
+    rewards, state = section
+    assert rewards.startswith("reward.range: not tested: ")
+    assert "; " in rewards
+    assert rewards.endswith("(guess:Sound-v0, guess:Sound-v0-other)")
+    assert state == "state.json: exempt: it has no state to speak of (guess:Sound-v0, guess:Sound-v0-other)"
+    assert "SKIPPED [2]" in done.stdout
+    assert ": exempt: it has no state to speak of" in done.stdout
+
+
+def test_the_summary_reaches_the_terminal_from_workers(project: Project) -> None:
+    """With pytest-xdist, each worker collects the same, and the section is printed once."""
+    pytest.importorskip("xdist")
+    done = project.pytest("-n", "2", "--gem-check", "guess", "-k", "Sound and (state.json or contract.step)")
+    assert "2 passed, 2 skipped" in done.stdout, done.stdout
+    assert done.stdout.count("clauses that were not tested") == 1
+    assert done.stdout.count("exempt: it has no state to speak of (guess:Sound-v0, guess:Sound-v0-other)") == 1
+
+
+def test_check_goes_beside_the_project_s_own_tests(project: Project) -> None:
+    """Arguments, -k and -m select among both; the marker is known under --strict-markers."""
+    project.write("test_mine.py", "def test_own(): pass\ndef test_other(): pass\n")
+    clause = ("--gem-check", "guess:Sound-v0", "-k", "contract.step or own")
+    assert project.outcomes(*clause)["tests"] == 2
+    assert project.outcomes(*clause, "-m", "gem_check")["tests"] == 1
+    assert project.outcomes(*clause, "-m", "not gem_check")["tests"] == 1
+    assert (
+        project.outcomes("test_mine.py::test_own", "--gem-check", "guess", "-k", "own or contract.step")["tests"] == 4
+    )
+
+
+def test_only_what_failed_is_run_again(project: Project) -> None:
+    """With --lf the violated clauses run, and what passed does not."""
+    clauses = ("--gem-check", "guess", "-k", "contract.reward or contract.observation")
+    first = project.outcomes(*clauses)
+    again = project.outcomes(*clauses, "--lf")
+    assert first["tests"] == 6
+    assert 0 < first["failures"] == again["failures"] == again["tests"] < 6
+
+
+def test_an_unknown_target_is_one_sentence(project: Project) -> None:
+    """A target that names nothing is an error of the collection, without a traceback."""
+    done = project.pytest("--gem-check", "guess:Sond-v0")
+    assert done.returncode == 2
+    assert "--gem-check guess:Sond-v0: no environment 'guess:Sond-v0'; did you mean 'guess:Sound-v0'?" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert ".py" not in done.stdout.partition("ERRORS")[2]
+
+
+GOLDEN_TEST = """
+import pytest
+from gem_testing.agents import NullPolicy
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_sound(golden, number):
+    golden(f"sound-{number}", "guess:Sound-v0", policy=NullPolicy(), seeds=range(number))
+"""
+
+
+def golden_files(project: Project) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in (project.folder / "tests" / "golden").glob("*")}
+
+
+def test_golden_files_are_written_and_held_to(project: Project) -> None:
+    """A missing file fails with the line that makes it; that line makes it; from then on the tests hold."""
+    project.write("tests/test_golden.py", GOLDEN_TEST)
+    done = project.pytest()
+    assert "2 failed" in done.stdout
+    assert "sound-1.jsonl does not exist; to write it, run: pytest 'tests/test_golden.py::test_sound[1]'" in done.stdout
+    assert "gem_testing/golden.py:" not in done.stdout
+    assert golden_files(project) == {}
+
+    done = project.pytest("tests/test_golden.py::test_sound[1]", "--gem-update-golden")
+    assert "1 passed" in done.stdout
+    assert str(project.folder / "tests" / "golden" / "sound-1.jsonl") in done.stdout.partition("episodes written")[2]
+    written = golden_files(project)
+    assert written.keys() == {"sound-1.jsonl"}
+
+    done = project.pytest("--gem-update-golden")
+    section = done.stdout.partition("golden episodes written")[2]
+    assert "sound-2.jsonl" in section
+    assert "sound-1.jsonl" not in section
+    assert golden_files(project)["sound-1.jsonl"] == written["sound-1.jsonl"]
+    assert "2 passed" in project.pytest().stdout
+
+
+def test_a_difference_fails_the_test(project: Project, site: Any) -> None:
+    """A changed environment fails with the first difference, and the failure shows the test's own line only."""
+    project.write("tests/test_golden.py", GOLDEN_TEST)
+    project.pytest("--gem-update-golden")
+    source = site.folder / "guess_envs" / "__init__.py"
+    source.write_text(source.read_text().replace("turns = 2", "turns = 3"))
+    done = project.pytest()
+    assert "2 failed" in done.stdout
+    assert "episode 0: turn 2: terminated was True and is now False; if that is meant, run: pytest" in done.stdout
+    assert "gem_testing/golden.py:" not in done.stdout
+
+
+def test_two_tests_that_write_one_file_are_told_apart(project: Project) -> None:
+    """The second test to write other episodes to a file fails and names the first."""
+    project.write("tests/test_golden.py", GOLDEN_TEST.replace("sound-{number}", "sound"))
+    done = project.pytest("--gem-update-golden")
+    assert "1 passed" in done.stdout
+    assert "test_sound[1] has written other episodes to" in done.stdout.replace("\n", "")
+
+
+def test_a_conftest_may_use_the_plain_names(project: Project) -> None:
+    """A project with an option --update-golden and a fixture golden of its own is not disturbed."""
+    project.write(
+        "conftest.py",
+        "import pytest\n"
+        "def pytest_addoption(parser): parser.addoption('--update-golden', action='store_true')\n"
+        "@pytest.fixture\ndef golden(): return 'own'\n",
+    )
+    project.write("test_own.py", "def test_own(golden): assert golden == 'own'\n")
+    assert project.outcomes("--update-golden") == {"tests": 1, "failures": 0, "skipped": 0, "errors": 0}
