@@ -5,10 +5,9 @@ A package names a module in the entry-point group ``gem.plugins``::
     [project.entry-points."gem.plugins"]
     my-plugin = "my_package.gem_plugin"
 
-and that module implements any of the hooks below with ``@gem.plugins.hookimpl``. Every hook returns a dict
-from names to ``"module:attribute"`` strings (or to the objects themselves), so that naming something costs
-nothing and only using it imports it. The built-in wrappers and vectorization modes are registered through
-the same hooks.
+and that module implements any of the hooks below with ``@gem.plugins.hookimpl``. Every hook returns a dict from
+names to ``"module:attribute"`` strings, or to the objects themselves; a string costs no import until its name is used.
+gem-core registers its own wrappers and vectorization modes through the same hooks. ``docs/hooks.md`` is the reference.
 """
 
 from __future__ import annotations

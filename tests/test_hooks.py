@@ -1,0 +1,95 @@
+"""Every hook for plugins is documented by its exact signature, and does what the page says."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import gem
+from gem.plugins import Hooks
+
+if TYPE_CHECKING:
+    from conftest import PluginSite
+
+PAGE = (Path(__file__).parents[1] / "docs" / "hooks.md").read_text(encoding="utf-8")
+HOOKS = [name for name in vars(Hooks) if name.startswith("gem_")]
+
+PLUGIN = """
+import click
+import gem
+from gem.plugins import hookimpl
+from gem.vector.sync import SyncVectorEnv
+
+class Loud(gem.Wrapper):
+    def reset(self, seed=None, options=None):
+        observation, info = super().reset(seed=seed, options=options)
+        return observation.upper(), info
+
+class Backwards(SyncVectorEnv):
+    pass
+
+@click.command("greet")
+def greet():
+    click.echo("hello")
+
+"""
+
+
+def install(site: PluginSite, hook: str, value: str) -> None:
+    """Install a distribution whose plugin implements one hook."""
+    code = f"{PLUGIN}@hookimpl\ndef {hook}():\n    return {value}\n"
+    site.add("a-plugin", "[gem.plugins]\na = a_plugin\n", {"a_plugin.py": code})
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_page_has_every_hook_by_its_signature(hook: str) -> None:
+    """The heading is the hook's signature as the code has it."""
+    signature = inspect.signature(getattr(Hooks, hook))
+    shown = signature.replace(parameters=list(signature.parameters.values())[1:])
+    heading = f"## `{hook}{shown}`".replace("'", "")  # annotations are strings
+    assert heading in PAGE.splitlines()
+
+
+def test_the_page_has_no_other_hooks() -> None:
+    """A hook that was removed has left the page, too."""
+    assert [line for line in PAGE.splitlines() if line.startswith("## `")] == [
+        line for line in PAGE.splitlines() if any(line.startswith(f"## `{hook}(") for hook in HOOKS)
+    ]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_has_a_test(hook: str) -> None:
+    """The test is in this file and bears the hook's name."""
+    assert callable(globals()[f"test_{hook}"])
+
+
+def test_gem_wrappers(site: PluginSite) -> None:
+    """A plugin's wrapper is applied by its name, alone or after a built-in one."""
+    install(site, "gem_wrappers", "{'loud': 'a_plugin:Loud'}")
+    site.add_thing("my-things", "my_things", "things")
+    assert gem.make("things:Thing-v0", wrappers="loud").reset(seed=1)[0] == "SIZE 1"
+    env: Any = gem.make("things:Thing-v0", wrappers="episode_tracking,loud")
+    assert env.reset(seed=1)[0] == "SIZE 1"
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("greet", ["greet"]), ("hub greet", ["hub", "greet"])])
+def test_gem_commands(site: PluginSite, name: str, arguments: list[str]) -> None:
+    """A plugin's command runs as ``gem NAME`` and stands in the help; two words join the group of the hub."""
+    from gem.cli.main import cli
+
+    install(site, "gem_commands", f"{{{name!r}: 'a_plugin:greet'}}")
+    assert CliRunner().invoke(cli, arguments).output == "hello\n"
+    assert "greet" in CliRunner().invoke(cli, [*arguments[:-1], "--help"]).output
+
+
+def test_gem_vector_backends(site: PluginSite) -> None:
+    """A plugin's mode is what make_vec returns for its name."""
+    install(site, "gem_vector_backends", "{'backwards': 'a_plugin:Backwards'}")
+    site.add_thing("my-things", "my_things", "things")
+    with gem.make_vec("things:Thing-v0", num_envs=2, mode="backwards") as envs:
+        assert type(envs).__name__ == "Backwards"
+        assert envs.reset()[0] == ["size 1", "size 1"]
