@@ -22,7 +22,7 @@ from gem.errors import (
     StateError,
 )
 from gem.multiagent import AgentSelector, MultiAgentEnv
-from gem.multiagent.env import StepResult
+from gem.multiagent.env import AgentsStepResult
 from gem.text import action_text
 
 THINGS = {"cat": ("alive", "small"), "whale": ("alive", "big"), "pin": ("dead", "small"), "house": ("dead", "big")}
@@ -48,7 +48,7 @@ class TwentyQuestions(MultiAgentEnv):
         secret = f"The thing is a {self.thing}. Answer yes or no. " if agent == "answerer" else "Ask, or name it. "
         return secret + (heard[-1] if heard else "")
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         ((agent, action),) = actions.items()
         text = action_text(action) or ""
         self.send_message(agent, "answerer" if agent == "guesser" else "guesser", text)
@@ -86,7 +86,7 @@ class Auction(MultiAgentEnv):
     def observe(self, agent: str) -> str:
         return f"Round {self.round}: the prize is {self.prize}, you have {self.money[agent]}."
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         bids = {}
         for agent, action in actions.items():
             text = action_text(action) or ""
@@ -127,7 +127,7 @@ class Scripted(MultiAgentEnv):
     def observe(self, agent: str) -> str:
         return f"{agent} sees"
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         self.log += actions
         self.during()
         dying = {agent: True for agent in self.agents if agent in self.dying}
@@ -541,7 +541,7 @@ class Published(MultiAgentEnv):
     def observe(self, agent: str) -> str:
         return self.heard[-1] if self.heard else ""
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         self.heard.append(actions["assistant"])
         if "stop" in actions["assistant"]:
             self.terminations["assistant"] = True  # some set the flag, others return it

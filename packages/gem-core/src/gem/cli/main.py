@@ -28,13 +28,13 @@ COMMANDS = {
 """The commands of gem-core. Plugins add theirs through the hook ``gem_commands``."""
 
 
-class Commands(CommandTable):
+class GemCommands(CommandTable):
     """The commands of ``gem``."""
 
     table = COMMANDS
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=GemCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="gem-core", prog_name="gem")
 def cli() -> None:
     """Environments for language-model agents: find them, play them, run agents in them.

@@ -29,12 +29,12 @@ from gem.errors import (
 )
 from gem.multiagent.selector import AgentSelector, agent_names
 
-__all__ = ["AgentState", "MultiAgentEnv", "StepResult"]
+__all__ = ["AgentState", "AgentsStepResult", "MultiAgentEnv"]
 
 AgentState = tuple[Any, float, bool, bool, Info]
 """Observation, rewards of the episode so far, terminated, truncated and info of one agent."""
 
-StepResult = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]
+AgentsStepResult = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]
 """Observations, rewards, terminations, truncations and infos, each by agent."""
 
 _IN_PLAY, _OVER, _NOT_BEGUN = range(3)
@@ -109,7 +109,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         """Return what an agent sees now."""
         raise NotSupportedError(f"{type(self).__name__} does not implement observe")
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         """Carry out the actions of the active agents.
 
         Returns:
@@ -160,7 +160,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         self._begin()
         return {agent: self.observe(agent) for agent in self.agents}, {agent: {} for agent in self.agents}
 
-    def step(self, actions: dict[str, Any]) -> StepResult:  # type: ignore[override]  # a dict where Env has a value
+    def step(self, actions: dict[str, Any]) -> AgentsStepResult:  # type: ignore[override]  # a dict where Env has a value
         """Carry out one action of each active agent.
 
         Args:
@@ -334,7 +334,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         problem = f"no action for {missing[0]!r}" if missing else f"{extra[0]!r:.80} is not to act"
         raise ArgumentError(f"{problem}; in this step an action is due from {', '.join(active_agents) or 'nobody'}")
 
-    def _completed(self, given: object, agents: list[str]) -> StepResult:
+    def _completed(self, given: object, agents: list[str]) -> AgentsStepResult:
         """Take over the results of a step, and return them with an entry for every agent."""
         if not isinstance(given, tuple) or len(given) != 5 or not all(isinstance(item, Mapping) for item in given):
             raise ArgumentTypeError(
@@ -342,7 +342,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
                 f"terminations, truncations and infos; it returned {type(given).__name__}"
             )
         observations, rewards, terminations, truncations, infos = given
-        result: StepResult = ({}, {}, {}, {}, {})
+        result: AgentsStepResult = ({}, {}, {}, {}, {})
         for agent in agents:
             has_left = agent not in self.agents
             truncated = bool(truncations.get(agent)) or self.truncations.get(agent, False)

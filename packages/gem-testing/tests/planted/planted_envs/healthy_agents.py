@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gem.core import Info
 from gem.multiagent import MultiAgentEnv
-from gem.multiagent.env import StepResult
+from gem.multiagent.env import AgentsStepResult
 from gem.policies import Policy
 from gem.text import action_text
 
@@ -28,7 +28,7 @@ class CountUp(MultiAgentEnv):
         self._turn = self._right = 0
         self._number = self.rng.randint(0, 99)
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         ((speaker, action),) = actions.items()
         is_right = action_text(action) == str(self._number + 1)
         self._turn += 1
@@ -85,7 +85,7 @@ class Orders(MultiAgentEnv):
     def _deal(self) -> None:
         self._cards = {agent: self.rng.randint(0, 9) for agent in self.agents}
 
-    def _process_actions(self, actions: dict[str, Any]) -> StepResult:
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
         rewards = {agent: (action_text(said) == str(self._cards[agent])) / 8 for agent, said in actions.items()}
         self._round += 1
         self._right += sum(map(bool, rewards.values()))

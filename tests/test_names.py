@@ -1,0 +1,77 @@
+"""One name, one idea: no two public classes of the repository share a name."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    path
+    for pattern in ("packages/*/src", "hub/src")
+    for folder in ROOT.glob(pattern)
+    for path in folder.rglob("*.py")
+    if "tasks" not in path.relative_to(folder).parts  # data: programs that run in the containers of tasks
+)
+ADAPTERS = "migration_adapters.py"
+"""Classes of the original GEM's names and arguments, each around the class of today."""
+
+
+OPEN = {
+    "Answer",
+    "Connection",
+    "Finding",
+    "Findings",
+    "Finished",
+    "Folder",
+    "Found",
+    "Hit",
+    "Limits",
+    "NullPolicy",
+    "OraclePolicy",
+    "Outcome",
+    "Owner",
+    "Package",
+    "Plan",
+    "Policy",
+    "Release",
+    "Settings",
+    "Source",
+    "Spawner",
+    "Task",
+    "Verdict",
+}
+"""Names that two classes still share; the list must become empty."""
+
+
+def public_classes(source: str) -> list[str]:
+    """Return the public classes that a module defines at its top level."""
+    classes = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    return [name for name in classes if not name.startswith("_")]
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    """A class name that is taken needs another word, or the domain in front."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        if path.name != ADAPTERS:
+            for name in public_classes(path.read_text(encoding="utf-8")):
+                homes[name].append(str(path.relative_to(ROOT)))
+    shared = {name: places for name, places in homes.items() if len(places) > 1}
+    assert not {name: places for name, places in shared.items() if name not in OPEN}
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("class Limits:\n    class Inner: ...", ["Limits"]),
+        ("if True:\n    import enum\nclass Limits(enum.Enum): ...\nclass Other: ...", ["Limits", "Other"]),
+        ("class _Limits: ...\ndef f():\n    class Local: ...", []),
+    ],
+)
+def test_what_counts_as_a_public_class(source: str, names: list[str]) -> None:
+    """Classes at the top of a module count; private, local and inner ones do not."""
+    assert public_classes(source) == names
