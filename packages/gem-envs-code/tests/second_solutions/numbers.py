@@ -1,16 +1,12 @@
-"""Problems on numbers: expected outputs computed a second way, and known mistakes that must not pass."""
+"""Problems on numbers: second solutions, planted mistakes, and programs that are too slow or too simple."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
 from functools import cache
 from itertools import permutations
-from typing import Any
-
-import pytest
 
 
 @cache
@@ -200,7 +196,7 @@ def running_ledger(text: str) -> str:
     return "\n".join(map(str, answers))
 
 
-AGAIN = (
+SOLUTIONS = (
     divisible_by_digits,
     leap_days,
     clock_angle,
@@ -216,7 +212,7 @@ AGAIN = (
     running_ledger,
 )
 
-CHANGES = [
+MISTAKES = [
     ("divisible-by-digits", "range(low, high + 1)", "range(low, high)"),
     ("divisible-by-digits", "sum(map(int, str(number)))", "sum(map(int, set(str(number))))"),
     ("leap-days", "until(low - 1)", "until(low)"),
@@ -251,17 +247,10 @@ CHANGES = [
     ("running-ledger", "add(int(one), int(other))", "tree[int(one)] += int(other)"),
 ]
 
-SOURCES = {
+TOO_SLOW = {
     "leap-days": """
 low, high = map(int, input().split())
 print(sum(year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) for year in range(low, high + 1)))
-""",
-    "fewest-coins": """
-_, coins, amount = input(), sorted(map(int, input().split())), int(input())
-count = 0
-while coins:
-    count, amount = count + amount // coins[-1], amount % coins.pop()
-print(-1 if amount else count)
 """,
     "primes-between": """
 low, high = map(int, input().split())
@@ -276,30 +265,12 @@ while len(circle) > 1:
     circle.pop(0)
 print(circle[0])
 """,
-    "fill-sack": """
-n, room = map(int, input().split())
-things = sorted((tuple(map(int, input().split())) for _ in range(n)), key=lambda t: -t[1] / t[0])
-total = 0
-for weight, value in things:
-    if weight <= room:
-        room, total = room - weight, total + value
-print(total)
-""",
     "far-term": """
 n, a, b, p, q = map(int, input().split())
 for _ in range(n):
     p, q = q, (a * q + b * p) % 1000000007
 print(p % 1000000007)
 """,
-    "ways-to-pay": """
-def ways_to_pay(amount, coins):
-    if amount == 0:
-        return 1
-    if amount < 0 or not coins:
-        return 0
-    return ways_to_pay(amount - coins[0], coins) + ways_to_pay(amount, coins[1:])
-""",
-    "place-queens": "def place_queens(n):\n    return [(2 * i + 1) % n for i in range(n)]\n",
     "running-ledger": """
 n, m = map(int, input().split())
 numbers = list(map(int, input().split()))
@@ -315,20 +286,30 @@ for _ in range(m):
 """,
 }
 
-
-@pytest.mark.parametrize("again", AGAIN, ids=lambda again: again.__name__)
-def test_expected_outputs_are_right(again: Callable[..., Any], confirm: Callable[..., None]) -> None:
-    """The reference and an independent way to compute it agree on hidden tests and on hundreds drawn like them."""
-    confirm(again.__name__.replace("_", "-"), again)
-
-
-@pytest.mark.parametrize(("identity", "right", "wrong"), CHANGES)
-def test_a_mistake_fails(identity: str, right: str, wrong: str, changed: Any, verdict_on: Any) -> None:
-    """Off by one, an odd case forgotten, one condition too few: the hidden tests notice."""
-    assert not verdict_on(identity, changed(identity, right, wrong)).accepted
-
-
-@pytest.mark.parametrize("identity", SOURCES)
-def test_a_way_that_is_too_slow_or_too_simple_fails(identity: str, verdict_on: Any) -> None:
-    """What takes too long on large inputs, and what guesses, does not pass."""
-    assert not verdict_on(identity, SOURCES[identity]).accepted
+TOO_SIMPLE = {
+    "fewest-coins": """
+_, coins, amount = input(), sorted(map(int, input().split())), int(input())
+count = 0
+while coins:
+    count, amount = count + amount // coins[-1], amount % coins.pop()
+print(-1 if amount else count)
+""",
+    "fill-sack": """
+n, room = map(int, input().split())
+things = sorted((tuple(map(int, input().split())) for _ in range(n)), key=lambda t: -t[1] / t[0])
+total = 0
+for weight, value in things:
+    if weight <= room:
+        room, total = room - weight, total + value
+print(total)
+""",
+    "ways-to-pay": """
+def ways_to_pay(amount, coins):
+    if amount == 0:
+        return 1
+    if amount < 0 or not coins:
+        return 0
+    return ways_to_pay(amount - coins[0], coins) + ways_to_pay(amount, coins[1:])
+""",
+    "place-queens": "def place_queens(n):\n    return [(2 * i + 1) % n for i in range(n)]\n",
+}
