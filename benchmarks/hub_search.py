@@ -329,9 +329,9 @@ def queries(world: World, rng: random.Random, count: int) -> dict[str, list[tupl
 
 def measure_searches(world: World, count: int) -> None:
     """Print CPU and hits of queries of every kind, in one process."""
-    from gem.hub.config import hubs
-    from gem.hub.opening import open_catalogue
-    from gem.hub.search import search
+    from gem_hub_client.catalogue_cache import open_catalogue
+    from gem_hub_client.config import hubs
+    from gem_hub_client.search import search
 
     (hub,) = hubs()
     everything: list[float] = []
@@ -416,9 +416,9 @@ def main() -> None:
 
 def measure_sync(world: World, hub: FolderHub, counts: list[int], answers: list[int]) -> None:
     """Print what the first load, no change and a day's changes cost."""
-    from gem.hub.config import hubs
-    from gem.hub.sync import update
     from gem_hub.plan import plan
+    from gem_hub_client.config import hubs
+    from gem_hub_client.sync import update
 
     (client,) = hubs()
 

@@ -31,7 +31,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 INDEX = ROOT / "hub" / "index"
-COPY = ROOT / "packages" / "gem-core" / "src" / "gem" / "hub" / "index"
+COPY = ROOT / "packages" / "gem-hub-client" / "src" / "gem_hub_client" / "snapshot"
 PUBLISHER = "gem"
 
 

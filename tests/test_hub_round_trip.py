@@ -178,18 +178,19 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheels of gem-core, gem-testing and gem-hub."""
+    """The wheels of gem-core, gem-hub-client, gem-testing and gem-hub."""
     folder = tmp_path_factory.mktemp("wheels")
-    sources = [ROOT / "packages" / "gem-core", ROOT / "packages" / "gem-testing", ROOT / "hub"]
+    sources = [*(ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")), ROOT / "hub"]
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, *sources]
     subprocess.run([*map(str, command)], check=True)
-    return {name: next(folder.glob(f"{name}-*.whl")) for name in ("gem_core", "gem_testing", "gem_hub")}
+    names = ("gem_core", "gem_hub_client", "gem_testing", "gem_hub")
+    return {name: next(folder.glob(f"{name}-*.whl")) for name in names}
 
 
 def test_a_third_partys_game_is_published_found_installed_and_played(tmp_path: Path, wheels: dict[str, Path]) -> None:
     """From gem new to gem play on another machine, with a game that is not ours, through a folder hub."""
     hub = tmp_path / "hub"
-    author = Machine(tmp_path / "author", wheels["gem_core"], wheels["gem_testing"], wheels["gem_hub"])
+    author = Machine(tmp_path / "author", *wheels.values())
     author.gem("new", "lamp-envs", "--namespace", "lamps", "--examples", "multi", "--yes")
     project = author.folder / "lamp-envs"
     package = project / "src" / "lamp_envs"
@@ -202,7 +203,7 @@ def test_a_third_partys_game_is_published_found_installed_and_played(tmp_path: P
     author.gem("check", "lamp-envs", "--strict", "--report", "conformance.json")
     author.gem("hub", "publish", wheel, "--hub", hub, "--report", "conformance.json")
 
-    user = Machine(tmp_path / "user", wheels["gem_core"])
+    user = Machine(tmp_path / "user", wheels["gem_core"], wheels["gem_hub_client"])
     user.gem("hub", "use", hub)
     (found,) = json.loads(user.gem("hub", "search", "lmps", "--json"))["packages"]
     assert found["name"] == "lamp-envs"

@@ -89,6 +89,8 @@ def test_a_package_imports_only_what_it_may(package: str) -> None:
         ("gem_envs_games", "from gem_envs_math import grader"),
         ("gem_envs_games", "import gem_tools"),
         ("gem_tools", "import gem_envs_code"),
+        ("gem_hub_client", "import gem"),
+        ("gem", "import gem_hub_client"),
     ],
 )
 def test_a_forbidden_import_is_found(package: str, source: str) -> None:

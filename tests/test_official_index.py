@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 INDEX = ROOT / "hub" / "index"
-COPY = ROOT / "packages" / "gem-core" / "src" / "gem" / "hub" / "index"
+COPY = ROOT / "packages" / "gem-hub-client" / "src" / "gem_hub_client" / "snapshot"
 
 
 def test_the_index_and_its_copy_are_what_the_packages_give() -> None:

@@ -21,7 +21,7 @@ FOLDERS = {
     re.search(r'^name = "(.+)"$', project.read_text(encoding="utf-8"), re.MULTILINE)[1]: project.parent  # type: ignore[index]
     for project in sorted([*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("hub/pyproject.toml")])
 }
-PLUGINS = sorted(FOLDERS.keys() - {"gem-core"})
+PLUGINS = sorted(FOLDERS.keys() - {"gem-core", "gem-hub-client"})
 
 MEASURE = """
 import importlib.metadata, json
@@ -71,7 +71,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def core_alone(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) -> Path:
     """An environment with the wheel of gem-core and its dependencies alone."""
     folder = tmp_path_factory.mktemp("core")
-    install(folder / "venv", wheels["gem-core"], cwd=folder)
+    install(folder / "venv", *with_siblings("gem-core", wheels), cwd=folder)
     return folder / "venv"
 
 
@@ -79,7 +79,8 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]
 def core_and_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment made by the README's install command, given from another folder."""
     folder = tmp_path_factory.mktemp("games")
-    install(folder / "venv", FOLDERS["gem-core"], FOLDERS["gem-envs-games"], cwd=folder)
+    needed = ("gem-hub-client", "gem-core", "gem-envs-games")
+    install(folder / "venv", *(FOLDERS[name] for name in needed), cwd=folder)
     return folder / "venv"
 
 
@@ -136,24 +137,28 @@ def test_a_plugin_pins_the_minor_version_of_gem_core(name: str, wheels: dict[str
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_wheel_works_alone(name: str, wheels: dict[str, Path], tmp_path: Path) -> None:
     """Every module of a package imports where only the wheel and its declared dependencies are installed."""
-    metadata = contents(wheels[name])[1]
-    needed = [wheels[found[0]] for line in metadata.get_all("Requires-Dist", []) if (found := _sibling(line))]
-    install(tmp_path / "venv", wheels[name], *needed, cwd=tmp_path)
+    install(tmp_path / "venv", *with_siblings(name, wheels), cwd=tmp_path)
     output_of(tmp_path / "venv" / "bin" / "python", "-c", IMPORT_EVERYTHING, import_name(name), cwd=tmp_path)
 
 
-def _sibling(requirement: str) -> re.Match[str] | None:
-    name = re.match(r"[\w.-]+", requirement)
-    return name if name is not None and name[0] in FOLDERS and "extra ==" not in requirement else None
+def with_siblings(name: str, wheels: dict[str, Path]) -> list[Path]:
+    """Return the wheels of a package and of all the workspace's packages that it depends on."""
+    names = [name]
+    for each in names:
+        for requirement in contents(wheels[each])[1].get_all("Requires-Dist", []):
+            needed = re.match(r"[\w.-]+", requirement)
+            if needed is not None and needed[0] in {*FOLDERS} - {*names} and "extra ==" not in requirement:
+                names.append(needed[0])
+    return [wheels[each] for each in names]
 
 
 def test_gem_core_stays_small(core_alone: Path, tmp_path: Path) -> None:
     """gem-core brings at most 17 distributions, and at most 16.5 MB besides NumPy (unpacked, without bytecode).
 
-    Python 3.10 needs one more, tomli. The hub's client has added packaging, filelock and what filelock needs: 1.6 MB.
+    Python 3.10 needs one more, tomli. packaging, filelock and what filelock needs come with the hub's client: 1.6 MB.
     """
     sizes: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
-    del sizes["gem-core"]
+    del sizes["gem-core"], sizes["gem-hub-client"]
     assert len(sizes.keys() - {"tomli"}) <= 17, sorted(sizes)
     assert sum(sizes.values()) - sizes["numpy"] <= 16_500_000, sizes
 

@@ -31,6 +31,7 @@ else:
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "packages" / "gem-core"
+CLIENT = ROOT / "packages" / "gem-hub-client"
 KIT = ROOT / "packages" / "gem-testing"
 FILES = 15
 IDS = [f"my:{name}-v0{variant}" for name in ("Arithmetic", "Treasure") for variant in ("", "-easy", "-hard")]
@@ -93,25 +94,26 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory, project: Path) -> tuple[Path, Path, Path]:
-    """The wheels of gem-core, of gem-testing and of the new package."""
+def wheels(tmp_path_factory: pytest.TempPathFactory, project: Path) -> tuple[Path, ...]:
+    """The wheels of gem-core and the hub's client, which it needs, of gem-testing and of the new package."""
     folder = tmp_path_factory.mktemp("wheels")
-    done(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, CORE, KIT, project, cwd=folder)
-    core, kit, own = (next(folder.glob(f"{name}-*.whl")) for name in ("gem_core", "gem_testing", "my_envs"))
-    return core, kit, own
+    sources = (CORE, CLIENT, KIT, project)
+    done(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, *sources, cwd=folder)
+    names = ("gem_core", "gem_hub_client", "gem_testing", "my_envs")
+    return tuple(next(folder.glob(f"{name}-*.whl")) for name in names)
 
 
 @pytest.fixture(scope="module")
-def author(tmp_path_factory: pytest.TempPathFactory, project: Path, wheels: tuple[Path, Path, Path]) -> Environment:
+def author(tmp_path_factory: pytest.TempPathFactory, project: Path, wheels: tuple[Path, ...]) -> Environment:
     """What the README tells an author to install: the package, editable, and its group ``dev``."""
     group = development_group(project / "pyproject.toml")
     (kit,) = (requirement for requirement in group if requirement.startswith("gem-testing"))
     group.remove(kit)
-    return Environment(tmp_path_factory.mktemp("author") / "venv", *wheels[:2], *group, "--editable", project)
+    return Environment(tmp_path_factory.mktemp("author") / "venv", *wheels[:3], *group, "--editable", project)
 
 
 @pytest.fixture(scope="module")
-def user(tmp_path_factory: pytest.TempPathFactory, wheels: tuple[Path, Path, Path]) -> Environment:
+def user(tmp_path_factory: pytest.TempPathFactory, wheels: tuple[Path, ...]) -> Environment:
     """An empty environment into which the wheels were installed, and what they declare."""
     return Environment(tmp_path_factory.mktemp("user") / "venv", *wheels)
 
@@ -233,7 +235,7 @@ esac
 
 
 def test_the_workflow_publishes_by_pull_request(
-    author: Environment, project: Path, wheels: tuple[Path, Path, Path], record: Path, tmp_path: Path
+    author: Environment, project: Path, wheels: tuple[Path, ...], record: Path, tmp_path: Path
 ) -> None:
     """The publishing scripts release wheel and conformance record, and ask an index for one record, as it demands."""
     pytest.importorskip("gem_hub", reason="gem-hub writes the record")
@@ -245,7 +247,7 @@ def test_the_workflow_publishes_by_pull_request(
     done("git", "init", "--quiet", "--initial-branch=main", cwd=fork)
     done("git", "add", ".", cwd=fork)
     done("git", "commit", "--quiet", "--message", "The official index.", cwd=fork, env=identity)
-    for file in (wheels[2], record):
+    for file in (wheels[3], record):
         shutil.copy(file, dist)
     # GitHub itself is out of reach of a test; git, the shell and the hub are real.
     for name, script in {"gh": GH, "gem": f'#!/bin/sh\nexec "{sys.executable}" -m gem "$@"\n'}.items():
@@ -270,10 +272,10 @@ def test_the_workflow_publishes_by_pull_request(
     changed = done("git", "diff", "--name-status", "main...my-envs-0.1.0", cwd=fork)
     assert changed == "A\thub/index/releases/my-envs/0.1.0.json\n"
     release = json.loads(done("git", "show", "my-envs-0.1.0:hub/index/releases/my-envs/0.1.0.json", cwd=fork))
-    assert hashlib.sha256(wheels[2].read_bytes()).hexdigest() in json.dumps(release)
+    assert hashlib.sha256(wheels[3].read_bytes()).hexdigest() in json.dumps(release)
     assert (release["publisher"], release["url"]) == ("author", "https://files.example/my_envs-0.1.0-py3-none-any.whl")
     log = (tmp_path / "log").read_text(encoding="utf-8")
-    assert f"release create v0.1.0 dist/{wheels[2].name} dist/conformance.json" in log
+    assert f"release create v0.1.0 dist/{wheels[3].name} dist/conformance.json" in log
     assert "pr create --repo somebody/hub --head author:my-envs-0.1.0 --title my-envs 0.1.0" in log
 
 

@@ -23,11 +23,11 @@ from typing import Any
 
 from toy_hub import make_wheel, publish_wheel
 
-from gem.hub.root import parse_root
 from gem_hub.canonical import unpack
 from gem_hub.events import Yank
 from gem_hub.records import Release
 from gem_hub.store import Store
+from gem_hub_client.root import parse_root
 
 KILLS = 100
 CALLS = ("link", "replace", "rename", "unlink", "mkdir", "rmdir")

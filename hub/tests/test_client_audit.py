@@ -14,11 +14,11 @@ import pytest
 from client_machine import served
 from toy_hub import make_wheel, publish_wheel, read_wheel
 
-from gem.hub.audit import Report, audit
-from gem.hub.config import hub_at
-from gem.hub.installed import announcing
 from gem_hub.events import Deprecate, Quarantine, Yank
 from gem_hub.store import Store
+from gem_hub_client.audit import Report, audit
+from gem_hub_client.config import hub_at
+from gem_hub_client.installed import announcing
 
 MakeWheel = Callable[..., Path]
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from toy_hub import publish_wheel
 
-from gem.errors import HubError
-from gem.hub.config import hub_at
-from gem.hub.resolve import Resolution, requirement, resolve
-from gem.hub.shelf import Shelf
 from gem_hub.events import Conformance, Yank
 from gem_hub.store import Store
+from gem_hub_client.config import hub_at
+from gem_hub_client.errors import HubError
+from gem_hub_client.package_index import PackageIndex
+from gem_hub_client.resolve import Resolution, requirement, resolve
 
 MakeWheel = Callable[..., Path]
 
@@ -33,7 +33,7 @@ def publish(store: Store, wheel: MakeWheel, tmp_path: Path, monkeypatch: pytest.
 
 
 def chosen(store: Store, *names: str, core: str = "0.1.0", **options: Any) -> Resolution:
-    return resolve([requirement(name) for name in names], Shelf([hub_at(str(store.folder))]), core, **options)
+    return resolve([requirement(name) for name in names], PackageIndex([hub_at(str(store.folder))]), core, **options)
 
 
 def versions(resolution: Resolution) -> dict[str, str]:
@@ -184,6 +184,6 @@ def test_the_first_hub_decides(store: Store, publish: Callable[..., None], tmp_p
     publish_wheel(other, wheel("toy-envs", "9.0", ids=("toy_envs:Thing-v0",), metadata=()))
     publish_wheel(other, wheel("toy-more", "1.0", ids=("more:Thing-v0",), metadata=("Requires-Dist: toy-envs",)))
     hubs = [hub_at(str(store.folder)), hub_at(str(other.folder))]
-    resolution = resolve([requirement("toy-more")], Shelf(hubs), "0.1.0")
+    resolution = resolve([requirement("toy-more")], PackageIndex(hubs), "0.1.0")
     assert versions(resolution) == {"toy-more": "1.0", "toy-envs": "0.1.0"}
     assert [choice.release.hub.name for choice in resolution.choices] == [str(other.folder), str(store.folder)]

@@ -14,11 +14,11 @@ import pytest
 from client_machine import served
 from toy_hub import make_wheel, publish_wheel, synthetic_release
 
-from gem.errors import HubError
-from gem.hub.config import hub_at
-from gem.hub.verify import verify
 from gem_hub.events import Deprecate, Quarantine, Yank
 from gem_hub.store import Store
+from gem_hub_client.config import hub_at
+from gem_hub_client.errors import HubError
+from gem_hub_client.verify import verify
 
 MakeWheel = Callable[..., Path]
 SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"

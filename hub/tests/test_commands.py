@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 from toy_hub import contents, synthetic_release
 
-from gem.entry_points import load
 from gem.errors import GemError
-from gem_hub.plugin import gem_commands
 from gem_hub.store import Store
+from gem_hub_client.cli.group import hub_command
 
 Run = Callable[..., Result]
 
@@ -30,8 +29,7 @@ def run(hub: Store) -> Run:
     """Run ``gem hub NAME …`` on that hub."""
 
     def call(name: str, *arguments: str) -> Result:
-        command = load(gem_commands()[f"hub {name}"])
-        return CliRunner().invoke(command, [*arguments, "--hub", str(hub.folder)])
+        return CliRunner().invoke(hub_command, [name, *arguments, "--hub", str(hub.folder)])
 
     return call
 
@@ -148,10 +146,10 @@ def test_a_folder_that_is_no_hub_is_refused(tmp_path: Path, monkeypatch: pytest.
     """No command makes a hub out of any folder by mistake; the current folder counts if it is one."""
     monkeypatch.chdir(tmp_path)
     for name, arguments in (("unyank", ["a", "1.0"]), ("owner", ["list", "a"]), ("rebuild", [])):
-        result = CliRunner().invoke(load(gem_commands()[f"hub {name}"]), arguments)
+        result = CliRunner().invoke(hub_command, [name, *arguments])
         assert "is no hub" in refusal(result)
     assert not list(tmp_path.iterdir())
     store = Store(tmp_path)
     release, metadata = synthetic_release("alpha", "0.1.0")
     store.publish(release, None, metadata)
-    assert CliRunner().invoke(load(gem_commands()["hub owner"]), ["list", "alpha"]).output == "someone\n"
+    assert CliRunner().invoke(hub_command, ["owner", "list", "alpha"]).output == "someone\n"

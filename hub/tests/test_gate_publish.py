@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 from wheel_builder import MANIFEST, THING, Wheel
 
-from gem.errors import HubError
 from gem_hub.cli.publish import publish_command
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Quarantine
@@ -22,6 +21,7 @@ from gem_hub.publishing import publish as publish_all
 from gem_hub.pull_request import command, examine_record
 from gem_hub.records import Release
 from gem_hub.store import Store
+from gem_hub_client.errors import HubError
 
 SOUND = Wheel()
 RIVAL = SOUND.named("rival-toys")

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_hub import MOMENT, contents, publish_wheel, synthetic_release
 
-from gem.errors import HubError
 from gem_hub import rebuild as rebuilding
 from gem_hub.canonical import pack, unpack
 from gem_hub.catalogue import read_feed, snapshot_feed
@@ -24,6 +23,7 @@ from gem_hub.errors import HubRefusal
 from gem_hub.events import Deprecate, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
 from gem_hub.plan import plan
 from gem_hub.store import Store
+from gem_hub_client.errors import HubError
 
 NAMES = ("alpha", "beta", "gamma-delta")
 VERSIONS = ("0.1.0", "0.2.0", "0.10.0", "1.0rc1", "1.0")

@@ -13,14 +13,13 @@ from click.testing import CliRunner
 from site_pages import Element, conformance_record, documents, parsed
 from toy_hub import MOMENT, contents, publish_wheel, synthetic_release
 
-from gem.entry_points import load
 from gem_hub.events import Conformance, Deprecate, Quarantine, Yank
 from gem_hub.hosting import headers
-from gem_hub.plugin import gem_commands
 from gem_hub.records import Environment, Release
 from gem_hub.site import POLICY, pages, site_files
 from gem_hub.site.build import ON_A_PAGE
 from gem_hub.store import Store
+from gem_hub_client.cli.group import hub_command
 from gem_testing.clauses import CLAUSES
 
 COMMON = {"by": "someone", "created": MOMENT}
@@ -357,7 +356,7 @@ def command(store: Store, wheel: Callable[..., Any]) -> Callable[..., Any]:
     publish_wheel(store, wheel())
 
     def run(*arguments: str) -> Any:
-        return CliRunner().invoke(load(gem_commands()["hub site"]), [*arguments, "--hub", str(store.folder)])
+        return CliRunner().invoke(hub_command, ["site", *arguments, "--hub", str(store.folder)])
 
     return run
 

@@ -16,12 +16,12 @@ import pytest
 from site_pages import Element, documents, parsed
 from toy_hub import synthetic_release
 
-from gem.hub.typo import distance
-from gem.hub.words import words
 from gem_hub.events import Deprecate
 from gem_hub.records import Environment, Release
 from gem_hub.site import pages
 from gem_hub.site.search_index import ONE_FILE, shard_of
+from gem_hub_client.tokenize import tokenize
+from gem_hub_client.typo import distance
 
 NODE = shutil.which("node") or shutil.which("nodejs")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -196,7 +196,7 @@ def test_script_and_index_cut_words_alike() -> None:
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [
-        [words(text) for text in texts],
+        [tokenize(text) for text in texts],
         [distance(*pair) for pair in pairs],
         [shard_of(text) for text in texts],
     ]

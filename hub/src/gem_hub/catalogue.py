@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gem.errors import HubError
 from gem.ids import parse_id
 from gem_hub.canonical import compact_json, pack, unpack
 from gem_hub.details import details
@@ -22,6 +21,7 @@ from gem_hub.package import Package
 from gem_hub.plan import Segment, plan
 from gem_hub.records import Environment
 from gem_hub.simple_pages import API_VERSION
+from gem_hub_client.errors import HubError
 
 __all__ = [
     "EPOCH",

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError
-from gem.hub.plain import plain
 from gem.ids import normalized_distribution
 from gem_hub import first_observations
 from gem_hub.errors import HubRefusal
@@ -30,6 +29,7 @@ from gem_hub.policy import Policy
 from gem_hub.records import reasons
 from gem_hub.refusal import Findings, Refusal
 from gem_hub.sandbox import Bounds, Finished, Isolation, run
+from gem_hub_client.sanitize import sanitize
 from gem_testing import CLAUSES
 from gem_testing.record import KIT, ConformanceRecord, EnvironmentRecord
 
@@ -161,7 +161,7 @@ def _read(record_file: Path, finished: Finished, verdict: Verdict, policy: Polic
         message = "was not done in time; allow more with --timeout, or make the environments faster"
         findings.refuse("conformance.time", verdict.filename, f"the conformance kit {message}")
     elif finished.code not in (0, 1) or not _is_plain(record_file, _MOST_REPORT):
-        said = " | ".join(plain(line) for line in finished.output.splitlines()[-6:])
+        said = " | ".join(sanitize(line) for line in finished.output.splitlines()[-6:])
         message = f"the conformance kit ended with code {finished.code} and said: {said or 'nothing'}"
         findings.refuse("conformance.failed", verdict.filename, message)
     else:
@@ -183,7 +183,7 @@ def _parsed(record_file: Path, findings: Findings) -> ConformanceRecord | None:
             raise ArgumentError(f"{record_file.name}: is missing, no plain file, or has over {_MOST_REPORT} bytes")
         return ConformanceRecord.read(record_file)
     except (ArgumentError, OSError) as error:
-        findings.refuse("conformance.record", record_file.name, plain(str(error))[:1000])
+        findings.refuse("conformance.record", record_file.name, sanitize(str(error))[:1000])
         return None
 
 
@@ -230,7 +230,7 @@ def _judge_environment(
         message = f"has no result for {', '.join(sorted(missing)[:4])}; run the whole kit"
         findings.refuse("conformance.incomplete", environment.id, message)
     for clause, result in results.items():
-        message = f"{clause}: {plain(result.message)[:500]}"
+        message = f"{clause}: {sanitize(result.message)[:500]}"
         if result.exempt:
             if clause in exempt:
                 findings.warn("conformance.exempt", environment.id, message)

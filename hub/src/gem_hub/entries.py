@@ -10,13 +10,13 @@ from pathlib import Path
 from gem.discovery import ENVIRONMENT_GROUP, PLUGIN_GROUP
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
-from gem.hub.plain import plain
 from gem.ids import NAMESPACE_PATTERN, parse_id
 from gem.manifest import FILE_NAME, parse, read_specs
 from gem.manifest_schema import validate
 from gem_hub.refusal import Findings
 from gem_hub.reserved import COMMANDS, OFFICIAL
 from gem_hub.wheel import Wheel
+from gem_hub_client.sanitize import sanitize
 
 __all__ = ["check_entry_points", "read_environments"]
 
@@ -140,7 +140,7 @@ def _problems(wheel: Wheel, spec: EnvSpec, namespaces: set[str]) -> Iterator[tup
             f"is outside the namespaces that the package announces ({', '.join(sorted(namespaces))}); "
             f'add {namespace} = "PACKAGE" to its entry points',
         )
-    if plain(spec.description) != spec.description:
+    if sanitize(spec.description) != spec.description:
         yield "manifest.text", spec.id, "has control or invisible characters in its description; remove them"
     targets: Mapping[str, object] = spec.to_dict()
     for key in _BASED:

@@ -3,8 +3,10 @@
 ::
 
     GemError
-    ├── HubRefusal (ValueError)    what was asked for is not allowed; nothing has changed
-    └── HubError (RuntimeError)    of gem-core: a file of the hub is damaged or missing
+    └── HubRefusal (ValueError)    what was asked for is not allowed; nothing has changed
+
+Where a file of a hub is damaged or missing, the registry side raises the client's
+:class:`gem_hub_client.errors.HubError`.
 """
 
 from __future__ import annotations

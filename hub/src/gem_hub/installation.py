@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gem.errors import HubError
+from gem_hub_client.errors import HubError
 
 __all__ = ["Sources", "install"]
 

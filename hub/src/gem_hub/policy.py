@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from gem.errors import HubError
 from gem.pydantic_start import start_pydantic
 from gem_hub.records import PackageName, Person, Strict, reasons
+from gem_hub_client.errors import HubError
 
 __all__ = ["DECIDABLE", "FILE_NAME", "Policy"]
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import click
 from pydantic import ValidationError
 
-from gem.errors import ArgumentError, GemError, HubError
+from gem.errors import ArgumentError, GemError
 from gem_hub.archive import Limits
 from gem_hub.conformance import check
 from gem_hub.errors import HubRefusal
@@ -27,6 +27,7 @@ from gem_hub.publishing import Attempt, Destination, examine_all, read_file
 from gem_hub.records import Release, now, reasons
 from gem_hub.sandbox import Bounds, isolation
 from gem_hub.store import Store
+from gem_hub_client.errors import HubError
 
 __all__ = ["command", "examine_record"]
 

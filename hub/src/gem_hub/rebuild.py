@@ -6,12 +6,12 @@ import hashlib
 import zipfile
 from collections.abc import Callable, Iterator
 
-from gem.errors import HubError
 from gem_hub.derive import derived_files
 from gem_hub.folder import TEMPORARY, Folder
 from gem_hub.package import Package
 from gem_hub.records import Release, file_path
 from gem_hub.truth import Truth
+from gem_hub_client.errors import HubError
 
 __all__ = ["REBUILDING", "rebuild", "unobserved"]
 

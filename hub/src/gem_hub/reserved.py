@@ -11,7 +11,7 @@ __all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name
 PREFIX = "gem-"
 """Names that begin like this look official; only the owners of the official packages of a hub may publish new ones."""
 
-_LIBRARIES = ("gem-core", "gem-hub", "gem-rl")
+_LIBRARIES = ("gem-core", "gem-hub", "gem-hub-client", "gem-rl", "gem-testing")
 
 
 def import_name_of(name: str) -> str:

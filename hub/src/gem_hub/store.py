@@ -25,7 +25,6 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from gem.arguments import nearest
-from gem.errors import HubError
 from gem_hub.canonical import compact_json
 from gem_hub.catalogue import claims, line, next_feed, read_feed
 from gem_hub.derive import list_pages, package_pages, root_bytes
@@ -36,6 +35,7 @@ from gem_hub.package import Package
 from gem_hub.rebuild import REBUILDING, rebuild, unobserved
 from gem_hub.records import Release, Strict, file_path
 from gem_hub.truth import Truth
+from gem_hub_client.errors import HubError
 
 __all__ = ["Outcome", "Store"]
 

@@ -8,10 +8,10 @@ from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from gem.hub.plain import plain
 from gem_hub.refusal import Findings
 from gem_hub.reserved import OFFICIAL
 from gem_hub.wheel import Wheel
+from gem_hub_client.sanitize import sanitize
 
 __all__ = ["check_terms"]
 
@@ -92,7 +92,7 @@ def _check_texts(wheel: Wheel, findings: Findings) -> None:
         findings.warn(
             "text.summary", "Summary", 'is missing; search shows one sentence a package: add description = "…"'
         )
-    elif len(summary) > 500 or plain(summary) != summary:
+    elif len(summary) > 500 or sanitize(summary) != summary:
         findings.refuse("text.summary", "Summary", "must be one line of at most 500 visible characters; rewrite it")
     description = wheel.fields.get("description", "")
     if not description.strip():
@@ -102,7 +102,7 @@ def _check_texts(wheel: Wheel, findings: Findings) -> None:
         findings.refuse("text.description", "Description", message)
     for label, address in wheel.fields.get("project_urls", {}).items():
         parts = _split(address)
-        if parts not in ("https", "http") or plain(address + label) != address + label:
+        if parts not in ("https", "http") or sanitize(address + label) != address + label:
             message = "must be a web address under a visible label; correct [project.urls]"
             findings.refuse("text.url", f"Project-URL: {label}, {address}", message)
     if wheel.name not in OFFICIAL and "Private :: Do Not Upload" in wheel.fields.get("classifiers", []):

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from gem.errors import HubError
 from gem_hub.events import EVENT, Event
 from gem_hub.folder import Folder
 from gem_hub.hosting import Settings
 from gem_hub.package import Package
 from gem_hub.records import NAME, Release, reasons
+from gem_hub_client.errors import HubError
 
 __all__ = ["Truth"]
 

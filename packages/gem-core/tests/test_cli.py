@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 import gem
 from gem import discovery
 from gem.cli.data import data_command
-from gem.cli.hub import COMMANDS as HUB_COMMANDS
 from gem.cli.main import COMMANDS, cli, run
 from gem.cli.output import as_text
 from gem.core import Env, Info
@@ -173,9 +172,8 @@ def test_bench_measures() -> None:
 
 def test_every_command_has_help_with_an_example_and_json() -> None:
     """Gem NAME --help shows an example, and every command prints JSON on request."""
-    hub = [f"hub {name}" for name in HUB_COMMANDS]
     data = [f"data {name}" for name in data_command.commands]
-    for name in [*(name for name in COMMANDS if name not in ("data", "hub")), *data, *hub]:
+    for name in [*(name for name in COMMANDS if name not in ("data", "hub")), *data]:
         shown = invoke(*name.split(), "--help").output
         assert "Example" in shown, name
         assert f"gem {name}" in shown, name

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from gem.cli.output import print_json
 from gem.ids import normalized_distribution
 from gem_hub.events import Event
 from gem_hub.store import Store
+from gem_hub_client.cli.output import print_json
 
 __all__ = ["account", "by_option", "hub_option", "reason_option", "record"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json
 from gem_hub.cli.options import by_option
 from gem_hub.policy import Policy
 from gem_hub.publishing import Attempt, Destination, add_record, examine_all, publish, read_file
 from gem_hub.refusal import Refusal
 from gem_hub.store import Store
+from gem_hub_client.cli.output import json_option, print_json
 
 __all__ = ["publish_command"]
 

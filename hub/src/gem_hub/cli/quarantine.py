@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from gem.cli.output import json_option
 from gem_hub.cli.options import by_option, hub_option, name_argument, record
 from gem_hub.cli.validated import validated
 from gem_hub.events import Lift, Quarantine
 from gem_hub.store import Store
+from gem_hub_client.cli.output import json_option
 
 __all__ = ["quarantine_command"]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json, progress
 from gem_hub.embed import embed
 from gem_hub.errors import HubRefusal
 from gem_hub.folder import Folder
 from gem_hub.hosting import Settings
 from gem_hub.records import reasons
 from gem_hub.store import Store
+from gem_hub_client.cli.output import json_option, print_json, progress
 
 __all__ = ["rebuild_command"]
 

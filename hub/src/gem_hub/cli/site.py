@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from gem.cli.output import json_option, print_json, progress
 from gem_hub.cli.options import hub_option
 from gem_hub.store import Store
+from gem_hub_client.cli.output import json_option, print_json, progress
 
 __all__ = ["site_command"]
 

@@ -1,6 +1,6 @@
 """What the browser searches: for each word the packages that have it, and what it counts there.
 
-The weights are those of :mod:`gem.hub.search`, so that browser and command line agree on what comes first. While
+The weights are those of :mod:`gem_hub_client.search`, so that browser and command line agree on what comes first. While
 everything together is small it is one file; a larger hub gets a file for the words with the same two first characters,
 and one for each few packages, so that a query loads what it needs.
 """
@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gem.hub.names import short_name
-from gem.hub.words import words
 from gem.ids import parse_id
 from gem_hub.site.views import Listing
+from gem_hub_client.names import short_name
+from gem_hub_client.tokenize import tokenize
 
 __all__ = ["ONE_FILE", "search_files"]
 
@@ -86,7 +86,7 @@ def _described(listing: Listing) -> dict[str, Any]:
 
 def _weighed(listing: Listing) -> dict[str, float]:
     """Return each word of a package and what it counts in the best place where it stands."""
-    names = words(short_name(listing.name))
+    names = tokenize(short_name(listing.name))
     weights: dict[str, float] = {}
 
     def put(weight: float, found: Iterable[str]) -> None:
@@ -94,13 +94,13 @@ def _weighed(listing: Listing) -> dict[str, float]:
             weights[word] = max(weight, weights.get(word, 0.0))
 
     put(_NAMES * (1 + 1 / len(names)), [*names, "".join(names)])
-    put(_SUMMARY, words(listing.summary))
+    put(_SUMMARY, tokenize(listing.summary))
     for environment in listing.environments:
-        put(_IDS, [*words(" ".join([environment.id, *environment.variants])), _joined(environment.id)])
-        put(_TAGS, words(" ".join([*environment.tags, *environment.requires])))
-        put(_DESCRIPTION, words(environment.description))
+        put(_IDS, [*tokenize(" ".join([environment.id, *environment.variants])), _joined(environment.id)])
+        put(_TAGS, tokenize(" ".join([*environment.tags, *environment.requires])))
+        put(_DESCRIPTION, tokenize(environment.description))
     return weights
 
 
 def _joined(full_id: str) -> str:
-    return "".join(words(parse_id(full_id).name))
+    return "".join(tokenize(parse_id(full_id).name))

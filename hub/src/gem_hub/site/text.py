@@ -6,7 +6,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from gem.hub.plain import plain
+from gem_hub_client.sanitize import sanitize
 
 __all__ = ["readable", "shortened", "tag_slug", "web_address"]
 
@@ -16,11 +16,11 @@ _TAG = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9_-])?")
 def readable(value: Any) -> Any:
     """Return a JSON value without control and direction characters; lines stay lines, tabs become spaces."""
     if isinstance(value, str):
-        return "\n".join(plain(line) for line in value.expandtabs(8).splitlines())
+        return "\n".join(sanitize(line) for line in value.expandtabs(8).splitlines())
     if isinstance(value, list):
         return [readable(item) for item in value]
     if isinstance(value, dict):
-        return {plain(name): readable(item) for name, item in value.items()}
+        return {sanitize(name): readable(item) for name, item in value.items()}
     return value
 
 

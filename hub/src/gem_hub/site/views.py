@@ -9,10 +9,10 @@ from typing import Any
 from packaging.version import Version
 
 from gem.errors import InvalidIdError
-from gem.hub.catalogue import base_id
 from gem.ids import parse_id
 from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
+from gem_hub_client.ids import base_id
 
 __all__ = ["BaseEnvironment", "Listing", "PackageView", "ReleaseView", "Reward", "view_of"]
 

@@ -22,10 +22,9 @@
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
     ├── DatasetError (RuntimeError)             a data set cannot be had, or is not as it should be
-    ├── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
-    │   ├── ProcessTimeoutError (TimeoutError)  it took too long
-    │   └── ProcessCrashError                   its process died
-    └── HubError (RuntimeError)                 a hub, or a file of it, cannot be used
+    └── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
+        ├── ProcessTimeoutError (TimeoutError)  it took too long
+        └── ProcessCrashError                   its process died
 
 A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
 wrong, with which value, and what to do.
@@ -42,7 +41,6 @@ __all__ = [
     "EnvironmentConflictError",
     "EpisodeFinishedError",
     "GemError",
-    "HubError",
     "IncompleteEnvError",
     "InvalidIdError",
     "ManifestError",
@@ -162,10 +160,6 @@ class ProcessTimeoutError(ProcessCallError, TimeoutError):
 
 class ProcessCrashError(ProcessCallError):
     """The process of a call died."""
-
-
-class HubError(GemError, RuntimeError):
-    """A hub, or a file of it, cannot be reached, is not what it should be, or does not have what was asked for."""
 
 
 class PluginWarning(UserWarning):

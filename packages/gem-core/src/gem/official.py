@@ -26,15 +26,12 @@ WRAPPERS = {
 }
 """Wrapper name → the distribution that brings it."""
 
-_REGISTRY = ("publish", "yank", "unyank", "deprecate", "quarantine", "owner", "rebuild", "serve", "site")
-
 COMMANDS = {
     "check": "gem-testing",
     "new": "gem-testing",
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     "terminal": "gem-terminal",
-    **{f"hub {command}": "gem-hub" for command in _REGISTRY},
 }
 """Subcommand of ``gem`` → the distribution that brings it."""
 

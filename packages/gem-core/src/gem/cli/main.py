@@ -21,11 +21,11 @@ COMMANDS = {
     "show": "gem.cli.show:show_command",
     "replay": "gem.cli.replay:replay_command",
     "data": "gem.cli.data:data_command",
-    "hub": "gem.cli.hub:hub_command",
+    "hub": "gem_hub_client.cli.group:hub_command",
     "bench": "gem.cli.bench:bench_command",
     "doctor": "gem.cli.doctor:doctor_command",
 }
-"""The commands of gem-core. Plugins add theirs through the hook ``gem_commands``."""
+"""The commands that every installation has. Plugins add theirs through the hook ``gem_commands``."""
 
 
 class GemCommands(CommandTable):

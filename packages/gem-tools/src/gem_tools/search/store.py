@@ -21,7 +21,6 @@ from uuid import uuid4
 
 from filelock import FileLock
 
-from gem.hub.config import cache_root, write_whole
 from gem_tools.search.corpus import open_corpus, read_lines, readable
 from gem_tools.search.errors import CorpusError, SearchError
 from gem_tools.search.index import ENGINE, LocalIndex
@@ -35,7 +34,7 @@ _SETTLED = 2_000_000_000
 
 def indexes() -> Path:
     """Return the folder that holds the indexes, if no other is asked for."""
-    return cache_root().with_name("search")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "search"
 
 
 def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
@@ -159,7 +158,8 @@ def _digest(corpus: Path, root: Path) -> str:
             digest.update(chunk)
     with suppress(OSError):  # an index can be read where nothing can be written
         if _now(root) - status.st_mtime_ns > _SETTLED:
-            write_whole(note, json.dumps({"path": str(path), "file": seen, "sha256": digest.hexdigest()}))
+            # A reader takes half a note, which is no JSON, as none.
+            note.write_text(json.dumps({"path": str(path), "file": seen, "sha256": digest.hexdigest()}))
     return digest.hexdigest()
 
 

@@ -1,0 +1,229 @@
+"""Comparing what is installed with what the hubs say of it now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from gem_hub_client.catalogue_cache import ago
+from gem_hub_client.config import Hub
+from gem_hub_client.errors import HubError
+from gem_hub_client.federated_search import ask
+from gem_hub_client.installed import InstalledPackage, announcing
+from gem_hub_client.pages import Page, read_page
+from gem_hub_client.releases import Release, read_release
+from gem_hub_client.sanitize import sanitize
+
+__all__ = ["Audited", "Finding", "Report", "audit"]
+
+QUARANTINED, YANKED, DEPRECATED, UNKNOWN, DIFFERS, VIOLATED = (
+    "quarantined",
+    "yanked",
+    "deprecated",
+    "unknown",
+    "differs",
+    "violated",
+)
+_SERIOUS = {QUARANTINED, YANKED}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a person should know about an installed package."""
+
+    kind: str
+    """``quarantined``, ``yanked``, ``deprecated``, ``unknown``, ``differs`` (another file) or ``violated``."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One installed package."""
+
+    name: str
+    version: str
+    hub: str
+    """The hub that it was compared with; empty if none has it."""
+    file: str
+    """What is known about the file that it came from."""
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an audit has found."""
+
+    packages: tuple[Audited, ...]
+    standings: tuple[str, ...]
+    """One sentence a hub: how old what it says is."""
+    notes: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing that is installed was yanked or quarantined."""
+        return not any(finding.kind in _SERIOUS for package in self.packages for finding in package.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"sound": self.sound, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What one hub says about a package."""
+
+    hub: Hub
+    status: str
+    reason: str
+    yanked: dict[str, str]
+    """Version → reason."""
+    newest: str
+    """The version that the catalogue shows; empty if every one is yanked."""
+    releases: dict[str, Release]
+    """By version; empty where the page could not be read."""
+
+
+def audit(hubs: Sequence[Hub], *, offline: bool = False) -> Report:
+    """Compare every installed distribution that announces environments with the hubs.
+
+    Args:
+        hubs: which ones. What any of them has quarantined or yanked counts.
+        offline: ask no server; go by what was loaded before.
+
+    Raises:
+        HubError: if no hub's catalogue can be read.
+    """
+    notes: list[str] = []
+    installed = announcing()
+    standings: list[str] = []
+    known: dict[str, list[_Known]] = {package.name: [] for package in installed}
+    failures: list[HubError] = []
+    for hub in hubs:
+        try:
+            standing, records = _look(hub, list(known), offline, notes)
+        except HubError as error:
+            failures.append(error)
+            notes.append(str(error))
+            continue
+        standings.append(standing)
+        for name, record in records.items():
+            known[name].append(_known(hub, record, offline, notes))
+    if len(failures) == len(hubs):
+        raise failures[0]
+    names = " or ".join(hub.name for hub in hubs)
+    audited = tuple(_audited(package, known[package.name], names) for package in installed)
+    return Report(audited, tuple(standings), tuple(dict.fromkeys(notes)))
+
+
+def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Return how old a hub's catalogue is, and its lines on some packages."""
+
+    def question(opened: Any) -> tuple[str, dict[str, dict[str, Any]]]:
+        if opened.note:
+            notes.append(opened.note)
+        records = {name: record for name in names if (record := opened.catalogue.record(name)) is not None}
+        when = "part of this gem-hub-client" if hub.embedded else f"loaded {ago(opened.state.age)}"
+        return f"{hub.name}: as of {opened.state.created} (serial {opened.state.serial}), {when}", records
+
+    return ask(hub, question, max_age=0.0, offline=offline)
+
+
+def _known(hub: Hub, record: dict[str, Any], offline: bool, notes: list[str]) -> _Known:
+    told: dict[str, Any] = record
+    releases: dict[str, Release] = {}
+    yanked = record["yanked"]
+    if not record.get("removed"):  # then the catalogue says all that there is to say: every release was yanked
+        try:
+            page = read_page(hub, record, offline=offline, notes=notes)
+        except HubError as error:
+            notes.append(f"{error}; files of {record['name']} could not be compared")
+        else:
+            releases = _releases(hub, record, page, notes)
+            if page["serial"] > record["serial"]:
+                told, yanked = page, {version: r.yanked for version, r in releases.items() if r.yanked is not None}
+    status, reason = (sanitize(str(told.get(key) or "")) for key in ("status", "reason"))
+    return _Known(hub, status, reason, yanked, record.get("version", ""), releases)
+
+
+def _releases(hub: Hub, record: dict[str, Any], page: Page, notes: list[str]) -> dict[str, Release]:
+    releases = {}
+    for entry in page["releases"]:
+        try:
+            release = read_release(hub, record["name"], entry)
+        except HubError as error:
+            notes.append(str(error))
+            continue
+        releases[str(release.version)] = release
+    return releases
+
+
+def _audited(package: InstalledPackage, known: Sequence[_Known], hubs: str) -> Audited:
+    version = _canonical(package.version)
+    if not known:
+        message = f"no such package in {hubs}; nobody there would say if it was yanked"
+        return Audited(package.name, package.version, "", _file(package), (Finding(UNKNOWN, message),))
+    # The hub whose file it is; otherwise the one that it would be installed from.
+    own = next((k for k in known if _is_from(package, k, version)), known[0])
+    findings: dict[Finding, None] = {}
+    for one in known:
+        if one.status == QUARANTINED:
+            reason = one.reason or "no reason is given"
+            findings[Finding(QUARANTINED, f"by {one.hub.name}: {reason}; uninstall it: it may do harm")] = None
+        yanked = one.yanked.get(version)
+        if yanked is not None and (one is own or not _is_from(package, own, version)):
+            findings[Finding(YANKED, sanitize(f"by {one.hub.name}: {yanked}"))] = None
+    if own.status in ("deprecated", "archived"):
+        findings[Finding(DEPRECATED, own.reason or own.status)] = None
+    findings.update(dict.fromkeys(_about_file(package, own, version)))
+    release = own.releases.get(version)
+    if release is not None and release.violations:
+        count = len(release.violations)
+        more = f" and {count - 1} more" if count > 1 else ""
+        findings[Finding(VIOLATED, f"{release.violations[0]}{more}; see: gem hub info {package.name}")] = None
+    return Audited(package.name, package.version, own.hub.name, _file(package), tuple(findings))
+
+
+def _about_file(package: InstalledPackage, known: _Known, version: str) -> list[Finding]:
+    """Return what is to be said about the file that a package came from."""
+    if package.folder:
+        return [
+            Finding(DIFFERS, f"installed from a folder of sources ({sanitize(package.url)}), not from {known.hub.name}")
+        ]
+    release = known.releases.get(version)
+    if release is None:
+        if version in known.yanked or (known.newest and not known.releases):
+            return []
+        return [Finding(DIFFERS, f"{known.hub.name} has no release {version}; this file is not from there")]
+    if release.source:
+        return [
+            Finding(DIFFERS, f"{known.hub.name} lists no file of {version} yet, so there is nothing to compare with")
+        ]
+    if package.is_file(release.url, release.sha256) is False:
+        return [
+            Finding(
+                DIFFERS,
+                f"another file than that of {known.hub.name}: expected sha256 {release.sha256}, found {package.sha256}",
+            )
+        ]
+    return []
+
+
+def _is_from(package: InstalledPackage, known: _Known, version: str) -> bool:
+    release = known.releases.get(version)
+    return release is not None and package.is_file(release.url, release.sha256) is True
+
+
+def _file(package: InstalledPackage) -> str:
+    if package.sha256:
+        return f"sha256 {package.sha256[:12]}…"
+    return "installed from an address" if package.url else "installed by name; which file it was is not recorded"
+
+
+def _canonical(version: str) -> str:
+    try:
+        return str(Version(version))
+    except InvalidVersion:
+        return version

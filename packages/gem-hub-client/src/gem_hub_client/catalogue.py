@@ -1,0 +1,273 @@
+"""What a hub offers, in SQLite: one record for each package, and the indexes that search needs.
+
+The database is a cache: it is made from a hub's files, never comes through a network itself, and is thrown away when
+:data:`SCHEMA` or what it derives changes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import compress, decompress
+
+from gem_hub_client.ids import base_id, parse_id
+from gem_hub_client.names import short_name
+from gem_hub_client.tokenize import LONGEST, tokenize
+from gem_hub_client.typo import delete_keys
+
+__all__ = ["SCHEMA", "Catalogue", "Fields", "fields_of", "searchable"]
+
+SCHEMA = 1
+"""Goes up with every change of the tables, of :func:`fields_of`, or of :func:`gem_hub_client.tokenize.tokenize`."""
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE package (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, short TEXT NOT NULL, record BLOB NOT NULL);
+CREATE INDEX package_short ON package (short);
+CREATE TABLE environment (id TEXT NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (id, package)) WITHOUT ROWID;
+CREATE TABLE word (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER NOT NULL);
+CREATE TABLE deletes (key INTEGER, word_id INTEGER, PRIMARY KEY (key, word_id)) WITHOUT ROWID;
+"""
+# Without detail=full bm25 would be 0 for every row. The words were folded before they came here.
+_WITH_FTS = """
+CREATE VIRTUAL TABLE texts USING fts5 (
+  names, ids, tags, summary, descriptions,
+  content='', detail=full, prefix='2 3', tokenize='unicode61 remove_diacritics 0'
+);
+INSERT INTO texts (texts, rank) VALUES ('rank', 'bm25(10.0, 8.0, 4.0, 2.0, 1.0)');
+"""
+_WITHOUT_FTS = "CREATE TABLE texts (rowid INTEGER PRIMARY KEY, names, ids, tags, summary, descriptions);"
+
+_FIELDS = "names, ids, tags, summary, descriptions"
+
+_BUSY = 10.0
+"""Seconds to wait for another process that is writing."""
+_LARGEST = 4 << 30
+"""Bytes of the database; a hub cannot fill the disk."""
+
+
+class Fields(NamedTuple):
+    """The words of a package, most telling first, each field as text with the words separated by spaces."""
+
+    names: str
+    ids: str
+    tags: str
+    summary: str
+    descriptions: str
+
+
+class Catalogue:
+    """The packages of one hub. Close it, or use it as a context manager."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.has_fts: bool = self._meta("fts") == 1
+
+    @classmethod
+    def create(cls, path: Path | None, fts: bool | None = None) -> Catalogue:
+        """Return an empty catalogue in a new file, or in memory.
+
+        Args:
+            path: the file, which must not exist; None for memory.
+            fts: whether to use FTS5; None for: if this SQLite has it.
+        """
+        connection = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=_BUSY)
+        # A file that is not finished is thrown away whole, so nothing needs to be undone in it.
+        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        if fts is None:
+            fts = _has_fts(connection)
+        connection.executescript(_TABLES + (_WITH_FTS if fts else _WITHOUT_FTS))
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", [("serial", -1), ("fts", int(fts))])
+        return cls(connection)
+
+    @classmethod
+    def open(cls, path: Path) -> Catalogue:
+        """Return the catalogue in a file; ``sqlite3.Error`` if it is none."""
+        if not path.is_file():  # SQLite would make an empty one
+            raise sqlite3.OperationalError(f"{path}: there is no such file")
+        connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY)
+        try:
+            return cls(connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> Catalogue:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def serial(self) -> int:
+        """The hub's serial as of which this is complete; -1 before anything was applied."""
+        return int(self._meta("serial"))
+
+    def __len__(self) -> int:
+        return int(self.connection.execute("SELECT count(*) FROM package").fetchone()[0])
+
+    def record(self, name: str) -> dict[str, Any] | None:
+        """Return the catalogue's line on a package, quarantined and removed ones included; None if it has none."""
+        row = self.connection.execute("SELECT record FROM package WHERE name = ?", (name,)).fetchone()
+        return None if row is None else _unpacked(row[0])
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Return all lines, sorted by name, quarantined and removed packages included."""
+        for (packed,) in self.connection.execute("SELECT record FROM package ORDER BY name"):
+            yield _unpacked(packed)
+
+    def record_at(self, row: int) -> dict[str, Any]:
+        """Return the line in a row that a search has found."""
+        return _unpacked(self.connection.execute("SELECT record FROM package WHERE id = ?", (row,)).fetchone()[0])
+
+    def providers(self, environment: str) -> list[str]:
+        """Return the packages that offer an environment, by its id without variant, capitals aside."""
+        rows = self.connection.execute(
+            "SELECT name FROM environment JOIN package ON package.id = package WHERE environment.id = ? ORDER BY name",
+            (environment.casefold(),),
+        )
+        return [name for (name,) in rows]
+
+    def apply(self, lines: Iterable[dict[str, Any]], serial: int) -> int:
+        """Put lines in place of those of the same packages, all or none, and be at ``serial``. Returns how many."""
+        number = 0
+        counts: Counter[str] = Counter()
+        with self._transaction():
+            for line in lines:
+                self._remove(line["name"], counts)
+                self._add(line, counts)
+                number += 1
+            self._count_words(counts)
+            self.connection.execute("UPDATE meta SET value = ? WHERE key = 'serial'", (serial,))
+        return number
+
+    def _add(self, line: dict[str, Any], counts: Counter[str]) -> None:
+        name = line["name"]
+        packed = compress(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"), 6)
+        execute = self.connection.execute
+        row = execute(
+            "INSERT INTO package (name, short, record) VALUES (?, ?, ?)", (name, short_name(name), packed)
+        ).lastrowid
+        if not searchable(line):
+            return
+        fields = fields_of(line)
+        execute(f"INSERT INTO texts (rowid, {_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", (row, *fields))  # noqa: S608
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO environment VALUES (?, ?)", [(identity, row) for identity in _ids_of(line)]
+        )
+        counts.update(_vocabulary(fields))
+
+    def _remove(self, name: str, counts: Counter[str]) -> None:
+        execute = self.connection.execute
+        found = execute("SELECT id, record FROM package WHERE name = ?", (name,)).fetchone()
+        if found is None:
+            return
+        row, line = found[0], _unpacked(found[1])
+        execute("DELETE FROM package WHERE id = ?", (row,))
+        if not searchable(line):
+            return
+        fields = fields_of(line)
+        if self.has_fts:
+            # A contentless table forgets a row only if it is told what it had been given.
+            question = f"INSERT INTO texts (texts, rowid, {_FIELDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"  # noqa: S608
+            execute(question, (row, *fields))
+        else:
+            execute("DELETE FROM texts WHERE rowid = ?", (row,))
+        self.connection.executemany(
+            "DELETE FROM environment WHERE id = ? AND package = ?", [(identity, row) for identity in _ids_of(line)]
+        )
+        counts.subtract(_vocabulary(fields))
+
+    def _count_words(self, counts: Counter[str]) -> None:
+        """Add to the number of packages that have each word, and file new words under their deletes."""
+        execute = self.connection.execute
+        keys: list[tuple[int, int]] = []
+        for word, change in sorted(counts.items()):
+            if change and execute("UPDATE word SET count = count + ? WHERE word = ?", (change, word)).rowcount == 0:
+                row = execute("INSERT INTO word (word, count) VALUES (?, ?)", (word, change)).lastrowid
+                assert row is not None
+                keys += [(key, row) for key in delete_keys(word)]
+        keys.sort()  # in the table's own order it is written once, page by page
+        self.connection.executemany("INSERT OR IGNORE INTO deletes VALUES (?, ?)", keys)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        # Pages that do not fit into the cache are written early, and lock readers out from then on.
+        page = self.connection.execute("PRAGMA page_size").fetchone()[0]
+        self.connection.executescript(f"PRAGMA cache_size = -64000; PRAGMA max_page_count = {_LARGEST // page};")
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    def _meta(self, key: str) -> Any:
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError(f"the table 'meta' has no {key!r}")
+        return row[0]
+
+
+def searchable(line: dict[str, Any]) -> bool:
+    """Tell whether a package may be shown and installed; others are only known, for ``gem hub audit``."""
+    return line.get("status") != "quarantined" and not line.get("removed")
+
+
+def fields_of(line: dict[str, Any]) -> Fields:
+    """Return the words of a package by field. The index forgets a package only if this still gives the same."""
+    name = tokenize(short_name(line["name"]))
+    environments = line.get("environments", ())
+    ids: dict[str, None] = {}
+    tags = dict.fromkeys(word for tag in line.get("tags", ()) for word in tokenize(tag))
+    descriptions: dict[str, None] = {}
+    for environment in environments:
+        # The name also in one word, as it may be typed: guessthenumber.
+        whole = [environment["id"], *environment.get("variants", ())]
+        ids.update(dict.fromkeys([*tokenize(" ".join(whole)), *_joined(tokenize(parse_id(environment["id"]).name))]))
+        for tag in (*environment.get("tags", ()), *environment.get("requires", ())):
+            tags.update(dict.fromkeys(tokenize(tag)))
+        descriptions.update(dict.fromkeys(tokenize(environment.get("description", ""))))
+    return Fields(
+        " ".join([*name, *_joined(name)]),
+        " ".join(ids),
+        " ".join(tags),
+        " ".join(tokenize(line.get("summary", ""))),
+        " ".join(descriptions),
+    )
+
+
+def _joined(parts: list[str]) -> list[str]:
+    return ["".join(parts)[:LONGEST]] if len(parts) > 1 else []
+
+
+def _ids_of(line: dict[str, Any]) -> set[str]:
+    return {base_id(environment["id"]).casefold() for environment in line.get("environments", ())}
+
+
+def _vocabulary(fields: Fields) -> set[str]:
+    return {word for field in fields for word in field.split()}
+
+
+def _unpacked(packed: bytes) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(decompress(packed))
+    return record
+
+
+def _has_fts(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("CREATE VIRTUAL TABLE temp.probe USING fts5 (text)")
+        connection.execute("DROP TABLE temp.probe")
+    except sqlite3.OperationalError:
+        return False
+    return True

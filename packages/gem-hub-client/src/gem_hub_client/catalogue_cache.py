@@ -1,0 +1,152 @@
+"""The catalogues that a command works with: as new as they need be, without a network if there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gem_hub_client.catalogue import Catalogue
+from gem_hub_client.config import Hub
+from gem_hub_client.errors import HubError
+from gem_hub_client.names import ROOT_PATH
+from gem_hub_client.state import State
+
+if TYPE_CHECKING:
+    from gem_hub_client.sync import Progress
+
+__all__ = ["Opened", "ago", "forget", "open_catalogue"]
+
+FRESH = 3600.0
+"""Seconds for which a server is not asked again."""
+_RETRY = 300.0
+"""The same after it has not answered, or wrongly."""
+_HASTE = 4.0
+"""Seconds to wait for a server's answer where there is a catalogue to go on with."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A catalogue, and how far to trust it."""
+
+    hub: Hub
+    catalogue: Catalogue
+    state: State
+    problem: str = ""
+    """Why it may be out of date; empty if it is not."""
+
+    @property
+    def note(self) -> str:
+        """One sentence on a catalogue that may be out of date; empty if it is not."""
+        return f"{self.problem}; going on with what was loaded {ago(self.state.age)}" if self.problem else ""
+
+
+@contextmanager
+def open_catalogue(
+    hub: Hub, max_age: float = FRESH, *, offline: bool = False, progress: Progress | None = None
+) -> Iterator[Opened]:
+    """Open a hub's catalogue, loaded or brought up to date where that is due.
+
+    A folder is looked at every time. A server is asked if its last answer is older than ``max_age`` seconds; where it
+    does not answer, or wrongly, the catalogue is what it was, and :attr:`Opened.note` says so.
+
+    Args:
+        hub: which one.
+        max_age: 0 to ask in any case.
+        offline: never ask a server.
+        progress: told about the first loading of a catalogue, which may be long.
+
+    Raises:
+        HubError: if there is no catalogue yet and none can be loaded.
+    """
+    found = _open(hub, max_age, offline, progress)
+    try:
+        yield found
+    finally:
+        found.catalogue.close()
+
+
+def forget(hub: Hub) -> None:
+    """Leave a catalogue that turned out to be damaged; opening it loads it anew."""
+    replace(State.read(hub.cache), database="", checked=0.0, tried=0.0).write(hub.cache)
+
+
+def ago(seconds: float | None) -> str:
+    """Return a time span in words, as "3 days ago"."""
+    if seconds is None:
+        return "at a time that is not known"
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            number = int(seconds // length)
+            return f"{number} {unit}{'s' * (number > 1)} ago"
+    return "just now"
+
+
+def _open(hub: Hub, max_age: float, offline: bool, progress: Progress | None) -> Opened:
+    folder = hub.cache
+    state = State.read(folder)
+    catalogue = state.opened(folder)
+    for _ in range(2):
+        if catalogue is not None or not state.database:
+            break
+        # Another process may have put a newer database in this one's place in the meantime.
+        state = State.read(folder)
+        catalogue = state.opened(folder)
+    if catalogue is None:
+        return _first(hub, offline, progress)
+    if offline and hub.remote:
+        return Opened(hub, catalogue, state, f"{hub.name} was not asked")
+    if not _due(hub, state, max_age):
+        return Opened(hub, catalogue, state, state.problem)
+    # What a search with nothing to load does without.
+    from gem_hub_client.sync import Busy, CacheError, load_into_memory, update
+
+    problem = ""
+    try:
+        update(hub, timeout=_HASTE, wait=0.0)
+    except Busy:
+        pass  # what another process is loading right now will be there next time
+    except CacheError as error:
+        if not hub.remote:
+            catalogue.close()
+            return Opened(hub, *load_into_memory(hub))
+        problem = str(error)
+    except HubError as error:
+        problem = str(error)
+    state = State.read(folder)
+    newer = state.opened(folder)
+    if newer is None:
+        return Opened(hub, catalogue, state, problem)
+    catalogue.close()
+    return Opened(hub, newer, state, problem)
+
+
+def _first(hub: Hub, offline: bool, progress: Progress | None) -> Opened:
+    if offline and hub.remote:
+        raise HubError(f"{hub.name}: nothing was loaded from this hub yet; run: gem hub update")
+    from gem_hub_client.sync import CacheError, load_into_memory, silent, update
+
+    try:
+        update(hub, progress or silent)
+    except CacheError:
+        if hub.remote:
+            raise
+        return Opened(hub, *load_into_memory(hub))
+    state = State.read(hub.cache)
+    catalogue = state.opened(hub.cache)
+    if catalogue is None:
+        raise CacheError(f"{hub.cache}: the catalogue of {hub.name} was removed while it was loaded; try again")
+    return Opened(hub, catalogue, state)
+
+
+def _due(hub: Hub, state: State, max_age: float) -> bool:
+    if not hub.remote:
+        try:
+            return bool(state.problem) or (Path(hub.location) / ROOT_PATH).read_bytes() != state.root.encode()
+        except OSError:
+            return True
+    since = time.time() - state.tried
+    return not 0 <= since <= (min(max_age, _RETRY) if state.problem else max_age)

@@ -1,0 +1,1 @@
+"""The ``gem hub`` commands, one a module; :mod:`gem_hub_client.cli.group` finds them without importing them."""

@@ -1,0 +1,110 @@
+"""``gem hub``: the group. It imports a subcommand only when somebody uses it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from gem_hub_client.errors import HubError
+
+__all__ = ["COMMANDS", "REGISTRY_COMMANDS", "hub_command"]
+
+COMMANDS = {
+    "search": "gem_hub_client.cli.search:search_command",
+    "info": "gem_hub_client.cli.info:info_command",
+    "list": "gem_hub_client.cli.list:list_command",
+    "install": "gem_hub_client.cli.install:install_command",
+    "lock": "gem_hub_client.cli.lock:lock_command",
+    "audit": "gem_hub_client.cli.audit:audit_command",
+    "verify": "gem_hub_client.cli.verify:verify_command",
+    "update": "gem_hub_client.cli.update:update_command",
+    "use": "gem_hub_client.cli.use:use_command",
+}
+"""The client's own subcommands."""
+
+REGISTRY_COMMANDS = {
+    "publish": "gem_hub.cli.publish:publish_command",
+    "yank": "gem_hub.cli.yank:yank_command",
+    "unyank": "gem_hub.cli.unyank:unyank_command",
+    "deprecate": "gem_hub.cli.deprecate:deprecate_command",
+    "quarantine": "gem_hub.cli.quarantine:quarantine_command",
+    "owner": "gem_hub.cli.owner:owner_command",
+    "rebuild": "gem_hub.cli.rebuild:rebuild_command",
+    "serve": "gem_hub.cli.serve:serve_command",
+    "site": "gem_hub.cli.site:site_command",
+}
+"""The subcommands of the registry side, which the distribution gem-hub brings."""
+
+_REGISTRY = "gem_hub"
+_LONGEST_SUMMARY = 90
+"""Characters of a command's description in the list of all commands."""
+
+
+class HubCommands(click.Group):
+    """Loads subcommands by name, and presents the client's errors as click presents its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *(REGISTRY_COMMANDS if find_spec(_REGISTRY) else ())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in REGISTRY_COMMANDS and find_spec(_REGISTRY) is None:
+            raise click.UsageError(f"'gem hub {cmd_name}' comes with gem-hub; run: pip install gem-hub", ctx)
+        target = COMMANDS.get(cmd_name) or REGISTRY_COMMANDS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, attribute = target.partition(":")
+        try:
+            command: click.Command = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise click.ClickException(f"'gem hub {cmd_name}' cannot be loaded: {error}") from error
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._summary(ctx, name)) for name in self.list_commands(ctx)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(_unknown(name), ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except HubError as error:
+            raise click.ClickException(str(error)) from error
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        try:
+            command = self.get_command(ctx, name)
+        except click.ClickException as error:  # a broken gem-hub must not take the help of all others along
+            return f"({error.message})"
+        return "" if command is None else command.get_short_help_str(_LONGEST_SUMMARY)
+
+
+def _unknown(name: str) -> str:
+    from gem_hub_client.typo import nearest
+
+    hint = nearest(name, [*COMMANDS, *REGISTRY_COMMANDS])
+    found = f"; did you mean 'hub {hint}'?" if hint else ""
+    return f"there is no command 'hub {name}'{found}"
+
+
+@click.group("hub", cls=HubCommands)
+def hub_command() -> None:
+    """Find and install packages of environments.
+
+    \b
+    Examples:
+      gem hub search sudoku                     which packages have such an environment
+      gem hub info gem-envs-games               everything about one of them
+      gem hub install gem-envs-games            exactly that file, checked by its digest
+      gem hub use https://hub.example/gem       another hub than the official one
+      gem hub update                            load what is new
+    """

@@ -1,0 +1,109 @@
+"""``gem hub info``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gem_hub_client.cli.output import (
+    conformance,
+    install_line,
+    json_option,
+    note,
+    print_json,
+    several,
+    show_table,
+    warned_version,
+)
+from gem_hub_client.config import Hub
+from gem_hub_client.errors import HubError
+from gem_hub_client.pages import Page, package_page
+from gem_hub_client.sanitize import sanitize_values
+
+__all__ = ["info_command"]
+
+
+@click.command("info")
+@click.argument("name")
+@click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
+@json_option
+def info_command(name: str, offline: bool, as_json: bool) -> None:
+    """Show everything about a package.
+
+    NAME is a package, or the id of an environment.
+
+    \b
+    Examples:
+      gem hub info gem-envs-games
+      gem hub info game:Sudoku-v0
+    """
+    notes: list[str] = []
+    package = _provider(name, offline) if ":" in name else name
+    hub, record, page = package_page(package, offline=offline, notes=notes)
+    for text in notes:
+        note(text)
+    record, page = sanitize_values(record), sanitize_values(page)
+    if as_json:
+        print_json({"hub": hub.name, "install": install_line(record), **page})
+    else:
+        _show(hub, record, page)
+
+
+def _provider(identity: str, offline: bool) -> str:
+    """Return the package that offers an environment."""
+    from gem_hub_client.config import hubs
+    from gem_hub_client.federated_search import ask
+    from gem_hub_client.ids import base_id
+
+    base = base_id(identity)
+    for hub in hubs():
+        found = ask(hub, lambda opened: opened.catalogue.providers(base), offline=offline)
+        if found:
+            return found[0]
+    raise HubError(f"no package offers {identity!r}; search for a word of it: gem hub search {identity}")
+
+
+def _show(hub: Hub, record: dict[str, Any], page: Page) -> None:
+    release = next(entry for entry in page["releases"] if entry["version"] == record["version"])
+    click.secho(f"{record['name']} {warned_version(record)}", bold=True)
+    click.echo(record["summary"])
+    if record["reason"]:
+        click.secho(f"{record['status']}: {record['reason']}", fg="yellow")
+    click.echo()
+    facts = {
+        "hub": hub.name,
+        "owners": ", ".join(page.get("owners") or []) or "not said",
+        "published": " by ".join(filter(None, [release.get("published"), release.get("publisher")])) or "not yet",
+        "licence": record["licence"] or "not said",
+        "needs Python": record["requires_python"] or "any",
+        "needs gem-core": record["requires_gem_core"] or "any",
+        "conformance": conformance(record),
+        "file": f"{release.get('filename') or 'none'}",
+        "sha256": release.get("sha256") or "none",
+    }
+    for name, value in facts.items():
+        click.echo(f"{click.style(f'{name:<16}', dim=True)}{value}")
+    click.echo()
+    show_table(
+        ["environment", "variants", "turns", "needs", "description"],
+        [
+            [
+                environment["id"],
+                several(environment["variants"], 6),
+                str(environment.get("turns", "")),
+                ", ".join(environment["requires"]),
+                environment["description"],
+            ]
+            for environment in record["environments"]
+        ],
+    )
+    click.echo()
+    show_table(
+        ["release", "published", "yanked"],
+        [
+            [entry["version"], entry.get("published") or "", entry.get("yanked") or ""]
+            for entry in page["releases"][:10]
+        ],
+    )
+    click.secho(f"\nInstall it: {install_line(record)}", dim=True)

@@ -1,0 +1,104 @@
+"""``gem hub search``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gem_hub_client.cli.output import (
+    conformance,
+    first_load,
+    install_line,
+    json_option,
+    note,
+    print_json,
+    several,
+    show_table,
+    warned_version,
+)
+from gem_hub_client.federated_search import FoundPackage, SearchResults, find
+from gem_hub_client.sanitize import sanitize
+
+__all__ = ["search_command"]
+
+_ENVIRONMENTS = 4
+"""Ids that a row of the table shows."""
+
+
+@click.command("search")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Packages at most.")
+@click.option("--offline", is_flag=True, help="Ask no server; search what was loaded before.")
+@json_option
+@click.pass_context
+def search_command(ctx: click.Context, query: tuple[str, ...], limit: int, offline: bool, as_json: bool) -> None:
+    """Search the hubs for packages and environments.
+
+    Names, environment ids, tags and descriptions are searched; mistyped words are corrected. It needs no network
+    where a catalogue was loaded before, nor ever for the official index as it was when this client was built.
+
+    \b
+    Examples:
+      gem hub search sudoku
+      gem hub search multi-turn tool use --limit 5
+      gem hub search game:Wordle-v0 --json
+    """
+    text = " ".join(query)
+    findings = find(text, limit, offline=offline, progress=first_load())
+    for status in findings.statuses:
+        note(status.note)
+    if as_json:
+        print_json(_as_json(text, findings))
+        ctx.exit(0 if findings.hits else 1)
+    if not findings.hits:
+        hint = f"; did you mean {findings.nearest!r}?" if findings.nearest else "; 'gem hub list' shows all there is"
+        raise click.ClickException(f"no package or environment fits {sanitize(text)[:100]!r}{hint}")
+    for typed, taken in findings.corrected.items():
+        note(f"nothing has {typed!r}; this is what has {taken!r}")
+    _show(findings)
+
+
+def _show(findings: SearchResults) -> None:
+    several_hubs = len(findings.statuses) > 1
+    columns = ["package", "version", "environments", "conformance", "needs", "install"]
+    rows = []
+    for found in findings.hits:
+        record = found.hit.record
+        ids = [environment["id"] for environment in found.hit.environments]
+        row = [
+            record["name"],
+            warned_version(record),
+            several(ids, _ENVIRONMENTS) or "none",
+            conformance(record),
+            ", ".join(_needs(found)) or "nothing",
+            install_line(record),
+        ]
+        rows.append([*row, found.hub.name] if several_hubs else row)
+    show_table([*columns, "hub"] if several_hubs else columns, rows)
+
+
+def _needs(found: FoundPackage) -> list[str]:
+    return list(dict.fromkeys(need for environment in found.hit.environments for need in environment["requires"]))
+
+
+def _as_json(text: str, findings: SearchResults) -> dict[str, Any]:
+    return {
+        "query": text,
+        "corrected": findings.corrected,
+        "nearest": findings.nearest,
+        "hubs": [
+            {"name": s.hub.name, "serial": s.serial, "created": s.created, "age_seconds": s.age, "note": s.note}
+            for s in findings.statuses
+        ],
+        "packages": [
+            {
+                "hub": found.hub.name,
+                "install": install_line(found.hit.record),
+                **found.hit.record,
+                "environments": list(found.hit.environments),
+                "needs": _needs(found),
+            }
+            for found in findings.hits
+        ],
+    }

@@ -1,0 +1,60 @@
+"""``gem hub verify``."""
+
+from __future__ import annotations
+
+import click
+
+from gem_hub_client.cli.output import json_option, note, print_json, progress
+from gem_hub_client.config import hub_at, hubs
+
+__all__ = ["verify_command"]
+
+
+@click.command("verify")
+@click.argument("address", required=False, metavar="[URL|DIR]")
+@json_option
+@click.pass_context
+def verify_command(ctx: click.Context, address: str | None, as_json: bool) -> None:
+    """Read everything that a hub serves, and check it against itself.
+
+    root.json, the catalogue, each package's page, what installers see of it, each wheel and the metadata beside it:
+    sizes, digests and contents must agree, a quarantined package must offer no file, and no address may lead out of the
+    hub unseen. Without an address, the first of your hubs is checked.
+
+    \b
+    Examples:
+      gem hub verify
+      gem hub verify /srv/hub
+      gem hub verify https://hub.example/gem --json
+    """
+    from gem_hub_client.verify import verify
+
+    hub = hub_at(address) if address is not None else hubs()[0]
+    with progress() as bar:
+        task = bar.add_task(f"{hub.name}", total=None, note="")
+        found = verify(hub, lambda done, total, name: bar.update(task, completed=done, total=total, note=name))
+    for text in found.notes:
+        note(text)
+    if as_json:
+        print_json(
+            {
+                "hub": hub.name,
+                "serial": found.serial,
+                "created": found.created,
+                "packages": found.packages,
+                "files": found.files,
+                "size": found.size,
+                "problems": found.problems,
+                "notes": found.notes,
+            }
+        )
+    elif not found.problems:
+        standing = f"serial {found.serial}, {found.packages:,} packages"
+        click.echo(f"{hub.name}: {found.files:,} files, {found.size / 1e6:,.1f} MB, all in order ({standing})")
+    else:
+        more = len(found.problems) - 1
+        click.echo(f"Error: {found.problems[0]}", err=True)
+        if more:
+            click.echo(f"… and {more:,} more; --json lists all", err=True)
+    if found.problems:
+        ctx.exit(1)

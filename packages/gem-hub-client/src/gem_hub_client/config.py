@@ -1,0 +1,168 @@
+"""Which hubs there are, in which order, and where a client keeps what it knows of them.
+
+``GEM_HUB`` names one or several, separated by spaces; without it ``hubs.json`` in the configuration folder does
+(``gem hub use`` writes it); without either there is ``official``: the snapshot of the official index that ships inside
+gem-hub-client, which needs no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gem_hub_client.errors import HubError
+
+if TYPE_CHECKING:
+    from gem_hub_client.transport import Source
+
+__all__ = ["OFFICIAL", "VARIABLE", "Hub", "cache_root", "config_file", "hub_at", "hubs", "use", "write_whole"]
+
+OFFICIAL = "official"
+VARIABLE = "GEM_HUB"
+_EMBEDDED = Path(__file__).parent / "snapshot"
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A hub: what it is called in output, and where its ``root.json`` lies."""
+
+    name: str
+    """Its address; ``"official"`` for the snapshot inside gem-hub-client."""
+    location: str
+    """``http://`` or ``https://`` and a path that ends in ``/``, or an absolute path of a folder."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is reached through a network."""
+        return self.location.startswith(("http://", "https://"))
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is the snapshot inside gem-hub-client, which is as trustworthy as gem-hub-client itself."""
+        return self.name == OFFICIAL
+
+    @property
+    def source(self) -> Source:
+        """What reads the hub's files."""
+        from gem_hub_client.transport import Folder, Web
+
+        return Web(self.location) if self.remote else Folder(Path(self.location))
+
+    @property
+    def cache(self) -> Path:
+        """The folder that keeps what is known of this hub."""
+        # Another gem-hub-client may bring another snapshot, older or newer; each has a cache of its own.
+        key = (_EMBEDDED / "root.json").read_bytes() if self.embedded else self.location.encode()
+        return cache_root() / hashlib.sha256(key).hexdigest()[:32]
+
+
+def hubs() -> tuple[Hub, ...]:
+    """Return the hubs to search, first come first.
+
+    Raises:
+        HubError: if ``GEM_HUB`` or the configuration file names something that is no hub's address.
+    """
+    addresses = os.environ.get(VARIABLE, "").split() or _configured() or [OFFICIAL]
+    return tuple(dict.fromkeys(hub_at(address) for address in addresses))
+
+
+def hub_at(address: str) -> Hub:
+    """Return the hub at an address: ``official``, ``https://…``, ``http://…``, ``file://…`` or a folder's path.
+
+    Raises:
+        HubError: if the address is of no such form.
+    """
+    if address == OFFICIAL:
+        return Hub(OFFICIAL, str(_EMBEDDED))
+    scheme, separator, rest = address.partition("://")
+    if not separator:
+        try:
+            folder = str(Path(address).expanduser().absolute())
+        except RuntimeError as error:  # ~somebody, who has no account here
+            raise HubError(f"{address!r}: {error}") from error
+        return Hub(folder, folder)
+    if scheme.lower() == "file":
+        from urllib.request import url2pathname
+
+        host, slash, path = rest.partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise HubError(f"{address!r} is no folder on this machine; write file:///path/of/the/hub")
+        folder = str(Path(url2pathname(f"/{path}")).absolute())
+        return Hub(folder, folder)
+    if scheme.lower() in ("http", "https"):
+        host = rest.partition("/")[0]
+        if not host or "@" in host or any(character in address for character in "?#\\") or not address.isascii():
+            raise HubError(
+                f"{scheme}://{host.rpartition('@')[2]}… cannot be a hub's address; write https://host/path/ "
+                "without user name, '?' or '#'"
+            )
+        location = f"{scheme.lower()}://{rest.rstrip('/')}/"
+        return Hub(location, location)
+    raise HubError(f"{address!r} is no hub's address; write https://…, http://…, file://… or the path of a folder")
+
+
+def use(chosen: Iterable[Hub]) -> Path:
+    """Write the configuration file; no hubs at all means the default again. Returns the file."""
+    names = [hub.name for hub in chosen]
+    target = config_file()
+    try:
+        if names:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, json.dumps({"format": 1, "hubs": names}, indent=2) + "\n")
+        else:
+            target.unlink(missing_ok=True)
+    except OSError as error:
+        raise HubError(f"{target}: cannot be written: {error.strerror or error}") from error
+    return target
+
+
+def config_file() -> Path:
+    """Return where ``gem hub use`` writes which hubs there are."""
+    return _folder("XDG_CONFIG_HOME", "APPDATA", "Library/Application Support", ".config") / "hubs.json"
+
+
+def cache_root() -> Path:
+    """Return the folder that holds one folder of cached data for each hub."""
+    return _folder("XDG_CACHE_HOME", "LOCALAPPDATA", "Library/Caches", ".cache") / "hub"
+
+
+def write_whole(target: Path, text: str) -> None:
+    """Write a file so that nobody ever reads half of it."""
+    part = target.with_name(f"{target.name}.part-{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _folder(xdg: str, windows: str, mac: str, other: str) -> Path:
+    if chosen := os.environ.get(xdg):
+        return Path(chosen) / "gem"
+    if os.name == "nt" and (chosen := os.environ.get(windows)):
+        return Path(chosen) / "gem"
+    return Path(os.path.expanduser("~")) / (mac if sys.platform == "darwin" else other) / "gem"  # noqa: PTH111  # no HOME is no error here
+
+
+def _configured() -> list[str]:
+    target = config_file()
+    try:
+        text = target.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise HubError(f"{target}: cannot be read: {error}; run: gem hub use official") from error
+    try:
+        document = json.loads(text)
+        addresses = document["hubs"]
+        if document["format"] != 1 or not all(isinstance(address, str) for address in addresses):
+            raise ValueError("not in format 1")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise HubError(f"{target}: does not list hubs ({error!r}); run: gem hub use official") from error
+    return list(addresses)

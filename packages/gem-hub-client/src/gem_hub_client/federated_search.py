@@ -1,0 +1,155 @@
+"""Searching all configured hubs at once, and finding one package among them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gem_hub_client.catalogue_cache import FRESH, Opened, forget, open_catalogue
+from gem_hub_client.config import Hub, hubs
+from gem_hub_client.errors import HubError
+from gem_hub_client.search import Hit, nearest_word, search
+
+if TYPE_CHECKING:
+    from gem_hub_client.sync import Progress
+
+__all__ = ["FoundPackage", "HubStatus", "SearchResults", "ask", "find", "record_of"]
+
+_AGAIN = 60.0
+"""Seconds; a search that finds nothing asks a server again whose answer is older, for what was published just now."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FoundPackage:
+    """A hit and the hub that it is from."""
+
+    hub: Hub
+    hit: Hit
+
+
+@dataclass(frozen=True)
+class HubStatus:
+    """How far the answer of a hub can be trusted."""
+
+    hub: Hub
+    serial: int = -1
+    created: str = ""
+    """When the newest change in what was searched was made (ISO 8601)."""
+    age: float | None = None
+    """Seconds since the hub last answered."""
+    note: str = ""
+    """What a person should know about it; empty if all is well."""
+
+
+@dataclass
+class SearchResults:
+    """What all hubs together have found, best first."""
+
+    hits: list[FoundPackage] = field(default_factory=list)
+    corrected: dict[str, str] = field(default_factory=dict)
+    statuses: list[HubStatus] = field(default_factory=list)
+    nearest: str | None = None
+    """Where nothing was found: the word that is closest to one of the query."""
+
+
+def find(query: str, limit: int = 20, *, offline: bool = False, progress: Progress | None = None) -> SearchResults:
+    """Search the configured hubs. A package that several have counts as the first one's.
+
+    Raises:
+        HubError: if no hub can be searched.
+    """
+    chosen = hubs()
+    findings = _find(chosen, query, limit, FRESH, offline, progress)
+    if not findings.hits and not offline and any(hub.remote for hub in chosen):
+        findings = _find(chosen, query, limit, _AGAIN, offline, progress)
+    return findings
+
+
+def ask(hub: Hub, question: Callable[[Opened], T], **options: Any) -> T:
+    """Return what ``question`` makes of a hub's catalogue; a damaged catalogue is loaded anew.
+
+    Args:
+        hub: which one.
+        question: called with the opened catalogue.
+        options: those of :func:`gem_hub_client.catalogue_cache.open_catalogue`.
+
+    Raises:
+        HubError: if there is no catalogue and none can be loaded.
+    """
+    try:
+        with open_catalogue(hub, **options) as opened:
+            return question(opened)
+    except sqlite3.DatabaseError:
+        forget(hub)
+    try:
+        with open_catalogue(hub, **options) as opened:
+            return question(opened)
+    except sqlite3.DatabaseError as error:
+        raise HubError(f"{hub.cache}: the catalogue of {hub.name} cannot be read: {error}") from error
+
+
+def record_of(
+    name: str, *, offline: bool = False, max_age: float = FRESH, notes: list[str] | None = None
+) -> tuple[Hub, dict[str, Any]]:
+    """Return the first hub that has a package, and the catalogue's line on it.
+
+    Args:
+        name: of the package, as a hub writes it.
+        offline: never ask a server.
+        max_age: seconds for which a server is not asked again.
+        notes: gets a sentence for each hub that could not be asked.
+
+    Raises:
+        HubError: if none has it.
+    """
+    asked = []
+    for hub in hubs():
+        try:
+            record = ask(hub, lambda opened: opened.catalogue.record(name), offline=offline, max_age=max_age)
+        except HubError as error:
+            if notes is not None:
+                notes.append(str(error))
+            continue
+        asked.append(hub.name)
+        if record is not None and not record.get("removed"):
+            return hub, record
+    where = ", ".join(asked) or "any hub"
+    raise HubError(f"{where} has no package {name!r}; search for a word of its name: gem hub search WORD")
+
+
+def _find(
+    chosen: Sequence[Hub], query: str, limit: int, max_age: float, offline: bool, progress: Progress | None
+) -> SearchResults:
+    findings = SearchResults()
+    failures: list[HubError] = []
+    seen: set[str] = set()
+
+    def look(opened: Opened) -> None:
+        answer = search(opened.catalogue, query, limit)
+        for hit in answer.hits:
+            # The name of a package that an earlier hub has, whether that fits or not, must not lead to another's.
+            if hit.record["name"] not in seen:
+                findings.hits.append(FoundPackage(opened.hub, hit))
+        if answer.hits:
+            findings.corrected.update(answer.corrected)
+        elif findings.nearest is None:
+            findings.nearest = nearest_word(opened.catalogue, query)
+        state = opened.state
+        findings.statuses.append(HubStatus(opened.hub, state.serial, state.created, state.age, opened.note))
+
+    for hub in chosen:
+        try:
+            ask(hub, look, max_age=max_age, offline=offline, progress=progress)
+        except HubError as error:
+            failures.append(error)
+            findings.statuses.append(HubStatus(hub, note=str(error)))
+        seen.update(found.hit.record["name"] for found in findings.hits)
+    if len(failures) == len(chosen):
+        raise failures[0]
+    findings.hits.sort(key=lambda found: -found.hit.score)
+    del findings.hits[limit:]
+    return findings

@@ -1,0 +1,119 @@
+"""Writing a lock file (``pylock.toml``, PEP 751): hub packages and all that they need, with digests.
+
+Hubs say which of their files is meant; the installed pip or uv finds everything else on its own index and writes the
+file. What it has written is checked before anybody installs from it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gem_hub_client.config import Hub
+from gem_hub_client.errors import HubError
+from gem_hub_client.installed import core_version
+from gem_hub_client.installer import Installer, pinned_line
+from gem_hub_client.package_index import PackageIndex
+from gem_hub_client.resolve import Choice, Resolution, requirement, resolve
+
+__all__ = ["Locked", "check_name", "lock", "lockable"]
+
+_NAME = re.compile(r"pylock(\.[^.]+)?\.toml")
+
+
+@dataclass(frozen=True)
+class Locked:
+    """What a lock file holds."""
+
+    path: Path
+    choices: tuple[Choice, ...]
+    packages: int
+    """Of hubs and of the installer's index together."""
+
+
+def check_name(path: Path) -> None:
+    """Raise HubError unless a file may be called so; installers take no other names (PEP 751)."""
+    if _NAME.fullmatch(path.name) is None:
+        raise HubError(f"{path.name!r} is no name of a lock file; call it pylock.toml or pylock.NAME.toml")
+
+
+def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> tuple[Resolution, list[str]]:
+    """Return which releases are to be locked, and what a person should know about the hubs.
+
+    Raises:
+        HubError: if a package is unknown, quarantined, not released yet, or no release of it fits.
+    """
+    index = PackageIndex(hubs)
+    resolution = resolve([requirement(name) for name in names], index, core_version())
+    for choice in resolution.choices:
+        if not choice.release.url:
+            raise HubError(
+                f"{choice.release.hub.name} lists no file of {choice.release} yet, and what has no digest cannot be "
+                f"locked; once it is released: pip install {choice.release.name}"
+            )
+    return resolution, index.notes
+
+
+def lock(resolution: Resolution, installer: Installer, target: Path) -> Locked:
+    """Write a lock file. An existing one stays as it is if anything fails.
+
+    Raises:
+        HubError: if the installer fails, or what it wrote does not hold exactly the files of the hubs.
+    """
+    check_name(target)
+    # In the same folder, because the file may hold paths relative to itself.
+    part = target.with_name(f"pylock.part-{os.getpid()}.toml")
+    try:
+        installer.lock([pinned_line(choice) for choice in resolution.choices], part)
+        packages = _read(part)
+        for choice in resolution.choices:
+            _check(choice, packages.get(choice.release.name))
+        unpinned = [name for name, package in packages.items() if not _digests(package)]
+        if unpinned:
+            raise HubError(
+                f"{installer.name} wrote no digest for {', '.join(unpinned[:5])}, so it could be any file; is it "
+                "installed from a folder of sources?"
+            )
+        part.replace(target)
+    except OSError as error:
+        raise HubError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return Locked(target, resolution.choices, len(packages))
+
+
+def _check(choice: Choice, package: dict[str, Any] | None) -> None:
+    release = choice.release
+    if package is None:
+        raise HubError(f"the lock file that was written lacks {release}; it was thrown away")
+    if _digests(package) != {release.sha256}:
+        raise HubError(
+            f"the lock file that was written has another file for {release} than {release.hub.name}; it was thrown "
+            f"away: expected sha256 {release.sha256}, found {', '.join(sorted(_digests(package))) or 'none'}"
+        )
+
+
+def _digests(package: dict[str, Any]) -> set[str]:
+    """Return the sha256 of all files of a package; empty if one of them has none."""
+    files = [package[key] for key in ("archive", "sdist") if key in package] + list(package.get("wheels", ()))
+    found = [file.get("hashes", {}).get("sha256", "") for file in files]
+    return set(found) if all(found) else set()
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    if sys.version_info >= (3, 11):
+        from tomllib import TOMLDecodeError, loads
+    else:
+        from tomli import TOMLDecodeError, loads
+    from packaging.utils import canonicalize_name
+
+    try:
+        document = loads(path.read_text(encoding="utf-8"))
+        return {canonicalize_name(package["name"]): package for package in document["packages"]}
+    except (TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise HubError(f"the lock file that was written cannot be read: {error!r}") from error

@@ -1,0 +1,250 @@
+"""Which release of which hub package is meant, with the hub packages that it needs.
+
+The rule for each: the newest release that all requirements admit and that is neither yanked, nor a pre-release, nor
+made for another Python or gem-core. Only packages of environments come from hubs, and they need few others, so there
+is no backtracking: requirements that cannot all be met are an error that names them.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from gem_hub_client.errors import HubError
+from gem_hub_client.installed import CORE
+from gem_hub_client.names import checked_name
+from gem_hub_client.package_index import Package, PackageIndex
+from gem_hub_client.releases import Release
+from gem_hub_client.sanitize import sanitize
+from gem_hub_client.typo import nearest
+
+__all__ = ["Choice", "Resolution", "requirement", "resolve"]
+
+_ROUNDS = 50
+"""Each round can only follow from the one before; packages that go on for longer contradict each other in circles."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A release that was chosen."""
+
+    release: Release
+    extras: tuple[str, ...]
+    wanted_by: tuple[str, ...]
+    """The packages that need it; empty if it was asked for."""
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What comes from hubs, and what an installer gets from its own index."""
+
+    choices: tuple[Choice, ...]
+    """What was asked for first, then what that needs."""
+    others: tuple[str, ...]
+    """Requirements that no hub has, as they are written; gem-core is one."""
+
+
+@dataclass
+class _Demand:
+    """What all that need a package say about it."""
+
+    specifiers: dict[str, SpecifierSet] = field(default_factory=dict)
+    """Who says it → what."""
+    extras: set[str] = field(default_factory=set)
+    followed: set[str] | None = None
+    """The extras with which what the package needs was looked at; None before that."""
+
+    @property
+    def together(self) -> SpecifierSet:
+        together = SpecifierSet()
+        for specifier in self.specifiers.values():
+            together &= specifier
+        return together
+
+
+_ASKED = "you"
+
+
+def requirement(text: str) -> Requirement:
+    """Return what ``NAME``, ``NAME==VERSION`` or ``NAME[extra]>=VERSION`` asks for, with the name as hubs write it.
+
+    Raises:
+        HubError: if it is none of these.
+    """
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement as error:
+        raise HubError(f"{sanitize(text)!r} is no package; write NAME or NAME==VERSION") from error
+    if parsed.url is not None or parsed.marker is not None:
+        raise HubError(f"{sanitize(text)!r}: addresses and markers are not taken; write NAME or NAME==VERSION")
+    parsed.name = checked_name(parsed.name)
+    return parsed
+
+
+def resolve(
+    wanted: Sequence[Requirement],
+    index: PackageIndex,
+    core: str,
+    kept: Callable[[str], str | None] = lambda name: None,
+) -> Resolution:
+    """Choose releases.
+
+    Args:
+        wanted: what was asked for; see :func:`requirement`.
+        index: the hubs.
+        core: gem-core's version.
+        kept: returns the installed version of a package, which stays if it was not asked for and is as good.
+
+    Raises:
+        HubError: if a package is unknown or quarantined, or no release of it fits.
+    """
+    chosen: dict[str, Release] = {}
+    for _ in range(_ROUNDS):
+        demands, others = _demands(wanted, chosen, index)
+        asked = {r.name for r in wanted}
+        fresh: dict[str, Release] = {}
+        for name, demand in demands.items():
+            package = index.package(name)
+            if package is None:
+                raise index.unknown(name)
+            fresh[name] = _select(package, demand, core, None if name in asked else kept(name))
+        if fresh == chosen:
+            return Resolution(
+                tuple(_choice(index, chosen[name], demand, core) for name, demand in demands.items()), others
+            )
+        chosen = fresh
+    raise HubError(
+        f"the packages that {', '.join(str(r) for r in wanted)} needs contradict each other: "
+        f"{', '.join(map(str, chosen.values()))}; ask for exact versions with =="
+    )
+
+
+def _demands(
+    wanted: Iterable[Requirement], chosen: Mapping[str, Release], index: PackageIndex
+) -> tuple[dict[str, _Demand], tuple[str, ...]]:
+    """Return what is demanded of each hub package if these releases are taken, and what no hub has."""
+    demands: dict[str, _Demand] = {}
+    others: dict[str, None] = {}
+    queue: list[tuple[str, Requirement]] = [(_ASKED, r) for r in wanted]
+    for who, needed in queue:  # which grows meanwhile
+        name = canonicalize_name(needed.name)
+        if who != _ASKED and (name == CORE or index.package(name) is None):
+            others[_without_marker(needed)] = None
+            continue
+        demand = demands.setdefault(name, _Demand())
+        demand.extras.update(map(canonicalize_name, needed.extras))
+        demand.specifiers[who] = demand.specifiers.get(who, SpecifierSet()) & needed.specifier
+        release = chosen.get(name)
+        if release is not None and demand.followed != demand.extras:
+            demand.followed = set(demand.extras)
+            queue += [(str(release), inner) for inner in _active(release, demand.extras)]
+    return demands, tuple(others)
+
+
+def _active(release: Release, extras: Iterable[str]) -> list[Requirement]:
+    """Return the requirements of a release that apply on this machine with these extras."""
+    names = ["", *sorted(extras)]
+    return [inner for inner in release.requires if any(_applies(release, inner, extra) for extra in names)]
+
+
+def _applies(release: Release, needed: Requirement, extra: str) -> bool:
+    try:
+        return needed.marker is None or needed.marker.evaluate({"extra": extra})
+    except UndefinedEnvironmentName as error:
+        raise HubError(f"{release} requires {sanitize(str(needed))}, whose marker cannot be read: {error}") from error
+
+
+def _without_marker(needed: Requirement) -> str:
+    extras = f"[{','.join(sorted(needed.extras))}]" if needed.extras else ""
+    return sanitize(f"{needed.name}{extras}{needed.specifier}")
+
+
+def _select(package: Package, demand: _Demand, core: str, installed: str | None) -> Release:
+    """Return the release of a package to take."""
+    if package.status == "quarantined":
+        raise HubError(
+            f"{package.name} is quarantined by {package.hub.name}: {package.reason}; nothing of it is installed"
+        )
+    together = demand.together
+    admitted = [r for r in package.releases if together.contains(r.version, prereleases=True)]
+    python = platform.python_version()
+    final = [
+        r
+        for r in admitted
+        if (r.yanked is None or _is_pinned(demand)) and (not r.version.is_prerelease or together.prereleases)
+    ]
+    fitting = [r for r in final if not r.misfit(python, core)]
+    if fitting:
+        same = [r for r in fitting if str(r.version) == installed and r.yanked is None]
+        return (same or fitting)[0]
+    raise HubError(_why_nothing(package, demand, admitted, final, python, core))
+
+
+def _why_nothing(
+    package: Package, demand: _Demand, admitted: list[Release], final: list[Release], python: str, core: str
+) -> str:
+    name, there = package.name, [str(r.version) for r in package.releases]
+    if not admitted:
+        typed = str(demand.together).removeprefix("==")
+        hint = nearest(typed, there)
+        advice = f"did you mean {name}=={hint}?" if hint else f"there is {', '.join(there[:8])}"
+        asked = [
+            f"{who} {'want' if who == _ASKED else 'needs'} {specifier}"
+            for who, specifier in demand.specifiers.items()
+            if str(specifier)
+        ]
+        return f"{package.hub.name} has no release of {name} that fits ({'; '.join(asked)}); {advice}"
+    if final:
+        return f"{final[0]} {final[0].misfit(python, core)}; no other release of it fits either"
+    newest = admitted[0]
+    if newest.yanked is not None:
+        return (
+            f"every release of {name} that could be taken was yanked ({newest.version}: {newest.yanked}); "
+            f"to have it all the same, ask for {name}=={newest.version}"
+        )
+    return f"{name} has nothing but pre-releases; to have one, ask for {name}=={newest.version}"
+
+
+def _is_pinned(demand: _Demand) -> bool:
+    """Tell whether somebody asks for exactly one version: then a yanked one is given (PEP 592)."""
+    clauses = [clause for specifier in demand.specifiers.values() for clause in specifier]
+    return any(clause.operator in ("==", "===") and not clause.version.endswith(".*") for clause in clauses)
+
+
+def _choice(index: PackageIndex, release: Release, demand: _Demand, core: str) -> Choice:
+    package = index.package(release.name)
+    assert package is not None  # it was chosen from there
+    unknown = demand.extras - release.extras
+    if unknown:
+        raise HubError(
+            f"{release} has no extra {sorted(unknown)[0]!r}; it has {', '.join(sorted(release.extras)) or 'none'}"
+        )
+    return Choice(
+        release,
+        tuple(sorted(demand.extras)),
+        tuple(who for who in demand.specifiers if who != _ASKED) if _ASKED not in demand.specifiers else (),
+        tuple(_warnings(package, release, core)),
+    )
+
+
+def _warnings(package: Package, release: Release, core: str) -> list[str]:
+    warnings = []
+    if release.yanked is not None:
+        warnings.append(f"{release} was yanked: {release.yanked}")
+    if package.status not in ("active", ""):
+        warnings.append(f"{package.name} is {package.status}: {package.reason}")
+    if release.violations:
+        more = f" and {len(release.violations) - 1} more" if len(release.violations) > 1 else ""
+        warnings.append(f"{release} violates what the conformance kit checks: {release.violations[0]}{more}")
+    newest = next((r for r in package.releases if r.yanked is None and not r.version.is_prerelease), None)
+    if newest is not None and newest.version > release.version:
+        misfit = newest.misfit(platform.python_version(), core)
+        warnings.append(f"{newest} is newer, but {misfit}" if misfit else f"{newest} is newer")
+    return warnings

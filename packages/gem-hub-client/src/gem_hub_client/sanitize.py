@@ -1,0 +1,31 @@
+"""Text from a hub, made fit for a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["sanitize", "sanitize_values"]
+
+# C0 and C1 controls (escape sequences begin with one), the line separators, the marks that turn the direction of
+# text around, the invisible tag characters, and lone surrogates, which cannot be printed.
+_UNFIT = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]+"
+)
+
+
+def sanitize(text: str) -> str:
+    """Return a text on one line, with runs of control and direction characters as one space each."""
+    return _UNFIT.sub(" ", text)
+
+
+def sanitize_values(value: Any) -> Any:
+    """Return a JSON value with every text in it plain, the keys included."""
+    if isinstance(value, str):
+        return sanitize(value)
+    if isinstance(value, list):
+        return [sanitize_values(item) for item in value]
+    if isinstance(value, dict):
+        return {sanitize(name): sanitize_values(item) for name, item in value.items()}
+    return value

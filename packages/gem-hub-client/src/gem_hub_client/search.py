@@ -1,0 +1,216 @@
+"""Searching one hub's catalogue for packages and the environments in them.
+
+The index proposes packages in steps from exact to lenient: a name or an id, all words, beginnings of all words,
+corrected words, some of the words. What is proposed is then scored in one way, field by field, so that the order does
+not depend on how a package was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from gem_hub_client.catalogue import Catalogue, searchable
+from gem_hub_client.errors import HubError
+from gem_hub_client.ids import base_id, parse_id
+from gem_hub_client.names import PREFIX, is_name, normalized_name, short_name
+from gem_hub_client.sanitize import sanitize_values
+from gem_hub_client.tokenize import tokenize
+from gem_hub_client.typo import corrections, nearest
+from gem_hub_client.word_index import WordIndex
+
+__all__ = ["Answer", "Hit", "nearest_word", "search"]
+
+_MOST_WORDS = 8
+_MOST_TEXT = 300
+"""Characters of a query that are looked at."""
+_CANDIDATES = 120
+"""Packages that are scored."""
+_FEW = 5
+"""Hits up to which corrections are added to what fits as it was typed."""
+_NAMES, _IDS, _TAGS, _SUMMARY, _DESCRIPTION = 10.0, 8.0, 4.0, 2.0, 1.0
+"""What a word counts in each field."""
+_STOP = frozenset(["a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "with"])
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A package that was found. Its texts are fit for a terminal."""
+
+    record: dict[str, Any]
+    environments: tuple[dict[str, Any], ...]
+    """Those that the query is about, best first; all of them where it is not about any one."""
+    told_apart: bool
+    """Whether the query is about these environments rather than the whole package."""
+    score: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a search has found, best first."""
+
+    hits: tuple[Hit, ...]
+    corrected: dict[str, str]
+    """Typed word → the word that was taken instead, for the words that nothing has."""
+
+
+class _Term:
+    """A word of the query and what counts as it: itself for 1, longer words and corrections for less."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.corrections: dict[str, float] = {}
+
+    def fit(self, candidates: Collection[str]) -> float:
+        if self.word in candidates:
+            return 1.0
+        best = max([self.corrections[candidate] for candidate in candidates if candidate in self.corrections] or [0.0])
+        if any(candidate.startswith(self.word) for candidate in candidates):
+            best = max(best, 0.6 if len(self.word) > 2 else 0.3)
+        return best
+
+
+def search(catalogue: Catalogue, query: str, limit: int = 20) -> Answer:
+    """Search by any text; it is never read as a search language, and never raises.
+
+    Args:
+        catalogue: of one hub.
+        query: words, a package's name or an environment's id, mistyped or not.
+        limit: hits at most.
+    """
+    text = query[:_MOST_TEXT]
+    typed = list(dict.fromkeys(tokenize(text)))[:_MOST_WORDS]
+    terms = [_Term(word) for word in typed if word not in _STOP] or [_Term(word) for word in typed]
+    if not terms:
+        return Answer((), {})
+    index = WordIndex(catalogue)
+    name, identity = normalized_name(text.strip()), _identity(text)
+    rows = _exact(index, name, identity, terms)
+    if len(rows) < _FEW:
+        _correct(index, terms, nothing=not rows)
+        rows |= dict.fromkeys(index.having([[term.word, *term.corrections] for term in terms], prefix=True))
+    if not rows:
+        rows = dict.fromkeys(index.having([[word for term in terms for word in (term.word, *term.corrections)]]))
+    hits = []
+    for row in list(rows)[:_CANDIDATES]:
+        hit = _scored(catalogue.record_at(row), name, identity, terms)
+        if hit is not None:
+            hits.append(hit)
+    hits.sort(key=lambda hit: (-hit.score, hit.record["name"]))
+    return Answer(tuple(hits[:limit]), _taken_instead(hits, terms))
+
+
+def nearest_word(catalogue: Catalogue, query: str) -> str | None:
+    """Return the word of the catalogue that is closest to a word of a query which nothing fits, or None."""
+    for word in tokenize(query[:_MOST_TEXT])[:_MOST_WORDS]:
+        rows = catalogue.connection.execute(
+            "SELECT word FROM word WHERE count > 0 AND word BETWEEN ? AND ? LIMIT 3000",
+            (word[:2], word[:2] + "\U0010ffff"),
+        )
+        hint = nearest(word, (found for (found,) in rows if found != word))
+        if hint is not None:
+            return hint
+    return None
+
+
+def _identity(text: str) -> str:
+    """Return the environment that a query names whole, without owner and variant; empty if it names none."""
+    try:
+        return base_id(text.strip())
+    except HubError:
+        return ""
+
+
+def _exact(index: WordIndex, name: str, identity: str, terms: list[_Term]) -> dict[int, None]:
+    plain_words = [[term.word] for term in terms]
+    rows = dict.fromkeys(index.named((name, PREFIX + name)) if is_name(name) else ())
+    if identity:
+        rows |= dict.fromkeys(index.offering(identity))
+    rows |= dict.fromkeys(index.having(plain_words))
+    if len(terms) > 1:
+        rows |= dict.fromkeys(index.having([["".join(term.word for term in terms)]]))
+    elif len(terms[0].word) < 3:
+        rows |= dict.fromkeys(index.beginning(terms[0].word))
+    if len(rows) < _CANDIDATES and any(len(term.word) > 2 for term in terms):
+        rows |= dict.fromkeys(index.having(plain_words, prefix=True))
+    return rows
+
+
+def _correct(index: WordIndex, terms: list[_Term], nothing: bool) -> None:
+    """Note what may have been meant by the words that nothing has; by every word, if ``nothing`` fits them all."""
+    for term in terms:
+        if nothing or not index.count(term.word):
+            found = corrections(index.connection, term.word)
+            term.corrections = {c.word: 0.8 / (1 + c.distance) for c in found}
+
+
+def _scored(record: dict[str, Any], name: str, identity: str, terms: list[_Term]) -> Hit | None:
+    """Return the hit that a package is, or None if it has none of the words."""
+    if not searchable(record):
+        return None
+    own = short_name(record["name"])
+    names = tokenize(own)
+    fields = [
+        (_NAMES * (1 + 1 / len(names)), {*names, "".join(names)}),
+        (_TAGS, {word for tag in record["tags"] for word in tokenize(tag)}),
+        (_SUMMARY, set(tokenize(record["summary"]))),
+    ]
+    whole = [max(weight * term.fit(candidates) for weight, candidates in fields) for term in terms]
+    environments = [(_fits(environment, terms), environment) for environment in record["environments"]]
+    joined = _Term("".join(term.word for term in terms))
+    as_one_word = max(
+        [fields[0][0] * joined.fit(fields[0][1]), *(_IDS * joined.fit(_id_words(e)) for _, e in environments)]
+    )
+    best = [max(values) for values in zip(whole, *(fits for fits, _ in environments), strict=True)]
+    score = sum(best) * sum(value > 0 for value in best) / len(terms)
+    score = max(score, as_one_word * len(terms))
+    if record["name"] in (name, PREFIX + name):
+        score += 100
+    if identity and any(environment["id"].casefold() == identity.casefold() for _, environment in environments):
+        score += 80
+    if score == 0:
+        return None
+    if record["status"] not in ("", "active"):
+        score *= 0.5
+    if (record["conformance"] or {}).get("violated"):
+        score *= 0.9
+    most = max((sum(value > 0 for value in fits) for fits, _ in environments), default=0)
+    about = [(sum(fits), e) for fits, e in environments if most and sum(value > 0 for value in fits) == most]
+    about.sort(key=lambda pair: -pair[0])
+    shown = [e for _, e in about] or record["environments"]
+    return Hit(sanitize_values(record), tuple(sanitize_values(shown)), bool(about), score)
+
+
+def _fits(environment: dict[str, Any], terms: list[_Term]) -> list[float]:
+    """Return what each word of the query counts for one environment."""
+    tags = [*environment["tags"], *environment["requires"]]
+    fields = (
+        (_IDS, _id_words(environment)),
+        (_TAGS, {word for tag in tags for word in tokenize(tag)}),
+        (_DESCRIPTION, set(tokenize(environment["description"]))),
+    )
+    return [max(weight * term.fit(candidates) for weight, candidates in fields) for term in terms]
+
+
+def _id_words(environment: dict[str, Any]) -> set[str]:
+    identity = environment["id"]
+    return {*tokenize(" ".join([identity, *environment["variants"]])), "".join(tokenize(parse_id(identity).name))}
+
+
+def _taken_instead(hits: list[Hit], terms: list[_Term]) -> dict[str, str]:
+    """Return the corrections that the best hit owes its place to."""
+    if not hits:
+        return {}
+    record = hits[0].record
+    name, environments = tokenize(short_name(record["name"])), record["environments"]
+    texts = [*record["tags"], record["summary"], *(environment["description"] for environment in environments)]
+    texts += [text for environment in environments for text in (*environment["tags"], *environment["requires"])]
+    # As they are weighed: a word of the name is likelier to be what was meant than one of a description.
+    fields = [{*name, "".join(name)}, *map(_id_words, environments), set(tokenize(" ".join(texts)))]
+    taken = {}
+    for term in terms:
+        meant = [word for field in fields for word in term.corrections if word in field]
+        if meant and not any(word.startswith(term.word) for field in fields for word in field):
+            taken[term.word] = meant[0]
+    return taken

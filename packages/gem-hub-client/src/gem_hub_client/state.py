@@ -1,0 +1,76 @@
+"""What a client remembers of a hub between two commands, beside the database."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from gem_hub_client.catalogue import SCHEMA, Catalogue
+from gem_hub_client.config import write_whole
+
+__all__ = ["DATABASE_PREFIX", "State"]
+
+DATABASE_PREFIX = f"index-{SCHEMA}-"
+"""What the names of databases begin with that this gem-hub-client can use."""
+
+_FILE = "state.json"
+
+
+@dataclass(frozen=True)
+class State:
+    """The newest ``root.json`` that was seen, and when. Times are seconds since the epoch, 0 for never."""
+
+    root: str = ""
+    """Its text."""
+    serial: int = -1
+    """Its serial; nothing older is ever accepted."""
+    created: str = ""
+    database: str = ""
+    """Name of the database that it was applied to; empty where there is none."""
+    etag: str = ""
+    modified: str = ""
+    checked: float = 0.0
+    """When the hub last answered."""
+    tried: float = 0.0
+    """When it was last asked."""
+    problem: str = ""
+    """Why the last answer could not be used; empty if it could."""
+
+    @classmethod
+    def read(cls, folder: Path) -> State:
+        """Return the state in a cache folder; a blank one where there is none, or where it cannot be read."""
+        try:
+            document: Any = json.loads((folder / _FILE).read_bytes())
+            values = {item.name: document[item.name] for item in fields(cls)}
+            if any(not isinstance(value, type(getattr(cls, name))) for name, value in values.items()):
+                return cls()
+            state = cls(**values)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return cls()
+        # It is a file name that this client wrote; a damaged state must not lead elsewhere.
+        return state if Path(state.database).name == state.database else replace(state, database="")
+
+    def write(self, folder: Path) -> None:
+        write_whole(folder / _FILE, json.dumps({item.name: getattr(self, item.name) for item in fields(self)}))
+
+    def opened(self, folder: Path) -> Catalogue | None:
+        """Return the catalogue that this is about, or None if there is none that this gem-hub-client can use."""
+        if not self.database.startswith(DATABASE_PREFIX):
+            return None
+        try:
+            catalogue = Catalogue.open(folder / self.database)
+        except sqlite3.Error:
+            return None
+        if catalogue.serial < self.serial:  # it is not the one that the state was written for
+            catalogue.close()
+            return None
+        return catalogue
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the hub last answered; None if it never did. A clock that was set back counts as 0."""
+        return max(0.0, time.time() - self.checked) if self.checked else None

@@ -1,0 +1,289 @@
+"""Bringing a client's catalogue up to date with a hub.
+
+One request where nothing has changed (``304``). Otherwise the files that are missing are loaded into the cache folder,
+and each is checked against its size and sha256 in ``root.json`` before a byte of it is used; then they are applied in
+one transaction, or, for a snapshot, to a new database that takes the old one's place when it is complete. Whatever goes
+wrong, and wherever a process is killed, the catalogue is as it was before or as it is after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+from gem_hub_client.catalogue import Catalogue
+from gem_hub_client.catalogue_reader import read_lines
+from gem_hub_client.config import Hub
+from gem_hub_client.errors import HubError
+from gem_hub_client.names import ROOT_PATH
+from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
+from gem_hub_client.state import DATABASE_PREFIX, State
+from gem_hub_client.transport import TIMEOUT, Source, Validators
+
+__all__ = ["Busy", "CacheError", "Outcome", "Progress", "load_into_memory", "silent", "update"]
+
+LOCK_WAIT = 600.0
+"""Seconds to wait for another process that loads the same catalogue."""
+
+Progress = Callable[[str, int, int], None]
+"""Gets what is being done (``"loading"``, ``"indexing"``), how much of it is done, and how much there is to do."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an update did."""
+
+    serial: int
+    changed: int
+    """Lines applied."""
+    transferred: int
+    """Bytes of the files that were loaded, ``root.json`` included."""
+    packages: int
+    """Packages in the catalogue now."""
+
+
+class Busy(HubError):  # noqa: N818  # a state of affairs, which passes
+    """Another process is updating the same catalogue."""
+
+
+class CacheError(HubError):
+    """The cache folder cannot be used; the hub may well be in order."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Report no progress."""
+
+
+def update(
+    hub: Hub, progress: Progress = silent, *, timeout: float = TIMEOUT, wait: float = LOCK_WAIT, reset: bool = False
+) -> Outcome:
+    """Bring the catalogue of a hub up to date.
+
+    Args:
+        hub: which one.
+        progress: told about long work.
+        timeout: seconds that the server may be silent before it answers.
+        wait: seconds to wait for another process that does the same; what that one has done is not done again.
+        reset: forget everything that is known of the hub first, also how new it has been.
+
+    Raises:
+        HubError: if the hub cannot be reached or a file of it is not what it must be. The catalogue is then as it
+            was, and the message is remembered in the hub's :class:`State`.
+    """
+    began = time.time()
+    folder = hub.cache
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, wait), ExitStack() as opened_files:
+            state = State() if reset else State.read(folder)
+            catalogue = state.opened(folder)
+            if catalogue is not None:
+                opened_files.callback(catalogue.close)
+                if state.checked >= began and not state.problem:
+                    return Outcome(state.serial, 0, 0, len(catalogue))
+            _sweep(folder, state.database)
+            try:
+                state, outcome = _updated(hub, folder, state, catalogue, progress, timeout)
+            except HubError as error:
+                replace(state, tried=time.time(), problem=str(error)).write(folder)
+                raise
+            state.write(folder)
+            _sweep(folder, state.database)
+    except OSError as error:
+        reason = error.strerror or error
+        raise CacheError(f"{folder}: cannot be written: {reason}; set XDG_CACHE_HOME to another folder") from error
+    except sqlite3.Error as error:
+        raise CacheError(f"{folder}: the catalogue of {hub.name} cannot be written: {error}") from error
+    return outcome
+
+
+def load_into_memory(hub: Hub) -> tuple[Catalogue, State]:
+    """Return the catalogue of a hub where nothing can be kept on a disk.
+
+    Raises:
+        HubError: as for :func:`update`.
+    """
+    from io import BytesIO
+
+    source = hub.source
+    content = source.read(ROOT_PATH, ROOT_LIMIT).content
+    assert content is not None  # nothing was said to be known
+    root = parse_root(content, _name_of(hub, ROOT_PATH))
+    catalogue = Catalogue.create(None)
+    for file in root.files_after(-1):
+        buffer = BytesIO()
+        _load(hub, source, file, buffer, lambda length: None)
+        catalogue.apply(read_lines(buffer, file.size, _name_of(hub, file.path)), file.to)
+    now = time.time()
+    return catalogue, State(serial=root.serial, created=root.created, checked=now, tried=now)
+
+
+def _updated(
+    hub: Hub, folder: Path, state: State, catalogue: Catalogue | None, progress: Progress, timeout: float
+) -> tuple[State, Outcome]:
+    source = hub.source
+    known = None if catalogue is None else Validators(state.etag, state.modified)
+    reply = source.read(ROOT_PATH, ROOT_LIMIT, known, timeout)
+    now = time.time()
+    if reply.content is None:
+        assert catalogue is not None  # or nothing would have been said to be known
+        state = replace(state, checked=now, tried=now, problem="")
+        return state, Outcome(state.serial, 0, 0, len(catalogue))
+    root = parse_root(reply.content, _name_of(hub, ROOT_PATH))
+    # A process that was killed may have applied what it had no time to note.
+    seen = max(state.serial, -1 if catalogue is None else catalogue.serial)
+    if root.serial < seen:
+        raise HubError(
+            f"{_name_of(hub, ROOT_PATH)}: is older (serial {root.serial}) than the one seen before (serial "
+            f"{seen}), so changes such as yanks would be undone; if the hub was really set back, run: "
+            "gem hub update --reset"
+        )
+    files = root.files_after(-1 if catalogue is None or _rewritten(state, root) else catalogue.serial)
+    state = replace(state, database=state.database if catalogue is not None else "")
+    database, changed, packages = _apply(hub, source, folder, state.database, catalogue, files, root, progress)
+    state = State(
+        root=reply.content.decode("utf-8", "replace"),
+        serial=root.serial,
+        created=root.created,
+        database=database,
+        etag=reply.validators.etag,
+        modified=reply.validators.modified,
+        checked=now,
+        tried=now,
+    )
+    transferred = len(reply.content) + sum(file.size for file in files)
+    return state, Outcome(root.serial, changed, transferred, packages)
+
+
+def _apply(
+    hub: Hub,
+    source: Source,
+    folder: Path,
+    database: str,
+    catalogue: Catalogue | None,
+    files: tuple[File, ...],
+    root: Root,
+    progress: Progress,
+) -> tuple[str, int, int]:
+    """Load, check and apply files; return the database's name and how many lines and packages."""
+    with ExitStack() as parts:
+        loaded = _load_all(hub, source, folder, files, parts, progress)
+        total = sum(file.size for file in files)
+        lines = chain.from_iterable(
+            _reporting(part, read_lines(part, file.size, _name_of(hub, file.path)), done, total, progress)
+            for part, file, done in loaded
+        )
+        if catalogue is not None and (not files or files[0].after >= 0):
+            return database, catalogue.apply(lines, root.serial) if files else 0, len(catalogue)
+        target = folder / f"{DATABASE_PREFIX}{root.serial}-{os.urandom(6).hex()}.sqlite"
+        try:
+            with Catalogue.create(target) as fresh:
+                changed, packages = fresh.apply(lines, root.serial), len(fresh)
+            with target.open("rb+") as file:
+                os.fsync(file.fileno())
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return target.name, changed, packages
+
+
+def _load_all(
+    hub: Hub, source: Source, folder: Path, files: tuple[File, ...], parts: ExitStack, progress: Progress
+) -> list[tuple[BinaryIO, File, int]]:
+    """Return each file, loaded and checked, with the compressed bytes before it. ``parts`` closes and removes them."""
+    total, done = sum(file.size for file in files), 0
+
+    def report(length: int) -> None:
+        nonlocal done
+        done += length
+        progress("loading", done, total)
+
+    loaded: list[tuple[BinaryIO, File, int]] = []
+    for file in files:
+        before = sum(other.size for _, other, _ in loaded)
+        path = folder / f"{os.urandom(6).hex()}.part"
+        parts.callback(path.unlink, missing_ok=True)
+        part = parts.enter_context(path.open("xb+"))
+        _load(hub, source, file, part, report)
+        loaded.append((part, file, before))
+    return loaded
+
+
+def _load(hub: Hub, source: Source, file: File, target: BinaryIO, report: Callable[[int], None]) -> None:
+    """Copy a file and check it; ``target`` is then at its beginning."""
+    name = _name_of(hub, file.path)
+    source.copy(file.path, target, file.size, report)
+    size = target.tell()
+    target.seek(0)
+    digest = hashlib.sha256()
+    while block := target.read(1 << 20):
+        digest.update(block)
+    target.seek(0)
+    found = f"{size:,} bytes with sha256 {digest.hexdigest()}"
+    if size > file.size:  # the rest was not asked for, so the digest of the whole is not known
+        found = f"more than {file.size:,} bytes"
+    if size != file.size or digest.hexdigest() != file.sha256:
+        raise HubError(
+            f"{name}: is not what {ROOT_PATH} promises: expected {file.size:,} bytes with sha256 {file.sha256}, found "
+            f"{found}; nothing of it was used; try again later, and tell the hub's operator if it stays so"
+        )
+
+
+def _reporting(
+    part: BinaryIO, lines: Iterator[dict[str, object]], before: int, total: int, progress: Progress
+) -> Iterator[dict[str, object]]:
+    for number, line in enumerate(lines):
+        if number % 500 == 0:
+            progress("indexing", before + part.tell(), total)
+        yield line
+
+
+def _rewritten(state: State, root: Root) -> bool:
+    """Tell whether files that stood in the ``root.json`` before this one have other contents now.
+
+    A hub does so when it is derived anew by another version of its software; what was applied then no longer counts.
+    """
+    try:
+        before = parse_root(state.root.encode(), "")
+    except HubError:
+        return True
+    digests = {(file.after, file.to): file.sha256 for file in (before.snapshot, *before.segments)}
+    return any(digests.get((f.after, f.to), f.sha256) != f.sha256 for f in (root.snapshot, *root.segments))
+
+
+@contextmanager
+def _locked(folder: Path, wait: float) -> Iterator[None]:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=wait)
+    except Timeout as error:
+        raise Busy(f"{folder}: another process is updating this catalogue; try again later") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _sweep(folder: Path, database: str) -> None:
+    """Remove what killed processes and earlier catalogues have left."""
+    for pattern in ("index-*.sqlite*", "*.part"):
+        for path in folder.glob(pattern):
+            if not database or not path.name.startswith(database):
+                try:
+                    path.unlink()
+                except OSError:
+                    continue  # Windows keeps what another process has open; the next update tries again
+
+
+def _name_of(hub: Hub, path: str) -> str:
+    return f"{hub.location}{path}" if hub.remote else str(Path(hub.location) / path)

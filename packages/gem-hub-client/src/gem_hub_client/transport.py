@@ -1,0 +1,198 @@
+"""Reading a hub's files, from a web server or a folder, never more of them than was asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from gem_hub_client.errors import HubError, MissingFileError
+from gem_hub_client.sanitize import sanitize
+
+__all__ = ["Folder", "Reply", "Source", "Validators", "Web"]
+
+TIMEOUT = 10.0
+"""Seconds without a single byte after which a server counts as gone."""
+_SLOWEST = 20_000
+"""Bytes a second; below that a transfer is given up, or a server could keep a client for days."""
+_BLOCK = 1 << 16
+
+
+class Validators(NamedTuple):
+    """What a server said of a file, to ask later whether it has changed."""
+
+    etag: str = ""
+    modified: str = ""
+
+
+class Reply(NamedTuple):
+    """A small file; ``content`` is None where it has not changed since the validators were given."""
+
+    content: bytes | None
+    validators: Validators
+
+
+class Source(Protocol):
+    """Where a hub's files come from. Paths are relative to ``root.json`` and were checked by the caller."""
+
+    def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = TIMEOUT) -> Reply:
+        """Return a file of at most ``limit`` bytes.
+
+        Raises:
+            MissingFileError: if there is none.
+            HubError: if it cannot be read, or is larger.
+        """
+
+    def copy(self, path: str, target: BinaryIO, size: int, progress: Callable[[int], None]) -> None:
+        """Write a file into ``target``, ``size`` bytes of it and one more at most.
+
+        ``progress`` gets the length of each block.
+
+        Raises:
+            HubError: as for :meth:`read`.
+        """
+
+
+class Folder:
+    """A hub in a folder of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = TIMEOUT) -> Reply:
+        with self._open(path) as file:
+            return Reply(_limited(file.read(limit + 1), limit, str(self.folder / path)), Validators())
+
+    def copy(self, path: str, target: BinaryIO, size: int, progress: Callable[[int], None]) -> None:
+        with self._open(path) as file:
+            _pump(file.read, target, size, progress, str(self.folder / path), (OSError,))
+
+    def _open(self, path: str) -> BinaryIO:
+        try:
+            return (self.folder / path).open("rb")
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise MissingFileError(f"{self.folder / path}: there is no such file") from error
+        except (OSError, ValueError) as error:
+            raise HubError(f"{self.folder / path}: cannot be read: {error}") from error
+
+
+class Web:
+    """A hub on a web server."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = TIMEOUT) -> Reply:
+        headers = {}
+        if known is not None and known.etag:
+            headers["If-None-Match"] = known.etag
+        elif known is not None and known.modified:
+            headers["If-Modified-Since"] = known.modified
+        response = self._open(path, headers, timeout)
+        if response is None:
+            return Reply(None, known or Validators())
+        with response:
+            content = _Collected()
+            self._pump(response, content, limit, lambda length: None, path)
+            validators = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
+        return Reply(_limited(bytes(content), limit, self.url + path), validators)
+
+    def copy(self, path: str, target: BinaryIO, size: int, progress: Callable[[int], None]) -> None:
+        response = self._open(path, {}, TIMEOUT)
+        assert response is not None  # only a conditional request is answered by 304
+        with response:
+            self._pump(response, target, size, progress, path)
+
+    def _pump(self, response: Any, target: Any, size: int, progress: Callable[[int], None], path: str) -> None:
+        from http.client import HTTPException
+
+        # Not read(), which waits for a whole block, and so for hours where a byte comes every few seconds.
+        _pump(response.read1, target, size, progress, self.url + path, (OSError, HTTPException))
+
+    def _open(self, path: str, headers: dict[str, str], timeout: float) -> Any:
+        """Return the response; None for a 304."""
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        from gem_hub_client import __version__
+
+        # Identity, so that sizes and digests are those of what comes through the wire.
+        common = {"User-Agent": f"gem-hub-client/{__version__}", "Accept-Encoding": "identity"}
+        request = Request(self.url + path, headers={**common, **headers})  # noqa: S310  # http(s) alone: see Hub
+        try:
+            return _opener().open(request, timeout=timeout)
+        except HTTPError as error:
+            error.close()
+            if error.code == 304 and headers:
+                return None
+            kind = MissingFileError if error.code in (404, 410) else HubError
+            raise kind(f"{self.url}{path}: the server answers {error.code} {sanitize(str(error.reason))}") from error
+        except (OSError, HTTPException, ValueError) as error:  # URLError is an OSError
+            raise HubError(
+                f"{self.url}{path}: cannot be reached: {sanitize(str(getattr(error, 'reason', error)))}"
+            ) from error
+
+
+class _Collected(bytearray):
+    """A buffer with the one method of a file that is needed."""
+
+    write = bytearray.extend
+
+
+def _opener() -> Any:
+    """Return what opens URLs: http and https with the user's proxies, and no way from https back to http."""
+    from urllib import request
+
+    class NoDowngrade(request.HTTPRedirectHandler):
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            scheme = newurl.partition(":")[0].lower()
+            if scheme != "https" and (scheme != "http" or req.type == "https"):
+                raise HubError(f"{req.full_url}: the server redirects to {newurl!r}, which is not safe to follow")
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    opener = request.OpenerDirector()
+    # build_opener would add file: and ftp: as well.
+    for handler in (
+        request.ProxyHandler(),
+        request.HTTPHandler(),
+        request.HTTPSHandler(),
+        NoDowngrade(),
+        request.HTTPDefaultErrorHandler(),
+        request.HTTPErrorProcessor(),
+        request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _pump(
+    read: Callable[[int], bytes],
+    target: Any,
+    size: int,
+    progress: Callable[[int], None],
+    name: str,
+    failures: tuple[type[Exception], ...],
+) -> None:
+    """Copy at most ``size`` bytes and one more, by which the caller sees that there would have been more."""
+    deadline = time.monotonic() + 3 * TIMEOUT + size / _SLOWEST
+    left = size + 1
+    while left:
+        try:
+            block = read(min(left, _BLOCK))
+        except failures as error:
+            raise HubError(f"{name}: the transfer broke off: {sanitize(str(error)) or type(error).__name__}") from error
+        if not block:
+            return
+        target.write(block)
+        progress(len(block))
+        left -= len(block)
+        if time.monotonic() > deadline:
+            raise HubError(f"{name}: the server sends less than {_SLOWEST // 1000} kB a second; try again later")
+
+
+def _limited(content: bytes, limit: int, name: str) -> bytes:
+    if len(content) > limit:
+        raise HubError(f"{name}: is larger than the {limit:,} bytes that such a file may have")
+    return content
