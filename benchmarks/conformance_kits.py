@@ -36,7 +36,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError
 from gem.manifest import read_specs
 from gem.registry import make
-from gem_testing import Outcome, Subject, run_clauses
+from gem_testing import ClauseOutcome, EnvUnderTest, run_clauses
 
 PLANTED = Path(__file__).resolve().parents[1] / "packages" / "gem-core" / "tests" / "planted"
 MANIFESTS = {
@@ -157,8 +157,8 @@ def compare() -> tuple[list[Row], list[str]]:
 def said_by_gem(spec: EnvSpec, manifest: Path) -> list[str]:
     """Return the violation of the clause that has to name the defect, if it is violated."""
     namespaces = frozenset({"healthy", "defect"})
-    subject = Subject(spec, manifest=manifest, namespaces=namespaces, requirements=MANIFESTS[manifest])
-    return [r.message for r in run_clauses(subject, spec.tags[:1]) if r.outcome is Outcome.VIOLATED]
+    under_test = EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=MANIFESTS[manifest])
+    return [r.message for r in run_clauses(under_test, spec.tags[:1]) if r.outcome is ClauseOutcome.VIOLATED]
 
 
 def said_by_gymnasium(spec: EnvSpec) -> list[str]:

@@ -100,11 +100,11 @@ def install(site: Any) -> None:
 @pytest.mark.parametrize("variant", ["", "-ordered", "-streamed"])
 def test_every_clause_of_the_kit_holds(variant: str, site: Any) -> None:
     """An environment with three methods of its own keeps the whole contract."""
-    from gem_testing import Outcome, Subject, run_clauses
+    from gem_testing import ClauseOutcome, EnvUnderTest, run_clauses
 
     install(site)
-    results = list(run_clauses(Subject(f"sums:Sums-v0{variant}")))
-    assert [(result.clause, result.message) for result in results if result.outcome is not Outcome.HOLDS] == []
+    results = list(run_clauses(EnvUnderTest(f"sums:Sums-v0{variant}")))
+    assert [(result.clause, result.message) for result in results if result.outcome is not ClauseOutcome.HOLDS] == []
 
 
 @pytest.mark.parametrize("mode", ["sync", "thread"])

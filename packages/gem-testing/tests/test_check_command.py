@@ -15,8 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gem.cli.main import run
-from gem_testing import CLAUSES, Outcome, pool
-from gem_testing import Result as ClauseResult
+from gem_testing import CLAUSES, ClauseOutcome, ClauseResult, pool
 from gem_testing.cli.check import check_command
 from gem_testing.record import ConformanceRecord
 
@@ -267,9 +266,9 @@ def test_what_is_known_when_it_is_stopped_is_shown(lamps: Path, monkeypatch: pyt
     """Results that have come stay, the verdict claims no more than they say, and no report is written."""
 
     def stopped(*_: object) -> Iterator[pool.Event]:
-        yield pool.Heard(0, ClauseResult("info.json", Outcome.VIOLATED, "no JSON"))
-        yield pool.Done(0)
-        yield pool.Heard(1, ClauseResult("info.json", Outcome.HOLDS))
+        yield pool.ClauseFinished(0, ClauseResult("info.json", ClauseOutcome.VIOLATED, "no JSON"))
+        yield pool.JobFinished(0)
+        yield pool.ClauseFinished(1, ClauseResult("info.json", ClauseOutcome.HOLDS))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pool, "check", stopped)

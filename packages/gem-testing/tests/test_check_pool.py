@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from gem_testing import CLAUSES, Outcome, Result
+from gem_testing import CLAUSES, ClauseOutcome, ClauseResult
 from gem_testing import pool as pools
-from gem_testing.pool import SCORES, SPEED, Began, Done, Figures, Heard, Job
+from gem_testing.pool import SCORES, SPEED, CheckJob, ClauseFinished, JobFinished, MeasurementFinished, TaskStarted
 from gem_testing.targets import packages_of
-from gem_testing.worker import _Surroundings
+from gem_testing.worker import _InitialState
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the hostile environments fork and send signals")
 
@@ -87,43 +87,43 @@ def lay_out(folder: Path, body: str, fifo: str = "", module: str = "") -> Path:
     return folder
 
 
-def jobs_of(folder: Path, clauses: tuple[str, ...] = CLAUSES_HERE, figures: tuple[str, ...] = ()) -> list[Job]:
+def jobs_of(folder: Path, clauses: tuple[str, ...] = CLAUSES_HERE, figures: tuple[str, ...] = ()) -> list[CheckJob]:
     (package,) = packages_of(str(folder))
-    return [Job(spec, clauses, figures, package.manifest, package.namespaces) for spec in package.specs]
+    return [CheckJob(spec, clauses, figures, package.manifest, package.namespaces) for spec in package.specs]
 
 
-def check(folder: Path, clauses: tuple[str, ...] = CLAUSES_HERE, timeout: float = 100.0) -> dict[str, Result]:
+def check(folder: Path, clauses: tuple[str, ...] = CLAUSES_HERE, timeout: float = 100.0) -> dict[str, ClauseResult]:
     """Check both environments; return the results of the hostile one, after a look at those of the healthy one."""
-    found: list[dict[str, Result]] = [{}, {}]
+    found: list[dict[str, ClauseResult]] = [{}, {}]
     for event in pools.check(jobs_of(folder, clauses), processes=2, timeout=timeout):
-        if isinstance(event, Heard):
+        if isinstance(event, ClauseFinished):
             assert event.result.clause not in found[event.job], "no clause is reported twice"
             found[event.job][event.result.clause] = event.result
-    assert {name: result.outcome for name, result in found[0].items()} == dict.fromkeys(clauses, Outcome.HOLDS)
+    assert {name: result.outcome for name, result in found[0].items()} == dict.fromkeys(clauses, ClauseOutcome.HOLDS)
     assert found[1].keys() == set(clauses)
     return found[1]
 
 
-def violated(results: dict[str, Result]) -> dict[str, str]:
-    return {name: result.message for name, result in results.items() if result.outcome is Outcome.VIOLATED}
+def violated(results: dict[str, ClauseResult]) -> dict[str, str]:
+    return {name: result.message for name, result in results.items() if result.outcome is ClauseOutcome.VIOLATED}
 
 
 def test_a_healthy_environment_holds_and_every_clause_is_announced(tmp_path: Path) -> None:
-    """Began comes before each result, figures after the clauses, and Done last; one process is enough."""
+    """TaskStarted comes before each result, figures after the clauses, and Done last; one process is enough."""
     lay_out(tmp_path, "pass")
     events = list(pools.check(jobs_of(tmp_path, figures=(SCORES, SPEED)), processes=1, timeout=100))
     for number in (0, 1):
         mine = [event for event in events if event.job == number]
-        assert [event.result.clause for event in mine if isinstance(event, Heard)] == list(CLAUSES_HERE)
-        announced = [event.what for event in mine if isinstance(event, Began)]
+        assert [event.result.clause for event in mine if isinstance(event, ClauseFinished)] == list(CLAUSES_HERE)
+        announced = [event.what for event in mine if isinstance(event, TaskStarted)]
         begun = [*CLAUSES_HERE[:2], "first episode", *CLAUSES_HERE[2:]]
         assert announced == ["import", *begun, SCORES, SPEED]
-        scores, speed = (event.value for event in mine if isinstance(event, Figures))
+        scores, speed = (event.value for event in mine if isinstance(event, MeasurementFinished))
         assert scores is not None
         assert speed is not None
         assert scores["random"]["mean"] == 1.0
         assert speed["relative_steps"] > 0
-        assert mine[-1] == Done(number)
+        assert mine[-1] == JobFinished(number)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_process_that_dies_costs_the_clauses_that_it_died_in(tmp_path: Path, h
     """Clauses that take a step are violated, each with what happened; all others hold."""
     results = check(lay_out(tmp_path, f"def do_harm(self):\n    {harm}"))
     assert set(violated(results)) >= {"contract.step"}
-    assert results["contract.construction"].outcome is results["manifest.ids"].outcome is Outcome.HOLDS
+    assert results["contract.construction"].outcome is results["manifest.ids"].outcome is ClauseOutcome.HOLDS
     assert sentence in results["contract.step"].message
 
 
@@ -188,10 +188,10 @@ def test_an_environment_that_always_hangs_costs_little(tmp_path: Path) -> None:
     clauses = (*CLAUSES_HERE, "contract.reward", "manifest.schema")
     results = check(lay_out(tmp_path, "def reset(self, **_):\n    time.sleep(1000)"), clauses, timeout=12)
     assert set(violated(results)) == {"contract.reset"}
-    assert results["contract.step"].outcome is results["contract.reward"].outcome is Outcome.NOT_TESTED
+    assert results["contract.step"].outcome is results["contract.reward"].outcome is ClauseOutcome.NOT_TESTED
     assert "no episode can begin: the process did not finish within 12 s" in results["contract.reward"].message
     assert results["contract.reward"].advice == "see contract.construction and contract.reset"
-    assert results["manifest.schema"].outcome is Outcome.HOLDS
+    assert results["manifest.schema"].outcome is ClauseOutcome.HOLDS
 
 
 @pytest.mark.slow
@@ -216,10 +216,10 @@ def test_death_while_importing_says_so(tmp_path: Path, module: str, what: str) -
     """contract.construction is violated, clauses that play are not tested, and those that do not play are tried."""
     results = check(lay_out(tmp_path, "pass", module=module), timeout=12)
     message = results["contract.construction"].message
-    assert results["contract.construction"].outcome is Outcome.VIOLATED
+    assert results["contract.construction"].outcome is ClauseOutcome.VIOLATED
     assert message.startswith(f"the process {what} ")
-    assert results["contract.step"].outcome is Outcome.NOT_TESTED
-    assert results["manifest.ids"].outcome is Outcome.HOLDS
+    assert results["contract.step"].outcome is ClauseOutcome.NOT_TESTED
+    assert results["manifest.ids"].outcome is ClauseOutcome.HOLDS
 
 
 def test_a_constructor_that_kills_is_contract_construction(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_figures_that_kill_are_missing_with_the_reason(tmp_path: Path) -> None:
     lay_out(tmp_path, "def do_harm(self):\n    os._exit(6)")
     jobs = jobs_of(tmp_path, ("contract.construction",), (SCORES, SPEED))
     events = [event for event in pools.check(jobs, processes=2, timeout=100) if event.job == 1]
-    figures = {event.kind: event for event in events if isinstance(event, Figures)}
+    figures = {event.kind: event for event in events if isinstance(event, MeasurementFinished)}
     assert figures[SCORES].value is None
     assert figures[SPEED].value is None
     assert "died with exit code 6 when its scores should be measured" in figures[SCORES].error
@@ -248,7 +248,7 @@ def test_exempt_clauses_stay_exempt_when_a_process_dies(tmp_path: Path) -> None:
         file.write('exempt = { "contract.step" = "it knows why" }\n')
     results = check(tmp_path)
     step = results["contract.step"]
-    assert (step.outcome, step.exempt, step.message) == (Outcome.NOT_TESTED, True, "it knows why")
+    assert (step.outcome, step.exempt, step.message) == (ClauseOutcome.NOT_TESTED, True, "it knows why")
 
 
 def test_a_process_that_cannot_start_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,8 +256,8 @@ def test_a_process_that_cannot_start_is_no_pass(tmp_path: Path, monkeypatch: pyt
     lay_out(tmp_path, "pass")
     jobs = jobs_of(tmp_path)[:1]
     monkeypatch.setattr(pools, "_BOOT", "raise SystemExit('no such luck')")
-    results = [event.result for event in pools.check(jobs, 1, 100) if isinstance(event, Heard)]
-    assert [result.outcome for result in results] == [Outcome.VIOLATED] + [Outcome.NOT_TESTED] * 4
+    results = [event.result for event in pools.check(jobs, 1, 100) if isinstance(event, ClauseFinished)]
+    assert [result.outcome for result in results] == [ClauseOutcome.VIOLATED] + [ClauseOutcome.NOT_TESTED] * 4
     assert results[0].message == "the process of the check died with exit code 1 before it began: no such luck"
 
 
@@ -325,7 +325,7 @@ def test_breaking_off_leaves_no_process(tmp_path: Path, alive: tuple[str, int], 
     harm = f"def do_harm(self):\n    {HOLD}\n    os.fork(); time.sleep(1000)"
     events = pools.check(jobs_of(lay_out(tmp_path, harm, fifo)), processes=2, timeout=100)
     for event in events:
-        if isinstance(event, Began) and event.job == 1 and event.what == "contract.reset":
+        if isinstance(event, TaskStarted) and event.job == 1 and event.what == "contract.reset":
             break
     # A FIFO that nobody has opened yet reads as one that everybody has closed.
     assert select.select([end], [], [], 60)[0]
@@ -358,18 +358,18 @@ def test_every_clause_of_the_kit_runs_in_a_worker(tmp_path: Path) -> None:
     """All clauses of the kit come back from a worker, in reading order."""
     lay_out(tmp_path, "pass")
     events = pools.check(jobs_of(tmp_path, tuple(CLAUSES))[:1], processes=1, timeout=100)
-    assert [event.result.clause for event in events if isinstance(event, Heard)] == list(CLAUSES)
+    assert [event.result.clause for event in events if isinstance(event, ClauseFinished)] == list(CLAUSES)
 
 
 def test_what_a_clause_did_to_the_process_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each clause the working directory, sys.path and the environment variables are what they were."""
     monkeypatch.chdir(tmp_path)
     path, variables, folder = list(sys.path), dict(os.environ), tmp_path / "gone"
-    surroundings = _Surroundings(str(folder))
+    initial_state = _InitialState(str(folder))
     try:
         sys.path.clear()
         os.environ["LEFT_BEHIND"] = "1"
-        surroundings.restore()
+        initial_state.restore()
         assert (sys.path, dict(os.environ), Path.cwd()) == (path, variables, folder)
     finally:
         sys.path[:] = path

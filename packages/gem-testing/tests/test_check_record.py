@@ -17,10 +17,10 @@ from gem.multiagent import MultiAgentEnv
 from gem.policies import Policy
 from gem.rollout import rollout, summarize
 from gem.speed import CALIBRATION, Speed, calibration_round, measure
-from gem_testing import CLAUSES, Outcome, Result
-from gem_testing.record import ConformanceRecord, Findings, ScoreRecord, SpeedRecord, record_of
+from gem_testing import CLAUSES, ClauseOutcome, ClauseResult
+from gem_testing.record import ConformanceRecord, EnvironmentResults, ScoreRecord, SpeedRecord, record_of
 from gem_testing.scores import EPISODES, Score, scores_of
-from gem_testing.targets import Package
+from gem_testing.targets import PackageUnderTest
 
 
 class Coin(Env[str, str]):
@@ -183,19 +183,19 @@ def test_the_models_have_the_fields_of_what_they_record() -> None:
 SPEC = EnvSpec(
     id="game:A-v0", entry_point="json:loads", kwargs={"size": 1}, exempt={"contract.spawn": "no room"}, tags=("a",)
 )
-PACKAGE = Package("json", (SPEC,), Path("environments.toml"), frozenset({"game", "b"}), (), "My-Json", "1.0")
+PACKAGE = PackageUnderTest("json", (SPEC,), Path("environments.toml"), frozenset({"game", "b"}), (), "My-Json", "1.0")
 
 
 @pytest.fixture
 def record() -> ConformanceRecord:
     score = {"episodes": 1, "mean": None, "standard_error": 0.0, "success_rate": None, "mean_turns": 2.0, "error": "e"}
     speed = dict.fromkeys(SpeedRecord.model_fields, 1.0) | {"id": "game:A-v0", "calibration": 1}
-    found = Findings(PACKAGE, SPEC)
+    found = EnvironmentResults(PACKAGE, SPEC)
     found.figures = {"scores": {"random": score}, "speed": speed}
     for name in reversed(CLAUSES):
-        found.results[name] = Result(name, Outcome.HOLDS)
-    found.results["info.json"] = Result("info.json", Outcome.VIOLATED, "ümlaut")
-    found.results["contract.spawn"] = Result("contract.spawn", Outcome.NOT_TESTED, "no room", exempt=True)
+        found.results[name] = ClauseResult(name, ClauseOutcome.HOLDS)
+    found.results["info.json"] = ClauseResult("info.json", ClauseOutcome.VIOLATED, "ümlaut")
+    found.results["contract.spawn"] = ClauseResult("contract.spawn", ClauseOutcome.NOT_TESTED, "no room", exempt=True)
     return record_of([PACKAGE], [found])
 
 
@@ -246,9 +246,9 @@ def test_the_order_of_keys_is_fixed(record: ConformanceRecord) -> None:
 
 def test_a_part_of_a_package_is_no_complete_record() -> None:
     """Where environments or clauses are missing, the record says so."""
-    results = {name: Result(name, Outcome.HOLDS) for name in CLAUSES}
-    whole = Findings(PACKAGE, SPEC, results)
-    part = Findings(PACKAGE, SPEC, {"info.json": results["info.json"]})
+    results = {name: ClauseResult(name, ClauseOutcome.HOLDS) for name in CLAUSES}
+    whole = EnvironmentResults(PACKAGE, SPEC, results)
+    part = EnvironmentResults(PACKAGE, SPEC, {"info.json": results["info.json"]})
     assert record_of([PACKAGE], [whole]).packages[0].complete
     assert not record_of([PACKAGE], [part]).packages[0].complete
     for package in (replace(PACKAGE, whole=False), replace(PACKAGE, specs=(), problem="broken")):

@@ -12,7 +12,7 @@ import gem
 from gem import discovery
 from gem.errors import GemError, ManifestError, UnknownEnvironmentError
 from gem.official import NAMESPACES
-from gem_testing.targets import Package, packages_of, subjects_of
+from gem_testing.targets import PackageUnderTest, envs_under_test, packages_of
 
 if TYPE_CHECKING:
     from conftest import PluginSite
@@ -65,7 +65,7 @@ def lay_out(
     return folder
 
 
-def ids(packages: list[Package]) -> list[str]:
+def ids(packages: list[PackageUnderTest]) -> list[str]:
     return [spec.id for package in packages for spec in package.specs]
 
 
@@ -239,7 +239,7 @@ def test_a_name_that_is_imported_already_is_not_confused(tmp_path: Path) -> None
 
 def test_subjects_are_ready_for_the_clauses(tmp_path: Path) -> None:
     """A subject knows manifest, namespaces and requirements of its package."""
-    first, _ = subjects_of(str(lay_out(tmp_path)))
+    first, _ = envs_under_test(str(lay_out(tmp_path)))
     assert first.manifest == tmp_path / "src" / "local_things" / "environments.toml"
     assert (first.namespaces, first.requirements) == ({"local"}, ("gem-core",))
 
@@ -254,7 +254,7 @@ def test_a_broken_manifest_is_a_problem_of_the_package(site: PluginSite, tmp_pat
         assert package.specs == ()
         assert "environments.toml" in package.problem
         with pytest.raises(ManifestError, match=r"environments\.toml"):
-            subjects_of(target)
+            envs_under_test(target)
 
 
 def test_a_missing_manifest_and_a_missing_package_are_problems(site: PluginSite) -> None:

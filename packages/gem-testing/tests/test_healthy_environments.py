@@ -10,7 +10,7 @@ import pytest
 
 from gem.entry_points import load
 from gem.manifest import read_specs
-from gem_testing import CLAUSES, Outcome, Subject, run_clauses
+from gem_testing import CLAUSES, ClauseOutcome, EnvUnderTest, run_clauses
 
 PLANTED = Path(__file__).parent / "planted"
 MANIFEST = PLANTED / "planted_envs" / "environments.toml"
@@ -41,8 +41,8 @@ def _planted() -> Iterator[None]:
             del sys.modules[name]
 
 
-def subject(name: str) -> Subject:
-    return Subject(
+def under_test(name: str) -> EnvUnderTest:
+    return EnvUnderTest(
         HEALTHY[name],
         manifest=MANIFEST,
         namespaces=frozenset({"healthy", "defect"}),
@@ -53,10 +53,10 @@ def subject(name: str) -> Subject:
 @pytest.mark.parametrize("name", HEALTHY)
 def test_every_clause_holds_for_a_healthy_environment(name: str) -> None:
     """Nothing is violated, and what cannot be tested is exactly what is expected, with advice that helps."""
-    results = list(run_clauses(subject(name)))
+    results = list(run_clauses(under_test(name)))
     assert [result.clause for result in results] == list(CLAUSES)
-    assert [(r.clause, r.message) for r in results if r.outcome is Outcome.VIOLATED] == []
-    untested = {result.clause: result for result in results if result.outcome is Outcome.NOT_TESTED}
+    assert [(r.clause, r.message) for r in results if r.outcome is ClauseOutcome.VIOLATED] == []
+    untested = {result.clause: result for result in results if result.outcome is ClauseOutcome.NOT_TESTED}
     expected = NOT_TESTED.get(name, {})
     assert untested.keys() == expected.keys()
     for clause, result in untested.items():
@@ -65,20 +65,20 @@ def test_every_clause_holds_for_a_healthy_environment(name: str) -> None:
 
 def test_an_exemption_shows_the_reason_of_the_manifest() -> None:
     """A clause that the manifest exempts from is not tested, and the reason is reported."""
-    (result,) = run_clauses(subject("healthy:Overtime"), ["contract.turn_limit"])
-    assert result.outcome is Outcome.NOT_TESTED
+    (result,) = run_clauses(under_test("healthy:Overtime"), ["contract.turn_limit"])
+    assert result.outcome is ClauseOutcome.NOT_TESTED
     assert result.exempt
     assert result.message == HEALTHY["healthy:Overtime"].exempt["contract.turn_limit"]
 
 
 def test_what_is_exempt_would_be_violated() -> None:
     """The exemption is needed: without it the clause finds what the manifest admits."""
-    admitted = subject("healthy:Overtime")
+    admitted = under_test("healthy:Overtime")
     (result,) = run_clauses(
-        Subject(load(admitted.spec.entry_point), reference_policy=admitted.spec.reference_policy),
+        EnvUnderTest(load(admitted.spec.entry_point), reference_policy=admitted.spec.reference_policy),
         ["contract.turn_limit"],
     )
-    assert result.outcome is Outcome.VIOLATED
+    assert result.outcome is ClauseOutcome.VIOLATED
 
 
 @pytest.mark.parametrize("name", HEALTHY)

@@ -19,7 +19,7 @@ from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
 from gem.manifest import read_specs
-from gem_testing import CLAUSES, Outcome, Subject, run_clauses
+from gem_testing import CLAUSES, ClauseOutcome, EnvUnderTest, run_clauses
 
 PLANTED = Path(__file__).parent / "planted"
 MANIFEST = PLANTED / "planted_envs" / "environments.toml"
@@ -262,17 +262,17 @@ def _modules_forgotten() -> Iterator[None]:
             del sys.modules[name]
 
 
-def subject(name: str) -> Subject:
+def under_test(name: str) -> EnvUnderTest:
     spec, manifest = DEFECTS[name]
     namespaces = frozenset({"healthy", "defect"})
-    return Subject(spec, manifest=manifest, namespaces=namespaces, requirements=REQUIREMENTS[manifest])
+    return EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=REQUIREMENTS[manifest])
 
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_planted_defect_is_caught_by_the_clause_that_names_it(name: str) -> None:
     """The clause is violated, and its message says where, with which value, and what to do."""
-    (result,) = run_clauses(subject(name), DEFECTS[name][0].tags)
-    assert result.outcome is Outcome.VIOLATED, f"{result.clause} {result.outcome.value}: {result.message}"
+    (result,) = run_clauses(under_test(name), DEFECTS[name][0].tags)
+    assert result.outcome is ClauseOutcome.VIOLATED, f"{result.clause} {result.outcome.value}: {result.message}"
     assert re.search(SAYS[name], result.message), result.message
     assert "\n" not in result.message
 
@@ -280,8 +280,8 @@ def test_a_planted_defect_is_caught_by_the_clause_that_names_it(name: str) -> No
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_planted_defect_violates_hardly_any_other_clause(name: str) -> None:
     """One mistake is reported once, but where it does break several promises."""
-    results = run_clauses(subject(name), IN_PROCESS)
-    violated = {result.clause: result.message for result in results if result.outcome is Outcome.VIOLATED}
+    results = run_clauses(under_test(name), IN_PROCESS)
+    violated = {result.clause: result.message for result in results if result.outcome is ClauseOutcome.VIOLATED}
     expected = {*DEFECTS[name][0].tags, *ALSO.get(name, ())}
     assert violated.keys() <= expected, {clause: violated[clause] for clause in violated.keys() - expected}
 
@@ -291,8 +291,8 @@ def test_a_manifest_with_a_misspelt_key_violates_the_clause_on_the_schema() -> N
     with pytest.raises(ManifestError, match="reward_ranges"):
         read_specs(MISSPELT)
     spec = EnvSpec("defect:Misspelt", "planted_envs.healthy:Sums")
-    (result,) = run_clauses(Subject(spec, manifest=MISSPELT), ["manifest.schema"])
-    assert result.outcome is Outcome.VIOLATED
+    (result,) = run_clauses(EnvUnderTest(spec, manifest=MISSPELT), ["manifest.schema"])
+    assert result.outcome is ClauseOutcome.VIOLATED
     assert re.search(r"environment\[0\]\.reward_ranges", result.message), result.message
 
 

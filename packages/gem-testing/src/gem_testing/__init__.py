@@ -2,9 +2,9 @@
 
 ::
 
-    from gem_testing import Subject, run_clauses
+    from gem_testing import EnvUnderTest, run_clauses
 
-    for result in run_clauses(Subject("game:Sudoku-v0-easy")):
+    for result in run_clauses(EnvUnderTest("game:Sudoku-v0-easy")):
         print(result.clause, result.outcome.value, result.message)
 
 ``gem check ID`` does the same at the command line, :class:`EnvConformance` in a test class. Each clause is a function
@@ -25,28 +25,29 @@ if TYPE_CHECKING:
         RepeatPolicy,
         ReplayPolicy,
     )
+    from gem_testing.clause import Clause
     from gem_testing.clauses import CLAUSES
     from gem_testing.conformance import EnvConformance
+    from gem_testing.env_under_test import EnvUnderTest
     from gem_testing.golden import Golden, assert_golden
-    from gem_testing.outcome import Clause, NotTested, Outcome, Result, Violation
+    from gem_testing.outcomes import ClauseOutcome, ClauseResult, NotTested, Violation
     from gem_testing.runner import run_clause, run_clauses
-    from gem_testing.subject import Subject
 
 __all__ = [
     "CLAUSES",
     "Clause",
+    "ClauseOutcome",
+    "ClauseResult",
     "EnvConformance",
+    "EnvUnderTest",
     "FaultyPolicy",
     "FunctionPolicy",
     "GarbagePolicy",
     "Golden",
     "NotTested",
     "NullPolicy",
-    "Outcome",
     "RepeatPolicy",
     "ReplayPolicy",
-    "Result",
-    "Subject",
     "Violation",
     "assert_golden",
     "run_clause",
@@ -55,20 +56,20 @@ __all__ = [
 
 _HOMES = {
     "CLAUSES": "gem_testing.clauses",
-    "Clause": "gem_testing.outcome",
+    "Clause": "gem_testing.clause",
     "EnvConformance": "gem_testing.conformance",
     "FaultyPolicy": "gem_testing.agents",
     "FunctionPolicy": "gem_testing.agents",
     "GarbagePolicy": "gem_testing.agents",
     "Golden": "gem_testing.golden",
-    "NotTested": "gem_testing.outcome",
+    "NotTested": "gem_testing.outcomes",
     "NullPolicy": "gem_testing.agents",
-    "Outcome": "gem_testing.outcome",
+    "ClauseOutcome": "gem_testing.outcomes",
     "RepeatPolicy": "gem_testing.agents",
     "ReplayPolicy": "gem_testing.agents",
-    "Result": "gem_testing.outcome",
-    "Subject": "gem_testing.subject",
-    "Violation": "gem_testing.outcome",
+    "ClauseResult": "gem_testing.outcomes",
+    "EnvUnderTest": "gem_testing.env_under_test",
+    "Violation": "gem_testing.outcomes",
     "assert_golden": "gem_testing.golden",
     "run_clause": "gem_testing.runner",
     "run_clauses": "gem_testing.runner",

@@ -16,7 +16,7 @@ from gem.core import Info
 from gem.policies import Policy
 from gem.replay import compare
 from gem.trajectory import Trajectory
-from gem_testing.outcome import Violation
+from gem_testing.outcomes import Violation
 
 __all__ = [
     "FaultyPolicy",
@@ -132,8 +132,8 @@ class ReplayPolicy(Policy[Any, Any]):
         )
         if difference is not None:
             raise Violation(
-                f"after {self._turn} turns of the recorded episode (seed {recorded.seed}), "
-                f"the {str(difference).partition(': ')[2]}; replay it with the environment, wrappers and seed it has"
+                f"after {self._turn} turns of the recorded episode (seed {recorded.seed}), the "
+                f"{str(difference).partition(': ')[2]}; replay it with the environment, wrappers and seed it has"
             )
         self._turn += 1
         return expected.action

@@ -2,79 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gem.core import Env
+from gem.entry_points import name_of
 from gem.env_spec import EnvSpec
 from gem_testing.clauses import CLAUSES
-from gem_testing.outcome import Outcome
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.outcomes import ClauseOutcome
 from gem_testing.runner import run_clause
-from gem_testing.subject import Subject
+from gem_testing.targets import envs_under_test
 
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["EnvConformance"]
+__all__ = ["EnvConformance", "clauses_for_each"]
 
-Target = str | EnvSpec | Subject | Callable[..., Env[Any, Any]]
+Target = str | EnvSpec | EnvUnderTest | Callable[..., Env[Any, Any]]
 
 
 class EnvConformance:
-    """Derive a test class from this, and pytest tests every environment against every clause::
+    """Derive a test class from this, and pytest tests environments against the clauses::
 
         class TestMyEnvironments(EnvConformance):
             environments = "my-envs"
 
-    One test for each environment and clause: ``-k determinism`` or ``-k my:Env-v0`` chooses among them. A clause that
-    cannot be tested, or that the manifest exempts from, is a skipped test that says why.
+    Each pair of an environment and a clause is one test, so ``-k determinism`` or ``-k my:Env-v0`` chooses among them.
+    One environment of each class is tested against every clause. The others, which differ from it in their arguments
+    alone, are tested against the clauses whose results depend on arguments. ``pytest --gem-every-variant`` tests
+    every environment against every clause.
+
+    A clause that the manifest exempts from, or that lacks a declaration such as a reference policy, makes no test. A
+    clause that proves untestable while the environment plays is a skipped test with the reason.
     """
 
     environments: ClassVar[Target | Sequence[Target]] = ()
     """A distribution, a namespace, an id, a path, a spec or a class; or several of them."""
 
+    without: ClassVar[Collection[str]] = ()
+    """Requirements, as in the manifest's ``requires``, that the tests cannot rely on, such as ``("dataset",)``.
+
+    An environment with such a requirement makes no test.
+    """
+
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make one test of :meth:`test_conformance` for each environment and clause."""
-        if not {"subject", "clause"} <= set(metafunc.fixturenames):
+        if not {"under_test", "clause"} <= set(metafunc.fixturenames):
             return
         import pytest
 
-        subjects = [subject for target in _several(self.environments) for subject in _subjects(target)]
-        params = [pytest.param(subject, id=subject.spec.id, marks=_together(metafunc, subject)) for subject in subjects]
-        metafunc.parametrize("subject", params, scope="class")
-        metafunc.parametrize("clause", list(CLAUSES))
+        envs = [
+            under_test
+            for target in _several(self.environments)
+            for under_test in _under_test(target)
+            if not set(self.without).intersection(under_test.spec.requires)
+        ]
+        every_variant = metafunc.config.getoption("gem_every_variant", False)
+        params = [
+            pytest.param(under_test, clause, id=f"{under_test.spec.id}-{clause}", marks=_together(metafunc, under_test))
+            for under_test, clause in clauses_for_each(envs, every_variant)
+        ]
+        metafunc.parametrize(("under_test", "clause"), params)
 
-    def test_conformance(self, subject: Subject, clause: str) -> None:
+    def test_conformance(self, under_test: EnvUnderTest, clause: str) -> None:
         """The environment keeps the clause."""
         __tracebackhide__ = True
-        result = run_clause(subject, CLAUSES[clause])
-        if result.outcome is Outcome.HOLDS:
+        result = run_clause(under_test, CLAUSES[clause])
+        if result.outcome is ClauseOutcome.HOLDS:
             return
         import pytest
 
-        if result.outcome is Outcome.VIOLATED:
-            pytest.fail(f"{subject.spec.id} violates {clause}: {result.message}", pytrace=False)
-        pytest.skip(f"exempt: {result.message}" if result.exempt else f"{result.message}; {result.advice}")
+        if result.outcome is ClauseOutcome.VIOLATED:
+            pytest.fail(f"{under_test.spec.id} violates {clause}: {result.message}", pytrace=False)
+        pytest.skip(f"{result.message}; {result.advice}")
 
 
-def _together(metafunc: pytest.Metafunc, subject: Subject) -> list[pytest.MarkDecorator]:
+def clauses_for_each(envs: Sequence[EnvUnderTest], every_variant: bool = False) -> Iterator[tuple[EnvUnderTest, str]]:
+    """Yield each environment with each clause that it has to be tested against.
+
+    Args:
+        envs: the environments.
+        every_variant: test each environment against all clauses, and not only one environment of each class.
+    """
+    full: dict[str, EnvUnderTest] = {}
+    for under_test in envs:
+        # An environment that requires nothing can be tested everywhere, so it stands for its class.
+        current = full.setdefault(name_of(under_test.spec.entry_point), under_test)
+        if current.spec.requires and not under_test.spec.requires:
+            full[name_of(under_test.spec.entry_point)] = under_test
+    for under_test in envs:
+        stands_for_class = full[name_of(under_test.spec.entry_point)] is under_test
+        for name, clause in CLAUSES.items():
+            if (clause.by_arguments or stands_for_class or every_variant) and clause.applies_to(under_test):
+                yield under_test, name
+
+
+def _together(metafunc: pytest.Metafunc, under_test: EnvUnderTest) -> list[pytest.MarkDecorator]:
     """With pytest-xdist's ``--dist loadgroup``, one worker tests an environment, since its clauses share episodes."""
     import pytest
 
     if not metafunc.config.pluginmanager.hasplugin("xdist"):
         return []
-    return [pytest.mark.xdist_group(subject.spec.id)]
+    return [pytest.mark.xdist_group(under_test.spec.id)]
 
 
 def _several(targets: Any) -> Sequence[Any]:
     return targets if isinstance(targets, (list, tuple)) else [targets]
 
 
-def _subjects(target: Any) -> list[Subject]:
-    if isinstance(target, Subject):
+def _under_test(target: Any) -> list[EnvUnderTest]:
+    if isinstance(target, EnvUnderTest):
         return [target]
-    if isinstance(target, str):
-        from gem_testing.targets import subjects_of
-
-        return subjects_of(target)
-    return [Subject(target)]
+    return envs_under_test(target) if isinstance(target, str) else [EnvUnderTest(target)]

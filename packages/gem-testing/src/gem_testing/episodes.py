@@ -6,37 +6,33 @@ returned cannot change the evidence. Environments with one agent and with severa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gem.core import Env
 from gem.errors import ResetNeededError
-from gem_testing.outcome import Violation
+from gem_testing.messages import differing_parts, freeze, shorten
+from gem_testing.outcomes import Violation
 
 __all__ = [
     "Script",
-    "Shown",
+    "StepRecord",
     "acted_by_each",
-    "around",
     "begin",
     "difference",
-    "freeze",
     "has_ended",
+    "mutate",
     "one_agents_action",
     "play",
     "play_on",
     "rewards_of",
-    "scribble",
-    "shorten",
     "steps",
     "take",
     "values_of",
 ]
 
 FIELDS = ("observation", "reward", "terminated", "truncated", "info")
-_LONGEST_SHOWN = 120
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class Script:
     """Who chose the actions, for messages: ``"random actions"``, ``"the reference policy"``."""
 
 
-class Shown(NamedTuple):
+class StepRecord(NamedTuple):
     """What one ``reset`` or ``step`` returned, each part frozen; the first of an episode has no reward and flags."""
 
     observation: str
@@ -61,27 +57,11 @@ class Shown(NamedTuple):
     @classmethod
     def of(
         cls, observation: Any, info: Any, reward: Any = 0.0, terminated: Any = False, truncated: Any = False
-    ) -> Shown:
+    ) -> StepRecord:
         """Freeze what a call returned. What info tells of the episode before is no part of this one."""
         if isinstance(info, dict):
             info = {key: value for key, value in info.items() if not str(key).startswith("prev_ep_")}
         return cls(*map(freeze, (observation, info, reward, terminated, truncated)))
-
-
-def freeze(value: Any) -> str:
-    """Return a value as JSON text that two equal values share, and that no later change of the value reaches."""
-    try:
-        return json.dumps(value, sort_keys=True, default=_opaque)
-    except (TypeError, ValueError, RecursionError):  # keys of mixed types, a value that holds itself
-        return _opaque(value)
-
-
-def _opaque(value: Any) -> str:
-    # Not repr, which mostly holds the address of the object.
-    if isinstance(value, (bytes, bytearray, set, frozenset, tuple, list, dict)):
-        return f"<{type(value).__name__} {sorted(map(repr, value))}>"
-    number = value.item() if callable(getattr(value, "item", None)) and getattr(value, "size", 0) == 1 else ""
-    return f"<{type(value).__name__} {number}>"  # NumPy's numbers by their value
 
 
 def begin(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
@@ -133,7 +113,7 @@ def play(
     seed: int | None,
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
-) -> list[Shown]:
+) -> list[StepRecord]:
     """Play one episode until it ends or the actions do; return all that it showed, the reset first.
 
     Args:
@@ -146,7 +126,7 @@ def play(
     if before is not None:
         before()
     observation, info = begin(env, seed)
-    first = Shown.of(observation, info)
+    first = StepRecord.of(observation, info)
     if after is not None:
         after(observation, info)
     return [first, *play_on(env, actions, seed, before=before, after=after)]
@@ -159,7 +139,7 @@ def play_on(
     done: int = 0,
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
-) -> list[Shown]:
+) -> list[StepRecord]:
     """Go on with an episode in which ``done`` steps were taken; otherwise as :func:`play`, without the reset."""
     return list(steps(env, actions, seed, done, before, after))
 
@@ -171,29 +151,30 @@ def steps(
     done: int = 0,
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
-) -> Iterator[Shown]:
+) -> Iterator[StepRecord]:
     """Yield what each step shows, as it is taken; otherwise as :func:`play_on`."""
     for turn, action in enumerate(actions, start=done + 1):
         if before is not None:
             before()
         observation, reward, terminated, truncated, info = take(env, action, f"step {turn} (seed {seed})")
         ended = has_ended(env, terminated, truncated)
-        shown = Shown.of(observation, info, reward, terminated, truncated)
+        record = StepRecord.of(observation, info, reward, terminated, truncated)
         if after is not None:
             after(observation, info)
-        yield shown
+        yield record
         if ended:
             return
 
 
-def difference(expected: list[Shown], found: list[Shown]) -> str | None:
+def difference(expected: list[StepRecord], found: list[StepRecord]) -> str | None:
     """Return where two episodes first differ, such as ``"step 3: the reward was 0.0 and is 1.0"``; None if nowhere."""
-    for turn, (before, now) in enumerate(zip(expected, found, strict=False)):
+    for turn, (old_step, new_step) in enumerate(zip(expected, found, strict=False)):
         for name in FIELDS:
-            old, new = getattr(before, name), getattr(now, name)
+            old, new = getattr(old_step, name), getattr(new_step, name)
             if old != new:
                 where = "reset" if turn == 0 else f"step {turn}"
-                return f"{where}: the {name} was {around(old, new)} and is {around(new, old)}"
+                was, now = differing_parts(old, new)
+                return f"{where}: the {name} was {was} and is {now}"
     if len(expected) != len(found):
         return f"the episode had {len(expected) - 1} steps and has {len(found) - 1}"
     return None
@@ -220,36 +201,17 @@ def one_agents_action(env: Env[Any, Any], action: Any) -> Any:
     return action if getattr(env.unwrapped, "active_agents", None) is None else next(iter(action.values()))
 
 
-def scribble(value: Any) -> None:
+def mutate(value: Any) -> None:
     """Change everything that can be changed within a value, as a careless caller might."""
     if isinstance(value, dict):
         for item in list(value.values()):
-            scribble(item)
+            mutate(item)
         value.clear()
     elif isinstance(value, (list, tuple)):
         for item in value:
-            scribble(item)
+            mutate(item)
         if isinstance(value, list):
-            value[:] = ["scribbled by the caller"]
-
-
-def shorten(value: Any) -> str:
-    """Return a value's ``repr``, cut to a length that a message can hold."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
-
-
-def around(text: str, other: str) -> str:
-    """Return the part of ``text`` where it begins to differ from ``other``."""
-    if max(len(text), len(other)) <= _LONGEST_SHOWN // 2:
-        return text
-    same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
-    start = max(0, same - 20)
-    cut = text[start : start + _LONGEST_SHOWN // 2]
-    return f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(text) else ''}"
+            value[:] = ["changed by the caller"]
 
 
 def _named(error: BaseException) -> str:

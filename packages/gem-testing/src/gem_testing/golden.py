@@ -26,7 +26,7 @@ from gem.replay import compare, replay_all
 from gem.rollout import play_episode
 from gem.trajectory import Trajectory, read_trajectories
 from gem.wrappers import WrapperLike, apply_wrappers
-from gem_testing.outcome import Violation
+from gem_testing.outcomes import Violation
 
 __all__ = ["Golden", "PolicyLike", "assert_golden"]
 

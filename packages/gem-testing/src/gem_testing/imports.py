@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Import", "imports_of"]
+__all__ = ["ImportStatement", "imports_of"]
 
 
-class Import(NamedTuple):
+class ImportStatement(NamedTuple):
     """One import statement of one file."""
 
     top: str
@@ -22,7 +22,7 @@ class Import(NamedTuple):
     """Whether it runs only when a function is called."""
 
 
-def imports_of(package: Path) -> Iterator[Import]:
+def imports_of(package: Path) -> Iterator[ImportStatement]:
     """Yield the absolute imports in a package's files.
 
     Those that run only for a type checker, and those that are tried and may fail, are left out.
@@ -35,13 +35,13 @@ def imports_of(package: Path) -> Iterator[Import]:
         yield from _imports_in(tree.body, str(file.relative_to(package.parent)), late=False)
 
 
-def _imports_in(body: list[ast.stmt], file: str, late: bool) -> Iterator[Import]:
+def _imports_in(body: list[ast.stmt], file: str, late: bool) -> Iterator[ImportStatement]:
     for node in body:
         if isinstance(node, ast.Import):
-            yield from (Import(alias.name.partition(".")[0], file, node.lineno, late) for alias in node.names)
+            yield from (ImportStatement(alias.name.partition(".")[0], file, node.lineno, late) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level == 0 and node.module:
-                yield Import(node.module.partition(".")[0], file, node.lineno, late)
+                yield ImportStatement(node.module.partition(".")[0], file, node.lineno, late)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _imports_in(node.body, file, late=True)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

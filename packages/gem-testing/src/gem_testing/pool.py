@@ -26,10 +26,20 @@ from typing import Any, NamedTuple
 
 from gem.entry_points import name_of
 from gem.env_spec import EnvSpec
-from gem_testing.outcome import Outcome, Result
+from gem_testing.outcomes import ClauseOutcome, ClauseResult
 from gem_testing.worker import BEGINNINGS, CHANNEL_LOST, IMPORT, SCORES, SPEED, needs_environment
 
-__all__ = ["SCORES", "SPEED", "Began", "Done", "Event", "Figures", "Heard", "Job", "check"]
+__all__ = [
+    "SCORES",
+    "SPEED",
+    "CheckJob",
+    "ClauseFinished",
+    "Event",
+    "JobFinished",
+    "MeasurementFinished",
+    "TaskStarted",
+    "check",
+]
 
 _START = "start"
 TICK = 0.05
@@ -44,7 +54,7 @@ _GRACE = 0.5
 
 
 @dataclass(frozen=True)
-class Job:
+class CheckJob:
     """One environment and what to do with it."""
 
     spec: EnvSpec
@@ -57,7 +67,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Began:
+class TaskStarted:
     """The environment of job number ``job`` has come to a clause, or to what else it does (``"import"``)."""
 
     job: int
@@ -65,15 +75,15 @@ class Began:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ClauseFinished:
     """A clause was tested, or could not be."""
 
     job: int
-    result: Result
+    result: ClauseResult
 
 
 @dataclass(frozen=True)
-class Figures:
+class MeasurementFinished:
     """Scores or speed were taken; ``value`` is None where that failed, for the reason in ``error``."""
 
     job: int
@@ -83,16 +93,16 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Done:
+class JobFinished:
     """There is nothing more to come for this job."""
 
     job: int
 
 
-Event = Began | Heard | Figures | Done
+Event = TaskStarted | ClauseFinished | MeasurementFinished | JobFinished
 
 
-def check(jobs: Sequence[Job], processes: int, timeout: float) -> Iterator[Event]:
+def check(jobs: Sequence[CheckJob], processes: int, timeout: float) -> Iterator[Event]:
     """Do all jobs and yield what becomes known, as it becomes known.
 
     When the iterator is closed, or an exception (Ctrl-C) passes through it, no process is left behind.
@@ -102,8 +112,8 @@ def check(jobs: Sequence[Job], processes: int, timeout: float) -> Iterator[Event
         processes: how many at once, at least 1.
         timeout: wall-clock seconds that one clause may take.
     """
-    news: _News = queue.SimpleQueue()
-    waiting = deque(_Run(number, job, timeout, news) for number, job in enumerate(jobs))
+    reports: _Reports = queue.SimpleQueue()
+    waiting = deque(_Run(number, job, timeout, reports) for number, job in enumerate(jobs))
     running: list[_Run] = []
     try:
         while waiting or running:
@@ -114,31 +124,31 @@ def check(jobs: Sequence[Job], processes: int, timeout: float) -> Iterator[Event
             running = [run for run in running if run.goes_on]
             yield from events
             if not events:
-                yield from _news_within(TICK, news)
+                yield from _events_within(TICK, reports)
     finally:
         for run in running:
             run.stop()
 
 
-def _news_within(seconds: float, news: _News) -> Iterator[Event]:
+def _events_within(seconds: float, reports: _Reports) -> Iterator[Event]:
     """Wait for a report, and yield what it and all others that are there come to."""
     with suppress(queue.Empty):
-        worker, report = news.get(timeout=seconds)
+        worker, report = reports.get(timeout=seconds)
         yield from worker.run.hear(worker, report)
         while True:
-            worker, report = news.get_nowait()
+            worker, report = reports.get_nowait()
             yield from worker.run.hear(worker, report)
 
 
 class _Run:
     """One job: the tasks that are left, and the worker that is at them."""
 
-    def __init__(self, number: int, job: Job, timeout: float, news: _News) -> None:
+    def __init__(self, number: int, job: CheckJob, timeout: float, reports: _Reports) -> None:
         self.goes_on = True
         self._number = number
         self._job = job
         self._timeout = timeout
-        self._news = news
+        self._news = reports
         self._left = [*job.clauses, *job.figures]
         self._worker: _Worker | None = None
         self._at = _START
@@ -153,7 +163,7 @@ class _Run:
         if self._worker is None:
             if not self._left:
                 self.goes_on = False
-                yield Done(self._number)
+                yield JobFinished(self._number)
                 return
             self._worker = _Worker(self, self._job, self._left, self._news)
             self._at, self._since = _START, time.monotonic()
@@ -176,13 +186,13 @@ class _Run:
             yield from self._lost_before(value)
             self._at, self._since = value, time.monotonic()
             if value != _START:
-                yield Began(self._number, value)
+                yield TaskStarted(self._number, value)
         elif kind == "result":
             yield from self._lost_before(value["clause"])
             self._left.remove(value["clause"])
-            yield self._heard(Result(**{**value, "outcome": Outcome(value["outcome"])}))
+            yield self._heard(ClauseResult(**{**value, "outcome": ClauseOutcome(value["outcome"])}))
         elif kind == "figures":
-            yield Figures(self._number, self._left.pop(0), value.get("value"), value.get("error", ""))
+            yield MeasurementFinished(self._number, self._left.pop(0), value.get("value"), value.get("error", ""))
         elif kind == "done":
             self.stop()
             yield from self._lost_before(None)
@@ -222,24 +232,24 @@ class _Run:
         yield from self._give_up(lost, f"no episode can begin: {reason}", f"see {' and '.join(BEGINNINGS)}")
 
     def _failed(self, task: str, reason: str) -> Event:
-        return self._closed(task, Result(task, Outcome.VIOLATED, reason))
+        return self._closed(task, ClauseResult(task, ClauseOutcome.VIOLATED, reason))
 
     def _give_up(self, tasks: Iterable[str], reason: str, advice: str) -> Iterator[Event]:
         for task in [task for task in tasks if task in self._left]:
-            yield self._closed(task, Result(task, Outcome.NOT_TESTED, reason, advice))
+            yield self._closed(task, ClauseResult(task, ClauseOutcome.NOT_TESTED, reason, advice))
 
-    def _closed(self, task: str, result: Result) -> Event:
+    def _closed(self, task: str, result: ClauseResult) -> Event:
         """Take a task off the list without a worker's report."""
         self._left.remove(task)
         if task in self._job.figures:
-            return Figures(self._number, task, None, result.message)
+            return MeasurementFinished(self._number, task, None, result.message)
         if task in self._job.spec.exempt:
-            result = Result(task, Outcome.NOT_TESTED, self._job.spec.exempt[task], exempt=True)
+            result = ClauseResult(task, ClauseOutcome.NOT_TESTED, self._job.spec.exempt[task], exempt=True)
         return self._heard(result)
 
-    def _heard(self, result: Result) -> Event:
-        self._explained |= result.clause in BEGINNINGS and result.outcome is Outcome.VIOLATED
-        return Heard(self._number, result)
+    def _heard(self, result: ClauseResult) -> Event:
+        self._explained |= result.clause in BEGINNINGS and result.outcome is ClauseOutcome.VIOLATED
+        return ClauseFinished(self._number, result)
 
 
 def _module(spec: EnvSpec) -> str:
@@ -261,7 +271,7 @@ class _End(NamedTuple):
 class _Worker:
     """A process that checks one environment, in a folder of its own, with all processes that it starts."""
 
-    def __init__(self, run: _Run, job: Job, tasks: Sequence[str], news: _News) -> None:
+    def __init__(self, run: _Run, job: CheckJob, tasks: Sequence[str], reports: _Reports) -> None:
         self.run = run
         self._scratch = tempfile.TemporaryDirectory(prefix="gem-check-", ignore_cleanup_errors=True)
         scratch = Path(self._scratch.name)
@@ -292,7 +302,7 @@ class _Worker:
         self.all_heard = False
         """Whether the last report has been taken out of the queue."""
         self._ended_at: float | None = None
-        self._listener = threading.Thread(target=self._listen, args=(news,), daemon=True)
+        self._listener = threading.Thread(target=self._listen, args=(reports,), daemon=True)
         self._listener.start()
 
     @property
@@ -334,7 +344,7 @@ class _Worker:
             else:
                 self._process.kill()
 
-    def _listen(self, news: _News) -> None:
+    def _listen(self, reports: _Reports) -> None:
         pipe = self._process.stdout
         assert pipe is not None
         mark = self._token.encode()
@@ -345,13 +355,13 @@ class _Worker:
                 for whole in lines:
                     if whole.startswith(mark):
                         with suppress(ValueError):  # somebody else wrote into it
-                            news.put((self, json.loads(whole[len(mark) :])))
+                            reports.put((self, json.loads(whole[len(mark) :])))
                 if len(line) > _LONGEST_LINE:
                     line = b""
-        news.put((self, None))
+        reports.put((self, None))
 
 
-_News = queue.SimpleQueue[tuple[_Worker, Any]]
+_Reports = queue.SimpleQueue[tuple[_Worker, Any]]
 
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>\S+)$', re.MULTILINE)
 

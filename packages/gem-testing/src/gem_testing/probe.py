@@ -1,6 +1,6 @@
 """The other side of :mod:`gem_testing.processes`: a fresh process that plays an environment and watches it.
 
-``python -m gem_testing.probe RESULT`` reads a pickled :class:`Task` from its standard input and writes what it saw
+``python -m gem_testing.probe RESULT`` reads a pickled :class:`ProbeTask` from its standard input and writes what it saw
 to the file RESULT as JSON. Its working directory and its folder for temporary files are empty; its output goes to
 files whose sizes say when something was printed.
 """
@@ -25,9 +25,10 @@ from typing import Any
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.registry import make
-from gem_testing.episodes import Script, freeze, play
+from gem_testing.episodes import Script, play
+from gem_testing.messages import freeze
 
-__all__ = ["Task"]
+__all__ = ["ProbeTask"]
 
 ROUNDS = 2
 MOST_EVENTS = 50
@@ -40,8 +41,8 @@ WATCHED = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.syste
 
 
 @dataclass
-class Task:
-    """What a probe is to do."""
+class ProbeTask:
+    """The work of a probe."""
 
     path: list[str]
     """``sys.path``."""
@@ -58,7 +59,7 @@ class Task:
 
 def main() -> None:
     """Do the task, and write what was seen."""
-    task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by the process that started this one
+    task: ProbeTask = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by the process that started this one
     result = Path(sys.argv[1])
     _default_signals()
     _limit_files()

@@ -10,17 +10,15 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gem.entry_points import name_of
-from gem_testing.episodes import Shown
-from gem_testing.outcome import NotTested, Violation
-from gem_testing.probe import Task
+from gem.env_spec import EnvSpec
+from gem_testing.episodes import Script, StepRecord
+from gem_testing.outcomes import Violation
+from gem_testing.probe import ProbeTask
 
-if TYPE_CHECKING:
-    from gem_testing.subject import Subject
-
-__all__ = ["HASH_SEEDS", "Probe", "Surroundings", "actions_elsewhere", "episodes_elsewhere", "watch"]
+__all__ = ["HASH_SEEDS", "ProbeReport", "ProcessState", "actions_elsewhere", "episodes_elsewhere", "watch"]
 
 HASH_SEEDS = (0, 1, 4242)
 TIMEOUT = 300.0
@@ -32,7 +30,7 @@ MOST_SCRIPTS = 4
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ProcessState:
     """What a process hands down to those that it starts, as it was before the environment could change it."""
 
     path: list[str]
@@ -40,7 +38,7 @@ class Surroundings:
     umask: int
 
     @classmethod
-    def now(cls) -> Surroundings:
+    def now(cls) -> ProcessState:
         """Return those of this process."""
         umask = os.umask(0)
         os.umask(umask)
@@ -49,63 +47,71 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeReport:
     """What an environment did in a process that watched it."""
 
     seen: dict[str, Any]
     """As :mod:`gem_testing.probe` wrote it."""
     output: tuple[str, str]
-    """What it printed to standard output and error while it played."""
+    """Standard output and standard error while the environment played."""
     output_at_import: tuple[str, str]
 
 
-def watch(subject: Subject) -> Probe:
-    """Return what the environment does to a process: imports, output, connections, and what it leaves behind."""
-    task = Task(subject.surroundings.path, _spec(subject), subject.scripts[:MOST_SCRIPTS], watched=True)
-    seen, output = _run(subject, task, HASH_SEEDS[0])
+def watch(spec: EnvSpec, scripts: list[Script], state: ProcessState) -> ProbeReport:
+    """Return what an environment does to a process: imports, output, connections, and what it leaves behind.
+
+    Args:
+        spec: the environment, which another process can import.
+        scripts: episodes to play; the first few are played.
+        state: of the new process.
+    """
+    task = ProbeTask(state.path, _named(spec), scripts[:MOST_SCRIPTS], watched=True)
+    seen, output = _run(task, state, HASH_SEEDS[0])
     cuts = seen["imported"]["printed"]
     texts = [text.decode(errors="replace") for text in output]
-    return Probe(
+    return ProbeReport(
         seen,
         output=tuple(text[cut:] for text, cut in zip(texts, cuts, strict=True)),  # type: ignore[arg-type]  # two of them
         output_at_import=tuple(text[:cut] for text, cut in zip(texts, cuts, strict=True)),  # type: ignore[arg-type]
     )
 
 
-def episodes_elsewhere(subject: Subject, hash_seed: int, backwards: bool = False) -> list[list[Shown]]:
-    """Return what every script shows in a process with this PYTHONHASHSEED.
+def episodes_elsewhere(
+    spec: EnvSpec, scripts: list[Script], state: ProcessState, hash_seed: int, backwards: bool = False
+) -> list[list[StepRecord]]:
+    """Return the records of every script in a process with this PYTHONHASHSEED.
 
     Args:
-        subject: the environment.
+        spec: the environment, which another process can import.
+        scripts: the episodes.
+        state: of the new process.
         hash_seed: the value of PYTHONHASHSEED.
-        backwards: play the last script first; the result is in the usual order.
+        backwards: play the last script first; the result is in the order of ``scripts``.
     """
     order = -1 if backwards else 1
-    seen, _ = _run(subject, Task(subject.surroundings.path, _spec(subject), subject.scripts[::order]), hash_seed)
-    return [[Shown(*shown) for shown in episode] for episode in seen["episodes"][::order]]
+    seen, _ = _run(ProbeTask(state.path, _named(spec), scripts[::order]), state, hash_seed)
+    return [[StepRecord(*record) for record in episode] for episode in seen["episodes"][::order]]
 
 
-def actions_elsewhere(subject: Subject, observations: list[list[Any]]) -> list[list[str]]:
-    """Return the actions, frozen, that the reference policy chooses in a process without the environment.
+def actions_elsewhere(policy: str, observations: list[list[Any]], state: ProcessState) -> list[list[str]]:
+    """Return the actions, frozen, that a policy chooses in a process without the environment.
 
     Args:
-        subject: its spec names the policy.
+        policy: its entry point.
         observations: of each episode, one for each action.
+        state: of the new process.
     """
-    task = Task(subject.surroundings.path, policy=subject.spec.reference_policy, observations=observations)
-    actions: list[list[str]] = _run(subject, task, HASH_SEEDS[0])[0]["actions"]
+    task = ProbeTask(state.path, policy=policy, observations=observations)
+    actions: list[list[str]] = _run(task, state, HASH_SEEDS[0])[0]["actions"]
     return actions
 
 
-def _spec(subject: Subject) -> Any:
-    if not subject.importable:
-        raise NotTested(
-            f"another process cannot import {name_of(subject.spec.entry_point)}", "define it at the top of a module"
-        )
-    return replace(subject.spec, entry_point=name_of(subject.spec.entry_point))
+def _named(spec: EnvSpec) -> EnvSpec:
+    """Return a spec that names its entry point, where it may hold the class."""
+    return replace(spec, entry_point=name_of(spec.entry_point))
 
 
-def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
+def _run(task: ProbeTask, state: ProcessState, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
     """Run a probe; return what it wrote, and its output.
 
     Raises:
@@ -116,7 +122,7 @@ def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], 
         work.mkdir()
         temporary.mkdir()
         environment = {
-            **subject.surroundings.variables,
+            **state.variables,
             "PYTHONHASHSEED": str(hash_seed),
             "PYTHONPATH": os.pathsep.join(task.path),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -132,7 +138,7 @@ def _run(subject: Subject, task: Task, hash_seed: int) -> tuple[dict[str, Any], 
                     stderr=err,
                     cwd=work,
                     env=environment,
-                    umask=subject.surroundings.umask,
+                    umask=state.umask,
                     timeout=TIMEOUT,
                     check=False,
                 )

@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture ``golden``, and ``pytest --gem-check TARGET``.
 
-pytest loads this module in every session where gem-core is installed, so it imports nothing but pytest until one of
-the two is used. ``pytest -p no:gem`` leaves it out.
+pytest loads this module in every session where gem-testing is installed, so it imports nothing but pytest until one
+of the two is used. ``pytest -p no:gem`` leaves it out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gem_testing.env_under_test import EnvUnderTest
     from gem_testing.golden import Golden
-    from gem_testing.subject import Subject
 
 __all__ = ["golden"]
 
@@ -39,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TARGET",
         help="also test every clause of the conformance kit on the environments of TARGET: an id, a namespace, a "
         "distribution, or the path of a package; may be given several times; '-m gem_check' selects these tests",
+    )
+    group.addoption(
+        "--gem-every-variant",
+        action="store_true",
+        help="let tests derived from EnvConformance test every variant against every clause, and not only one of each "
+        "class",
     )
     group.addoption(
         "--gem-update-golden",
@@ -137,54 +143,54 @@ class GemTarget(pytest.Collector):
 
     def collect(self) -> Iterator[GemEnvironment]:
         from gem.errors import GemError
-        from gem_testing.targets import subjects_of
+        from gem_testing.targets import envs_under_test
 
         try:
-            subjects = subjects_of(self.name)
+            envs = envs_under_test(self.name)
         except GemError as error:
             raise self.CollectError(f"--gem-check {self.name}: {error}") from error
-        for subject in subjects:
-            if subject.spec.id not in self.seen:
-                self.seen.add(subject.spec.id)
-                node_id = f"{self.nodeid}::{subject.spec.id}"
-                yield GemEnvironment.from_parent(self, name=subject.spec.id, nodeid=node_id, subject=subject)
+        for under_test in envs:
+            if under_test.spec.id not in self.seen:
+                self.seen.add(under_test.spec.id)
+                node_id = f"{self.nodeid}::{under_test.spec.id}"
+                yield GemEnvironment.from_parent(self, name=under_test.spec.id, nodeid=node_id, under_test=under_test)
 
 
 class GemEnvironment(pytest.Collector):
     """One environment, and the kit's clauses as its tests."""
 
-    def __init__(self, subject: Subject, **kwargs: Any) -> None:
+    def __init__(self, under_test: EnvUnderTest, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.subject = subject
+        self.under_test = under_test
 
     def collect(self) -> Iterator[GemClause]:
         from gem_testing.clauses import CLAUSES
 
         for name in CLAUSES:
-            yield GemClause.from_parent(self, name=name, subject=self.subject)
+            yield GemClause.from_parent(self, name=name, under_test=self.under_test)
 
 
 class GemClause(pytest.Item):
     """One clause on one environment."""
 
-    def __init__(self, subject: Subject, **kwargs: Any) -> None:
+    def __init__(self, under_test: EnvUnderTest, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.subject = subject
+        self.under_test = under_test
         self.add_marker(_MARKER)
 
     def runtest(self) -> None:
         from gem_testing.clauses import CLAUSES
-        from gem_testing.outcome import Outcome
+        from gem_testing.outcomes import ClauseOutcome
         from gem_testing.runner import run_clause
 
-        result = run_clause(self.subject, CLAUSES[self.name])
-        if result.outcome is Outcome.VIOLATED:
+        result = run_clause(self.under_test, CLAUSES[self.name])
+        if result.outcome is ClauseOutcome.VIOLATED:
             pytest.fail(result.message, pytrace=False)
-        if result.outcome is Outcome.NOT_TESTED:
+        if result.outcome is ClauseOutcome.NOT_TESTED:
             advice = f"; {result.advice}" if result.advice else ""
             reason = f"exempt: {result.message}" if result.exempt else f"not tested: {result.message}{advice}"
-            self.user_properties.append((_NOT_CHECKED, (self.subject.spec.id, self.name, reason)))
+            self.user_properties.append((_NOT_CHECKED, (self.under_test.spec.id, self.name, reason)))
             pytest.skip(reason)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        return self.path, None, f"{self.subject.spec.id} {self.name}"
+        return self.path, None, f"{self.under_test.spec.id} {self.name}"

@@ -24,8 +24,8 @@ from gem.errors import ArgumentError
 from gem.official import install_line
 from gem.pydantic_start import start_pydantic
 from gem_testing.clauses import CLAUSES
-from gem_testing.outcome import Outcome, Result
-from gem_testing.targets import Package
+from gem_testing.outcomes import ClauseOutcome, ClauseResult
+from gem_testing.targets import PackageUnderTest
 
 __all__ = [
     "KIT",
@@ -33,7 +33,7 @@ __all__ = [
     "ClauseRecord",
     "ConformanceRecord",
     "EnvironmentRecord",
-    "Findings",
+    "EnvironmentResults",
     "PackageRecord",
     "ScoreRecord",
     "SpeedRecord",
@@ -159,8 +159,8 @@ class ConformanceRecord(_Strict):
         schema = document.get("schema") if isinstance(document, dict) else None
         if type(schema) is int and schema > SCHEMA:
             raise ArgumentError(
-                f"{path}: is written in schema {schema}, and this gem-core reads schema {SCHEMA}; "
-                f"run: {install_line('--upgrade', 'gem-core')}"
+                f"{path}: is written in schema {schema}, and this gem-core reads schema {SCHEMA}; run: "
+                f"{install_line('--upgrade', 'gem-core')}"
             )
         try:
             return cls.model_validate(document)
@@ -193,17 +193,17 @@ class ConformanceRecord(_Strict):
 
 
 @dataclass
-class Findings:
+class EnvironmentResults:
     """What is known of one environment so far."""
 
-    package: Package
+    package: PackageUnderTest
     spec: EnvSpec
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, ClauseResult] = field(default_factory=dict)
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     """``"scores"`` and ``"speed"``, as :mod:`gem_testing.pool` reports them."""
     errors: list[str] = field(default_factory=list)
 
-    def count(self, outcome: Outcome) -> int:
+    def count(self, outcome: ClauseOutcome) -> int:
         """Return how many clauses came out like this, those that the environment is exempt from left out."""
         return sum(result.outcome is outcome and not result.exempt for result in self.results.values())
 
@@ -229,7 +229,7 @@ class Findings:
         )
 
 
-def record_of(packages: Iterable[Package], findings: Iterable[Findings]) -> ConformanceRecord:
+def record_of(packages: Iterable[PackageUnderTest], findings: Iterable[EnvironmentResults]) -> ConformanceRecord:
     """Return the record of a run over some packages."""
     known = list(findings)
     return ConformanceRecord(
@@ -243,7 +243,7 @@ def record_of(packages: Iterable[Package], findings: Iterable[Findings]) -> Conf
     )
 
 
-def _package_record(package: Package, findings: list[Findings]) -> PackageRecord:
+def _package_record(package: PackageUnderTest, findings: list[EnvironmentResults]) -> PackageRecord:
     return PackageRecord(
         distribution=package.distribution,
         version=package.version,

@@ -6,25 +6,26 @@ from collections.abc import Iterable, Iterator
 
 from gem.arguments import nearest
 from gem.errors import ArgumentError
+from gem_testing.clause import Clause
 from gem_testing.clauses import CLAUSES
-from gem_testing.outcome import Clause, NotTested, Outcome, Result, Violation
-from gem_testing.subject import Subject
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.outcomes import ClauseOutcome, ClauseResult, NotTested, Violation
 
 __all__ = ["chosen", "run_clause", "run_clauses"]
 
 
-def run_clauses(subject: Subject, clauses: Iterable[str] | None = None) -> Iterator[Result]:
+def run_clauses(under_test: EnvUnderTest, clauses: Iterable[str] | None = None) -> Iterator[ClauseResult]:
     """Yield the result of each clause as soon as it is known.
 
     Args:
-        subject: the environment.
+        under_test: the environment.
         clauses: names of clauses; all of them unless given.
 
     Raises:
         ArgumentError: if there is no clause of a name.
     """
     for clause in chosen(clauses):
-        yield run_clause(subject, clause)
+        yield run_clause(under_test, clause)
 
 
 def chosen(clauses: Iterable[str] | None = None) -> list[Clause]:
@@ -48,18 +49,16 @@ def chosen(clauses: Iterable[str] | None = None) -> list[Clause]:
     ]
 
 
-def run_clause(subject: Subject, clause: Clause) -> Result:
+def run_clause(under_test: EnvUnderTest, clause: Clause) -> ClauseResult:
     """Return the result of one clause. Whatever the environment raises is a violation, never an exception here."""
-    if clause.name in subject.exemptions:
-        return Result(clause.name, Outcome.NOT_TESTED, subject.exemptions[clause.name], exempt=True)
+    if clause.name in under_test.exemptions:
+        return ClauseResult(clause.name, ClauseOutcome.NOT_TESTED, under_test.exemptions[clause.name], exempt=True)
     try:
-        if clause.plays and subject.obstacle is not None:
-            raise NotTested(f"no episode can begin: {subject.obstacle}", "see contract.construction and contract.reset")
-        clause.check(subject)
+        clause.test(under_test)
     except NotTested as untested:
-        return Result(clause.name, Outcome.NOT_TESTED, untested.reason, untested.advice)
+        return ClauseResult(clause.name, ClauseOutcome.NOT_TESTED, untested.reason, untested.advice)
     except Violation as violation:
-        return Result(clause.name, Outcome.VIOLATED, str(violation))
+        return ClauseResult(clause.name, ClauseOutcome.VIOLATED, str(violation))
     except (Exception, SystemExit) as error:  # raised by the environment where no clause expects it to be called
-        return Result(clause.name, Outcome.VIOLATED, f"{type(error).__name__}: {error}")
-    return Result(clause.name, Outcome.HOLDS)
+        return ClauseResult(clause.name, ClauseOutcome.VIOLATED, f"{type(error).__name__}: {error}")
+    return ClauseResult(clause.name, ClauseOutcome.HOLDS)

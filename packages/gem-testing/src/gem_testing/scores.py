@@ -28,7 +28,7 @@ SECONDS = 1.0
 LONGEST_SECONDS = 30.0
 """Wall-clock seconds after that until an episode that goes on is broken off."""
 _MOST_STEPS = 10_000
-"""Steps after which an episode counts as one that never ends; as :data:`gem_testing.subject.HORIZON`."""
+"""Steps after which an episode counts as one that never ends; as :data:`gem_testing.env_under_test.HORIZON`."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What ``gem check TARGET`` checks: from an id, a namespace, a distribution or a path to the environments.
 
 Nothing of a package is imported here. A package whose manifest cannot be read is found all the same, with the
-reasons in :attr:`Package.problem`, so that the check can report them.
+reasons in :attr:`PackageUnderTest.problem`, so that the check can report them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gem import discovery
 from gem.arguments import nearest
@@ -22,18 +22,16 @@ from gem.errors import GemError, InvalidIdError, ManifestError, UnknownEnvironme
 from gem.ids import EnvId, normalized_distribution, parse_id
 from gem.manifest import FILE_NAME, read_specs
 from gem.official import NAMESPACES, install_line
+from gem_testing.env_under_test import EnvUnderTest
 
-if TYPE_CHECKING:
-    from gem_testing.subject import Subject
-
-__all__ = ["Package", "packages_of", "subjects_of"]
+__all__ = ["PackageUnderTest", "envs_under_test", "packages_of"]
 
 PROJECT_FILE = "pyproject.toml"
 _MOST_LISTED = 12
 
 
 @dataclass(frozen=True)
-class Package:
+class PackageUnderTest:
     """A package of environments, or the part of it that a target names."""
 
     import_name: str
@@ -56,32 +54,30 @@ class Package:
         """The distribution's name, or the import name where no distribution is known."""
         return self.distribution or self.import_name
 
-    def only(self, wanted: Iterable[EnvSpec]) -> Package:
+    def only(self, wanted: Iterable[EnvSpec]) -> PackageUnderTest:
         """Return the part of this package that consists of some of its environments."""
         chosen = tuple(wanted)
         return self if len(chosen) == len(self.specs) else replace(self, specs=chosen, whole=False)
 
 
-def subjects_of(target: str) -> list[Subject]:
+def envs_under_test(target: str) -> list[EnvUnderTest]:
     """Return the environments that a target names, ready to be tested in this process.
 
     Raises:
         ManifestError: if a package's manifest cannot be used; and whatever :func:`packages_of` raises.
     """
-    from gem_testing.subject import Subject
-
     packages = packages_of(target)
     for package in packages:
         if package.problem:
             raise ManifestError(f"{package.name}: {package.problem}")
     return [
-        Subject(spec, manifest=package.manifest, namespaces=package.namespaces, requirements=package.requirements)
+        EnvUnderTest(spec, manifest=package.manifest, namespaces=package.namespaces, requirements=package.requirements)
         for package in packages
         for spec in package.specs
     ]
 
 
-def packages_of(*targets: str) -> list[Package]:
+def packages_of(*targets: str) -> list[PackageUnderTest]:
     """Return the packages, or parts of packages, that some targets name, each environment once.
 
     Args:
@@ -95,7 +91,7 @@ def packages_of(*targets: str) -> list[Package]:
         UnknownEnvironmentError: if nothing has this name; the message says what comes near.
         ManifestError: if the ``pyproject.toml`` of a project cannot be read or announces no environments.
     """
-    together: dict[tuple[str, str, Path | None], Package] = {}
+    together: dict[tuple[str, str, Path | None], PackageUnderTest] = {}
     for package in (package for target in targets for package in _named(target)):
         key = (package.name, package.import_name, package.manifest)
         known = together.get(key, package)
@@ -104,7 +100,7 @@ def packages_of(*targets: str) -> list[Package]:
     return list(together.values())
 
 
-def _named(target: str) -> list[Package]:
+def _named(target: str) -> list[PackageUnderTest]:
     if _is_written_as_path(target):
         return _at_path(Path(target).expanduser())
     try:
@@ -132,7 +128,7 @@ def _is_written_as_path(target: str) -> bool:
     return False  # owner/namespace:Name
 
 
-def _installed() -> list[Package]:
+def _installed() -> list[PackageUnderTest]:
     """Return every installed package that announces environments, sorted by distribution."""
     claims: dict[tuple[str, str], list[discovery.Announcement]] = {}
     for claim in discovery.entry_points(discovery.ENVIRONMENT_GROUP):
@@ -150,20 +146,20 @@ def _installed() -> list[Package]:
     ]
 
 
-def _package(import_name: str, folder: Path | None, **known: Any) -> Package:
+def _package(import_name: str, folder: Path | None, **known: Any) -> PackageUnderTest:
     """Read the manifest in a package's folder; what is wrong with it becomes the package's problem."""
     if folder is None:
         problem = f"the package {import_name!r} that its entry point names cannot be found"
-        return Package(import_name, (), None, problem=problem, **known)
+        return PackageUnderTest(import_name, (), None, problem=problem, **known)
     manifest = folder / FILE_NAME
     try:
         specs = tuple(read_specs(manifest, known.get("distribution"), known.get("version")))
     except ManifestError as error:
-        return Package(import_name, (), manifest, problem=str(error), **known)
-    return Package(import_name, specs, manifest, **known)
+        return PackageUnderTest(import_name, (), manifest, problem=str(error), **known)
+    return PackageUnderTest(import_name, specs, manifest, **known)
 
 
-def _of_id(wanted: EnvId) -> list[Package]:
+def _of_id(wanted: EnvId) -> list[PackageUnderTest]:
     from gem import registry
 
     key = wanted.unowned
@@ -185,10 +181,10 @@ def _of_id(wanted: EnvId) -> list[Package]:
         return broken  # the id may well be in one of them
     # Raises what gem.make raises, unless the id is registered in this process.
     registered = registry.spec(key if wanted.owner is None else f"{wanted.owner}/{key}")
-    return [Package("this process", (registered,), None, whole=False)]
+    return [PackageUnderTest("this process", (registered,), None, whole=False)]
 
 
-def _of_name(name: str) -> list[Package]:
+def _of_name(name: str) -> list[PackageUnderTest]:
     """Return the distribution of this name, and of the others what they have in the namespace of this name."""
     found = []
     for package in _installed():
@@ -232,7 +228,7 @@ def _what_is_installed(names: Iterable[str]) -> str:
     return f"there is {', '.join(known[:_MOST_LISTED])}{', …' if len(known) > _MOST_LISTED else ''}"
 
 
-def _at_path(path: Path) -> list[Package]:
+def _at_path(path: Path) -> list[PackageUnderTest]:
     path = path.resolve()
     if path.name == PROJECT_FILE and path.is_file():
         return _of_project(path)
@@ -245,7 +241,7 @@ def _at_path(path: Path) -> list[Package]:
     raise _nothing_at(path)
 
 
-def _of_project(project_file: Path) -> list[Package]:
+def _of_project(project_file: Path) -> list[PackageUnderTest]:
     project, announced = _announced_by(project_file)
     if not announced:
         below = _below(project_file.parent)
@@ -258,15 +254,15 @@ def _of_project(project_file: Path) -> list[Package]:
         folder = _folder_in(project_file.parent, import_name)
         if folder is None:
             raise ManifestError(
-                f"{project_file}: names the package {import_name!r}, which is neither in "
-                f"{project_file.parent / 'src'} nor in {project_file.parent}"
+                f"{project_file}: names the package {import_name!r}, which is neither in {project_file.parent / 'src'} "
+                f"nor in {project_file.parent}"
             )
         _make_importable(import_name, folder)
         packages.append(_package(import_name, folder, namespaces=namespaces, **_metadata_of(project)))
     return packages
 
 
-def _of_package_folder(folder: Path) -> Package:
+def _of_package_folder(folder: Path) -> PackageUnderTest:
     """Find the project that a package belongs to, if there is one, for its namespaces, name and version."""
     for parent in list(folder.parents)[:6]:
         project_file = parent / PROJECT_FILE

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gem_testing.subject import Subject
+    from gem_testing.env_under_test import EnvUnderTest
 
 __all__ = ["BEGINNINGS", "CHANNEL_LOST", "FIRST_EPISODE", "IMPORT", "SCORES", "SPEED", "main", "needs_environment"]
 
@@ -57,7 +57,7 @@ def main() -> None:
 
 def needs_environment(task: str) -> bool:
     """Tell whether a task is pointless where the environment cannot be imported."""
-    from gem_testing import CLAUSES
+    from gem_testing.clauses import CLAUSES
 
     return task not in CLAUSES or CLAUSES[task].plays or task in BEGINNINGS
 
@@ -65,39 +65,40 @@ def needs_environment(task: str) -> bool:
 def _work(job: dict[str, Any], channel: _Channel) -> None:
     from gem.entry_points import load
     from gem.env_spec import EnvSpec
-    from gem_testing import CLAUSES
-    from gem_testing.subject import Subject
+    from gem_testing.clauses import CLAUSES
+    from gem_testing.env_under_test import EnvUnderTest
 
     spec = EnvSpec.from_dict(job["spec"])
     manifest = None if job["manifest"] is None else Path(job["manifest"])
     namespaces = None if job["namespaces"] is None else frozenset(job["namespaces"])
     requirements = None if job["requirements"] is None else tuple(job["requirements"])
-    subject = Subject(spec, manifest=manifest, namespaces=namespaces, requirements=requirements)
+    under_test = EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=requirements)
     tasks: list[str] = job["tasks"]
-    surroundings = _Surroundings(job["folder"])
+    initial_state = _InitialState(job["folder"])
     if any(map(needs_environment, tasks)):
         channel.tell("begin", IMPORT)
         with suppress(BaseException):  # contract.construction and manifest.entry_points say what is wrong
             load(spec.entry_point)
     begun = False
     for task in tasks:
-        surroundings.restore()
+        initial_state.restore()
         if not begun and (task not in CLAUSES or CLAUSES[task].plays):
             channel.tell("begin", FIRST_EPISODE)
             begun = True
-            _ = subject.obstacle  # every clause that plays asks for it; here it is known what a process dies of
+            _ = under_test.obstacle  # every clause that plays asks for it; here it is known what a process dies of
         channel.tell("begin", task)
         if task in CLAUSES:
-            channel.tell("result", _checked(subject, task))
+            channel.tell("result", _checked(under_test, task))
         else:
             channel.tell("figures", _figures(task, spec))
 
 
-def _checked(subject: Subject, clause: str) -> dict[str, Any]:
-    from gem_testing import CLAUSES, run_clause
+def _checked(under_test: EnvUnderTest, clause: str) -> dict[str, Any]:
+    from gem_testing.clauses import CLAUSES
+    from gem_testing.runner import run_clause
 
     try:
-        result = run_clause(subject, CLAUSES[clause])
+        result = run_clause(under_test, CLAUSES[clause])
     except BaseException as error:  # SystemExit and KeyboardInterrupt, which no clause catches
         reason = f"{type(error).__name__}({error}) was raised in this clause; an environment must not end the process"
         return {"clause": clause, "outcome": "violated", "message": _sentence(reason)}
@@ -173,7 +174,7 @@ def _lead_nowhere(number: int, flags: int) -> None:
         os.close(nowhere)
 
 
-class _Surroundings:
+class _InitialState:
     """The process as it was at first: what one clause did to it must not be blamed on the next."""
 
     def __init__(self, folder: str) -> None:

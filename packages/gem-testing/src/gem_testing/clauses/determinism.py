@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gem_testing.episodes import Script, Shown, around, begin, difference, freeze, has_ended, play, steps, take
-from gem_testing.outcome import NotTested, Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.clause import IMPORTABLE, clauses_of
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.episodes import Script, StepRecord, begin, difference, has_ended, play, steps, take
+from gem_testing.messages import differing_parts, freeze
+from gem_testing.outcomes import NotTested, Violation
+from gem_testing.processes import HASH_SEEDS, episodes_elsewhere
 
 __all__ = ["CLAUSES"]
 
@@ -23,17 +26,17 @@ ROUNDS = 2
 EVENTS_BETWEEN_THREADS = 97
 
 
-def instances(subject: Subject) -> None:
+def instances(under_test: EnvUnderTest) -> None:
     """Two instances show the same episodes, from the first observation to the last info."""
-    for script, first, second in subject.played_twice:
+    for script, first, second in under_test.played_twice:
         _agree(first, second, f"a second instance, played like the first with seed {script.seed}")
 
 
-def reuse(subject: Subject) -> None:
+def reuse(under_test: EnvUnderTest) -> None:
     """An instance that has played other episodes, to the end or half way, shows the same as a fresh one."""
-    with subject.make() as env:
-        before = subject.scripts[-1]
-        for script, expected in [*subject.baselines, *reversed(subject.baselines)]:
+    with under_test.make() as env:
+        before = under_test.scripts[-1]
+        for script, expected in [*under_test.baselines, *reversed(under_test.baselines)]:
             play(env, before.actions[: max(1, len(before.actions) // 2)], before.seed)
             for history in ("abandoned another episode", "played the episode before"):
                 found = play(env, script.actions, script.seed)
@@ -42,26 +45,26 @@ def reuse(subject: Subject) -> None:
             before = script
 
 
-def unseeded(subject: Subject) -> None:
+def unseeded(under_test: EnvUnderTest) -> None:
     """A run is a function of its first seed: the episodes of resets without a seed repeat as well."""
-    run: list[tuple[list[Any], list[Shown]]] = []
-    with subject.make() as env:
+    run: list[tuple[list[Any], list[StepRecord]]] = []
+    with under_test.make() as env:
         for episode in range(EPISODES_OF_A_RUN):
             actions: list[Any] = []
             seed = 9 if episode == 0 else None
             observation, info = begin(env, seed)
-            shown = [Shown.of(observation, info)]
+            records = [StepRecord.of(observation, info)]
             for turn in range(1, 41):
-                action = subject.random_chooser(env, observation, info)
+                action = under_test.random_chooser(env, observation, info)
                 actions.append(action)
                 observation, reward, terminated, truncated, info = take(
                     env, action, f"step {turn} (episode {episode + 1})"
                 )
-                shown.append(Shown.of(observation, info, reward, terminated, truncated))
+                records.append(StepRecord.of(observation, info, reward, terminated, truncated))
                 if has_ended(env, terminated, truncated):
                     break
-            run.append((actions, shown))
-    with subject.make() as env:
+            run.append((actions, records))
+    with under_test.make() as env:
         for episode, (recorded, expected) in enumerate(run):
             found = play(env, recorded, 9 if episode == 0 else None)
             _agree(
@@ -72,10 +75,10 @@ def unseeded(subject: Subject) -> None:
             )
 
 
-def interleaving(subject: Subject) -> None:
+def interleaving(under_test: EnvUnderTest) -> None:
     """Episodes that are played turn by turn beside each other are those that are played alone."""
-    episodes = [_stepwise(subject, script.actions, script.seed) for script, _ in subject.baselines]
-    shown: list[list[Shown]] = [[] for _ in episodes]
+    episodes = [_stepwise(under_test, script.actions, script.seed) for script, _ in under_test.baselines]
+    records: list[list[StepRecord]] = [[] for _ in episodes]
     playing = dict(enumerate(episodes))
     while playing:
         for index, episode in list(playing.items()):
@@ -83,8 +86,8 @@ def interleaving(subject: Subject) -> None:
             if step is None:
                 del playing[index]
             else:
-                shown[index].append(step)
-    for (script, expected), found in zip(subject.baselines, shown, strict=True):
+                records[index].append(step)
+    for (script, expected), found in zip(under_test.baselines, records, strict=True):
         _agree(
             expected,
             found,
@@ -93,10 +96,10 @@ def interleaving(subject: Subject) -> None:
         )
 
 
-def global_generators(subject: Subject) -> None:
+def global_generators(under_test: EnvUnderTest) -> None:
     """The process's generators (random, numpy.random) neither matter to an episode nor are touched by it."""
     numpy = sys.modules.get("numpy")
-    for number, (script, expected) in enumerate(subject.baselines):
+    for number, (script, expected) in enumerate(under_test.baselines):
         with _kept_generators():
 
             def scramble(number: int = number) -> None:
@@ -104,7 +107,7 @@ def global_generators(subject: Subject) -> None:
                 if numpy is not None:
                     numpy.random.seed(number)  # the global generator is what this is about
 
-            with subject.make() as env:
+            with under_test.make() as env:
                 found = play(env, script.actions, script.seed, before=scramble)
         _agree(
             expected,
@@ -114,9 +117,9 @@ def global_generators(subject: Subject) -> None:
         )
         with _kept_generators():
             before = _generators()
-            with subject.make() as env:
+            with under_test.make() as env:
                 play(env, script.actions, script.seed)
-                if subject.samples_actions:
+                if under_test.samples_actions:
                     begin(env, script.seed)
                     env.sample_random_action()
             if _generators() != before:
@@ -126,12 +129,12 @@ def global_generators(subject: Subject) -> None:
                 )
 
 
-def sampling(subject: Subject) -> None:
+def sampling(under_test: EnvUnderTest) -> None:
     """Sampling actions does not change the episodes: recorded actions replay whether they were sampled or not."""
-    if not subject.samples_actions:
+    if not under_test.samples_actions:
         raise NotTested("it samples no actions", "implement sample_random_action with self.action_rng")
-    for script, expected in subject.baselines:
-        with subject.make() as env:
+    for script, expected in under_test.baselines:
+        with under_test.make() as env:
             sample = env.sample_random_action
 
             def draw(reset_done: list[bool] = []) -> None:  # noqa: B006  # one list for each script's function
@@ -147,59 +150,60 @@ def sampling(subject: Subject) -> None:
             f"with an action sampled before each step (seed {script.seed})",
             "sample from self.action_rng",
         )
-        alone = [_reset_after(subject, script) for _ in range(2)]
+        alone = [_reset_after(under_test, script) for _ in range(2)]
         if alone[0] != alone[1]:
             raise NotTested("what follows an episode is not determined", "see determinism.unseeded")
         if alone[0] != following:
+            with_sampling, without = differing_parts(following, alone[0])
             raise Violation(
                 f"after an episode in which actions were sampled (seed {script.seed}) the next reset showed "
-                f"{around(following, alone[0])}, and otherwise {around(alone[0], following)}; sample from "
-                "self.action_rng"
+                f"{with_sampling}, and otherwise {without}; sample from self.action_rng"
             )
 
 
-def hash_seeds(subject: Subject) -> None:
+def hash_seeds(under_test: EnvUnderTest) -> None:
     """Processes with different PYTHONHASHSEED show the same episodes, in whatever order they play them."""
-    from gem_testing.processes import HASH_SEEDS, episodes_elsewhere
 
-    expected = episodes_elsewhere(subject, HASH_SEEDS[0])
+    def played_with(hash_seed: int, backwards: bool = False) -> list[list[StepRecord]]:
+        return episodes_elsewhere(under_test.spec, under_test.scripts, under_test.process_state, hash_seed, backwards)
+
+    expected = played_with(HASH_SEEDS[0])
     # One process plays backwards, which shows what depends on the order of use.
     for hash_seed, backwards in zip(HASH_SEEDS[1:], (False, True), strict=True):
-        elsewhere = episodes_elsewhere(subject, hash_seed, backwards)
-        for script, before, now in zip(subject.scripts, expected, elsewhere, strict=True):
+        elsewhere = played_with(hash_seed, backwards)
+        for script, before, now in zip(under_test.scripts, expected, elsewhere, strict=True):
             _agree(
                 before,
                 now,
                 f"a process with PYTHONHASHSEED={hash_seed}{', which played backwards,' if backwards else ''} beside "
-                "one with "
-                f"{HASH_SEEDS[0]} (seed {script.seed})",
+                f"one with {HASH_SEEDS[0]} (seed {script.seed})",
                 "do not depend on the order of a set, on hash(), or on what was played before; sort what comes out of "
                 "a set",
             )
-    for (script, here), there in zip(subject.baselines, expected, strict=True):
+    for (script, here), there in zip(under_test.baselines, expected, strict=True):
         _agree(here, there, f"another process (seed {script.seed})", "depend on nothing but the seed")
 
 
-def threads(subject: Subject) -> None:
+def threads(under_test: EnvUnderTest) -> None:
     """Instances that play in threads show the episodes that they show one after another."""
-    found: dict[tuple[int, int], list[Shown] | BaseException] = {}
+    found: dict[tuple[int, int], list[StepRecord] | BaseException] = {}
     start = threading.Barrier(THREADS)
 
     def work(worker: int) -> None:
         start.wait()
-        for number in range(ROUNDS * len(subject.baselines)):
+        for number in range(ROUNDS * len(under_test.baselines)):
             # Each thread at another script, so that they meet in all combinations.
-            which = (worker + number) % len(subject.baselines)
+            which = (worker + number) % len(under_test.baselines)
             # In every other episode a thread hands over now and then, however busy the machine is.
             sys.setprofile(_handing_over() if number % 2 else None)
             try:
-                found[worker, number] = subject.replay(subject.scripts[which])
+                found[worker, number] = under_test.replay(under_test.scripts[which])
             except Exception as error:
                 found[worker, number] = error
             finally:
                 sys.setprofile(None)
 
-    subject.baselines  # noqa: B018  # played before the threads begin
+    under_test.baselines  # noqa: B018  # played before the threads begin
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -210,31 +214,33 @@ def threads(subject: Subject) -> None:
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    for (worker, number), shown in sorted(found.items()):
-        script, expected = subject.baselines[(worker + number) % len(subject.baselines)]
+    for (worker, number), records in sorted(found.items()):
+        script, expected = under_test.baselines[(worker + number) % len(under_test.baselines)]
         who = f"one of {THREADS} threads (seed {script.seed})"
-        if isinstance(shown, BaseException):
-            raise Violation(f"{who}: {shown}; share nothing between instances")
-        _agree(expected, shown, who, "share nothing between instances")
+        if isinstance(records, BaseException):
+            raise Violation(f"{who}: {records}; share nothing between instances")
+        _agree(expected, records, who, "share nothing between instances")
 
 
-def _agree(expected: list[Shown], found: list[Shown], who: str, advice: str = "draw all chance from self.rng") -> None:
+def _agree(
+    expected: list[StepRecord], found: list[StepRecord], who: str, advice: str = "draw all chance from self.rng"
+) -> None:
     what = difference(expected, found)
     if what is not None:
         raise Violation(f"{who} showed something else at {what}; {advice}")
 
 
-def _reset_after(subject: Subject, script: Script) -> str:
+def _reset_after(under_test: EnvUnderTest, script: Script) -> str:
     """What a reset without a seed shows after an episode."""
-    with subject.make() as env:
+    with under_test.make() as env:
         play(env, script.actions, script.seed)
         return freeze(begin(env, None))
 
 
-def _stepwise(subject: Subject, actions: tuple[Any, ...], seed: int) -> Iterator[Shown]:
-    with subject.make() as env:
+def _stepwise(under_test: EnvUnderTest, actions: tuple[Any, ...], seed: int) -> Iterator[StepRecord]:
+    with under_test.make() as env:
         observation, info = begin(env, seed)
-        yield Shown.of(observation, info)
+        yield StepRecord.of(observation, info)
         yield from steps(env, actions, seed)
 
 
@@ -268,7 +274,8 @@ def _kept_generators() -> Iterator[None]:
 
 
 CLAUSES = (
-    *clauses_of("determinism", instances, reuse, unseeded, interleaving, global_generators, sampling),
-    *clauses_of("determinism", hash_seeds, processes=True),
+    *clauses_of("determinism", instances, by_arguments=True),
+    *clauses_of("determinism", reuse, unseeded, interleaving, global_generators, sampling),
+    *clauses_of("determinism", hash_seeds, processes=True, needs=(IMPORTABLE,)),
     *clauses_of("determinism", threads),
 )

@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from gem_testing.clause import clauses_of
 from gem_testing.clauses.contract import check_observation
-from gem_testing.episodes import acted_by_each, begin, has_ended, shorten, take, values_of
-from gem_testing.outcome import Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.episodes import acted_by_each, begin, has_ended, take, values_of
+from gem_testing.messages import shorten
+from gem_testing.outcomes import Violation
 
 __all__ = ["CLAUSES", "HOSTILE_ACTIONS", "LONG_TEXTS"]
 
@@ -87,12 +89,12 @@ LONG_TEXTS = (
 """Each is repeated to a text of every size."""
 
 
-def actions(subject: Subject) -> None:
+def actions(under_test: EnvUnderTest) -> None:
     """No action raises, whatever it is; the step's five values keep the contract, and the next reset works."""
-    usual = subject.sampled_action
+    usual = under_test.sampled_action
     for action in (*HOSTILE_ACTIONS, *derived_from(usual)):
         for earlier in (0, 1):
-            with subject.make() as env:
+            with under_test.make() as env:
                 begin(env, 5)
                 if earlier:
                     *_, terminated, truncated, _ = take(env, acted_by_each(env, usual), "step 1 (seed 5)")
@@ -108,9 +110,9 @@ def actions(subject: Subject) -> None:
                 begin(env, None)
 
 
-def long_text(subject: Subject) -> None:
+def long_text(under_test: EnvUnderTest) -> None:
     """The time of a step grows no faster than the length of the action."""
-    usual = subject.sampled_action
+    usual = under_test.sampled_action
     patterns = [(unit, "") for unit in LONG_TEXTS]
     if isinstance(usual, str) and len(usual) > 1:
         patterns += [(usual, ""), (usual[:-1], ""), (usual[0], usual[:-1]), (usual[-1], usual[:-1]), (" ", usual[:-1])]
@@ -118,17 +120,16 @@ def long_text(subject: Subject) -> None:
         spent = 0.0
         for size in SIZES:
             text = prefix + unit * (size // len(unit))
-            before, spent = spent, _time_of_step(subject, text)
+            before, spent = spent, _time_of_step(under_test, text)
             if spent > WORTH_MEASURING and spent > STEEPEST * max(before, WORTH_MEASURING / 4):
                 # Measured again, since the machine may have been busy with something else.
-                before = min(_time_of_step(subject, text[: len(prefix) + size // 4]) for _ in range(3))
-                spent = min(spent, *(_time_of_step(subject, text) for _ in range(2)))
+                before = min(_time_of_step(under_test, text[: len(prefix) + size // 4]) for _ in range(3))
+                spent = min(spent, *(_time_of_step(under_test, text) for _ in range(2)))
                 if spent > STEEPEST * max(before, WORTH_MEASURING / 4):
                     raise Violation(
-                        f"a step with {shorten(prefix + unit * 3)} repeated to {size} characters took {spent:.3f} s "
-                        "of CPU "
-                        f"time, and with a quarter of that {before:.3f} s; read the action in linear time (no nested "
-                        "or adjacent repetitions in a pattern)"
+                        f"a step with {shorten(prefix + unit * 3)} repeated to {size} characters took {spent:.3f} s of "
+                        f"CPU time, and with a quarter of that {before:.3f} s; read the action in linear time (no "
+                        "nested or adjacent repetitions in a pattern)"
                     )
 
 
@@ -166,9 +167,9 @@ def _keeps_the_contract(result: tuple[Any, Any, Any, Any, Any], where: str) -> N
         raise Violation(f"{where} returned the info {shorten(info)}, which JSON refuses: {error}") from error
 
 
-def _time_of_step(subject: Subject, action: str) -> float:
+def _time_of_step(under_test: EnvUnderTest, action: str) -> float:
     """CPU seconds of this thread."""
-    with subject.make() as env:
+    with under_test.make() as env:
         begin(env, 5)
         given = acted_by_each(env, action)
         start = time.thread_time()

@@ -6,9 +6,11 @@ import json as json_format
 from collections.abc import Callable
 from typing import Any
 
-from gem_testing.episodes import difference, freeze, play, scribble, shorten, values_of
-from gem_testing.outcome import Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.clause import clauses_of
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.episodes import difference, mutate, play, values_of
+from gem_testing.messages import freeze, shorten
+from gem_testing.outcomes import Violation
 
 __all__ = ["CLAUSES"]
 
@@ -35,7 +37,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _STATUS = ("legal", "illegal", "malformed")
 
 
-def json(subject: Subject) -> None:
+def json(under_test: EnvUnderTest) -> None:
     """Every info survives a trip through JSON unchanged."""
 
     def look(info: Any, where: str) -> None:
@@ -49,14 +51,13 @@ def json(subject: Subject) -> None:
             if not isinstance(key, str) or not _same(back, value):
                 raise Violation(
                     f"{where} returned info[{key!r}]={shorten(value)}, which comes back from JSON as {shorten(back)}; "
-                    "use "
-                    "lists, and dicts whose keys are strings"
+                    "use lists, and dicts whose keys are strings"
                 )
 
-    _for_every_info(subject, look)
+    _for_every_info(under_test, look)
 
 
-def keys(subject: Subject) -> None:
+def keys(under_test: EnvUnderTest) -> None:
     """The keys of info that gem.core gives a meaning have the types that it says, and turn counts the steps."""
 
     def look(info: Any, where: str) -> None:
@@ -69,17 +70,17 @@ def keys(subject: Subject) -> None:
         if info.get("action_status", "legal") not in _STATUS:
             raise Violation(f"{where} returned info['action_status']={info['action_status']!r}; it is one of {_STATUS}")
         taken = 0 if where.startswith("reset") else int(where.split()[1])
-        if not subject.wrapped and info.get("turn", taken) != taken:
+        if not under_test.wrapped and info.get("turn", taken) != taken:
             raise Violation(f"{where} returned info['turn']={info['turn']}; count the turns taken, which are {taken}")
 
-    _for_every_info(subject, look)
+    _for_every_info(under_test, look)
 
 
-def unchanged(subject: Subject) -> None:
+def unchanged(under_test: EnvUnderTest) -> None:
     """What reset and step returned is never changed afterwards, neither info nor observation."""
-    for script in subject.scripts:
+    for script in under_test.scripts:
         kept: list[tuple[tuple[Any, Any], list[str]]] = []
-        with subject.make() as env:
+        with under_test.make() as env:
             play(env, script.actions, script.seed, after=lambda *both: kept.append((both, [*map(freeze, both)])))  # noqa: B023
             play(env, script.actions, script.seed)
         for turn, (returned, before) in enumerate(kept):
@@ -87,28 +88,26 @@ def unchanged(subject: Subject) -> None:
                 if freeze(value) != text:
                     raise Violation(
                         f"the {name} that {_called(turn)} (seed {script.seed}) returned was {shorten(text)} and was "
-                        "changed "
-                        f"later to {shorten(freeze(value))}; return a new object each time"
+                        f"changed later to {shorten(freeze(value))}; return a new object each time"
                     )
 
 
-def unaliased(subject: Subject) -> None:
+def unaliased(under_test: EnvUnderTest) -> None:
     """A caller who changes a returned info or observation does not change the environment."""
-    for script, expected in subject.baselines:
-        with subject.make() as env:
-            shown = play(env, script.actions, script.seed, after=lambda *both: scribble(both))
-        if (what := difference(expected, shown)) is not None:
+    for script, expected in under_test.baselines:
+        with under_test.make() as env:
+            records = play(env, script.actions, script.seed, after=lambda *both: mutate(both))
+        if (what := difference(expected, records)) is not None:
             raise Violation(
                 f"with seed {script.seed}, changing what had been returned before changed {what}; return copies of "
-                "what "
-                "the environment keeps"
+                "what the environment keeps"
             )
 
 
-def _for_every_info(subject: Subject, look: Callable[[Any, str], None]) -> None:
-    for script in subject.scripts:
+def _for_every_info(under_test: EnvUnderTest, look: Callable[[Any, str], None]) -> None:
+    for script in under_test.scripts:
         calls = iter(range(len(script.actions) + 1))
-        with subject.make() as env:
+        with under_test.make() as env:
             several = hasattr(env.unwrapped, "active_agents")
 
             def visit(_observation: Any, info: Any) -> None:

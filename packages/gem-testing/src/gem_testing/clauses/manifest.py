@@ -6,33 +6,22 @@ import re
 import sys
 from typing import Any
 
-from gem.arguments import nearest
 from gem.core import Env
 from gem.entry_points import load, name_of
-from gem.errors import GemError, ManifestError
+from gem.errors import GemError
 from gem.ids import normalized_distribution, parse_id
+from gem_testing.clause import IMPORTABLE, NAMESPACES, REQUIREMENTS, clauses_of
 from gem_testing.clauses.residue import changed_setting, changed_variable
+from gem_testing.env_under_test import EnvUnderTest
 from gem_testing.imports import imports_of
-from gem_testing.outcome import NotTested, Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.outcomes import NotTested, Violation
 
 __all__ = ["CLAUSES", "HEAVY"]
 
 HEAVY = frozenset(
     {
-        *(
-            "datasets",
-            "docker",
-            "jax",
-            "math_verify",
-            "matplotlib",
-            "mcp",
-            "nltk",
-            "pandas",
-            "pyarrow",
-            "reasoning_gym",
-        ),
-        *("requests", "scipy", "sklearn", "spacy", "sympy", "tensorflow", "torch", "transformers"),
+        *("datasets", "docker", "jax", "math_verify", "matplotlib", "mcp", "nltk", "pandas", "pyarrow"),
+        *("reasoning_gym", "requests", "scipy", "sklearn", "spacy", "sympy", "tensorflow", "torch", "transformers"),
     }
 )
 """Libraries that take long to import, so that an environment loads them on first use."""
@@ -40,62 +29,42 @@ HEAVY = frozenset(
 _LOCAL = re.compile(r"^\(?'?(127\.|::1|localhost|0\.0\.0\.0|None)|^b?'?(localhost|127\.|::1|None)")
 
 
-def schema(subject: Subject) -> None:
-    """The manifest is valid to the last key, and exempts from clauses that exist."""
-    from gem.manifest import parse
-    from gem.manifest_schema import validate
-    from gem_testing.clauses import CLAUSES
-
-    if subject.manifest is None:
-        raise NotTested("no environments.toml declares it", "check the package: gem check PATH")
-    try:
-        validate(parse(subject.manifest), subject.manifest)
-    except ManifestError as error:
-        raise Violation(str(error)) from error
-    for name in subject.exemptions:
-        if name not in CLAUSES:
-            hint = nearest(name, CLAUSES)
-            raise Violation(
-                f"exempt names {name!r}, which is no clause" + (f"; did you mean {hint!r}?" if hint else "; remove it")
-            )
-
-
-def ids(subject: Subject) -> None:
+def ids(under_test: EnvUnderTest) -> None:
     """The id follows the grammar, and lies in a namespace that the package claims by an entry point."""
-    parsed = parse_id(subject.spec.id)
-    if subject.namespaces is None:
-        raise NotTested("no package declares it", "check the package: gem check PATH")
-    if parsed.namespace not in subject.namespaces:
-        claimed = ", ".join(sorted(subject.namespaces)) or "none"
+    parsed = parse_id(under_test.spec.id)
+    if parsed.namespace not in (under_test.namespaces or ()):
+        claimed = ", ".join(sorted(under_test.namespaces or ())) or "none"
         raise Violation(
-            f"the id {subject.spec.id!r} lies in the namespace {parsed.namespace!r}, and the package claims "
+            f"the id {under_test.spec.id!r} lies in the namespace {parsed.namespace!r}, and the package claims "
             f"{claimed}; add "
             'it to [project.entry-points."gem.envs"], or correct the id'
         )
 
 
-def entry_points(subject: Subject) -> None:
+def entry_points(under_test: EnvUnderTest) -> None:
     """The entry point names an environment, and the reference policy's a policy."""
-    target = _loaded(subject.spec.entry_point, "entry_point")
+    target = _loaded(under_test.spec.entry_point, "entry_point")
     if isinstance(target, type) and not issubclass(target, Env):
-        raise Violation(f"entry_point = {name_of(subject.spec.entry_point)!r} is no gem.Env; derive the class from it")
+        raise Violation(
+            f"entry_point = {name_of(under_test.spec.entry_point)!r} is no gem.Env; derive the class from it"
+        )
     if not callable(target):
-        raise Violation(f"entry_point = {name_of(subject.spec.entry_point)!r} cannot be called; name the class")
-    if subject.spec.reference_policy is None:
+        raise Violation(f"entry_point = {name_of(under_test.spec.entry_point)!r} cannot be called; name the class")
+    if under_test.spec.reference_policy is None:
         return
-    policy = _loaded(subject.spec.reference_policy, "reference_policy")
+    policy = _loaded(under_test.spec.reference_policy, "reference_policy")
     for method in ("reset", "act"):
         if not callable(getattr(policy, method, None)):
             raise Violation(
-                f"reference_policy = {subject.spec.reference_policy!r} has no method {method}; derive it from "
+                f"reference_policy = {under_test.spec.reference_policy!r} has no method {method}; derive it from "
                 "gem.Policy"
             )
 
 
-def imports(subject: Subject) -> None:
+def imports(under_test: EnvUnderTest) -> None:
     """Importing it is quiet and light: no output, thread, connection, changed setting or heavy library."""
-    seen, (out, err) = subject.probe.seen["imported"], subject.probe.output_at_import
-    module = name_of(subject.spec.entry_point).partition(":")[0]
+    seen, (out, err) = under_test.probe.seen["imported"], under_test.probe.output_at_import
+    module = name_of(under_test.spec.entry_point).partition(":")[0]
     if out or err:
         raise Violation(f"importing {module} printed {(out or err).strip()[:80]!r}; print nothing")
     if seen["threads"]:
@@ -103,7 +72,7 @@ def imports(subject: Subject) -> None:
     heavy = sorted(HEAVY.intersection(seen["modules"]))
     if heavy:
         raise Violation(f"importing {module} loads {', '.join(heavy)}; import that inside the function that uses it")
-    untouched, before = subject.probe.seen["untouched"], subject.probe.seen["before"]
+    untouched, before = under_test.probe.seen["untouched"], under_test.probe.seen["before"]
     changed = changed_variable(untouched, before) or changed_setting(untouched, before)
     if changed:
         raise Violation(f"importing {module}: {changed}; change nothing of the process")
@@ -114,14 +83,14 @@ def imports(subject: Subject) -> None:
         raise Violation(f"importing {module} connects to {network}; connect on first use")
 
 
-def dependencies(subject: Subject) -> None:
+def dependencies(under_test: EnvUnderTest) -> None:
     """Every library that the package imports stands in its declared dependencies."""
-    if subject.manifest is None or subject.requirements is None:
-        raise NotTested("its package's dependencies are not known", "check the package: gem check PATH")
-    always = {_project(line) for line in subject.requirements if not re.search(r";.*\bextra\b", line)}
-    somehow = {_project(line) for line in subject.requirements}
-    own = name_of(subject.spec.entry_point).partition(".")[0].partition(":")[0]
-    for found in imports_of(subject.manifest.parent):
+    assert under_test.manifest is not None  # the clause needs both
+    assert under_test.requirements is not None
+    always = {_project(line) for line in under_test.requirements if not re.search(r";.*\bextra\b", line)}
+    somehow = {_project(line) for line in under_test.requirements}
+    own = name_of(under_test.spec.entry_point).partition(".")[0].partition(":")[0]
+    for found in imports_of(under_test.manifest.parent):
         if found.top == own or found.top in sys.stdlib_module_names:
             continue
         allowed = somehow if found.late else always
@@ -130,58 +99,61 @@ def dependencies(subject: Subject) -> None:
             who = " or ".join(sorted(providers)) or likely
             raise Violation(
                 f"{found.file}, line {found.line} imports {found.top}, and the package does not declare that it "
-                "depends on "
-                f"{who}; add it to the dependencies in pyproject.toml"
+                f"depends on {who}; add it to the dependencies in pyproject.toml"
             )
 
 
-def turns(subject: Subject) -> None:
+def turns(under_test: EnvUnderTest) -> None:
     """It is single-turn or multi-turn, as declared."""
-    lengths = [len(played) for played in subject.recorded if played.ended]
+    lengths = [len(episode) for episode in under_test.recorded if episode.ended]
     if not lengths:
         raise NotTested("no episode came to its end", "see contract.ends")
-    if subject.spec.turns == "single" and max(lengths) > 1:
+    if under_test.spec.turns == "single" and max(lengths) > 1:
         raise Violation(f'turns = "single", and an episode has {max(lengths)} steps; declare turns = "multi"')
-    if subject.spec.turns == "multi" and max(lengths) == 1:
-        lengths += [len(subject.play_always(subject.sampled_action, seed, most_steps=2)) for seed in (0, 1, 2)]
+    if under_test.spec.turns == "multi" and max(lengths) == 1:
+        lengths += [len(under_test.play_always(under_test.sampled_action, seed, most_steps=2)) for seed in (0, 1, 2)]
         if max(lengths) == 1:
             raise Violation(
                 f'turns = "multi", and {len(lengths)} episodes of one step were all seen; declare turns = "single"'
             )
 
 
-def modality(subject: Subject) -> None:
+def modality(under_test: EnvUnderTest) -> None:
     """Observations hold the modalities that are declared, and no others."""
     seen: set[str] = set()
-    for played in subject.recorded:
-        for shown in played.shown:
-            for kind in re.findall(r'"type": "(\w+)"', shown.observation) if '"type"' in shown.observation else ():
+    for episode in under_test.recorded:
+        for record in episode.records:
+            for kind in re.findall(r'"type": "(\w+)"', record.observation) if '"type"' in record.observation else ():
                 seen.add({"image_url": "image", "input_audio": "audio", "video_url": "video"}.get(kind, kind))
-            if shown.observation.startswith('"'):
+            if record.observation.startswith('"'):
                 seen.add("text")
-    extra = sorted((seen & {"image", "audio", "video"}) - set(subject.spec.modality))
+    extra = sorted((seen & {"image", "audio", "video"}) - set(under_test.spec.modality))
     if extra:
         raise Violation(
-            f"observations hold {', '.join(extra)}, and modality is {list(subject.spec.modality)}; declare it"
+            f"observations hold {', '.join(extra)}, and modality is {list(under_test.spec.modality)}; declare it"
         )
-    missing = sorted(set(subject.spec.modality) - seen)
+    missing = sorted(set(under_test.spec.modality) - seen)
     if missing and seen:
         raise Violation(
-            f"modality declares {', '.join(missing)}, which no observation of {len(subject.recorded)} episodes held; "
-            "remove it"
+            f"modality declares {', '.join(missing)}, which no observation of {len(under_test.recorded)} episodes "
+            "held; remove it"
         )
 
 
-def requirements(subject: Subject) -> None:
+def requirements(under_test: EnvUnderTest) -> None:
     """What it needs of the machine while it plays (network, docker, gpu) is declared in requires."""
-    events = subject.probe.seen["events"]
+    events = under_test.probe.seen["events"]
     found = {
         "docker": next((" ".join(event[1:]) for event in events if _is_docker(event)), None),
         "network": _connections(events),
-        "gpu": "the GPU" if subject.probe.seen["gpu"] else None,
+        "gpu": "the GPU" if under_test.probe.seen["gpu"] else None,
     }
     for need, what in found.items():
-        if what and need not in subject.spec.requires and not (need == "network" and "docker" in subject.spec.requires):
+        if (
+            what
+            and need not in under_test.spec.requires
+            and not (need == "network" and "docker" in under_test.spec.requires)
+        ):
             raise Violation(f"it uses {what} while it plays, and requires does not list {need!r}; declare it")
 
 
@@ -224,9 +196,10 @@ def _providers(top: str) -> set[str]:
 
 
 CLAUSES = (
-    *clauses_of("manifest", schema, ids, entry_points, plays=False),
-    *clauses_of("manifest", imports, processes=True),
-    *clauses_of("manifest", dependencies, plays=False),
-    *clauses_of("manifest", turns, modality),
-    *clauses_of("manifest", requirements, processes=True),
+    *clauses_of("manifest", ids, plays=False, by_arguments=True, needs=(NAMESPACES,)),
+    *clauses_of("manifest", entry_points, plays=False),
+    *clauses_of("manifest", imports, processes=True, needs=(IMPORTABLE,)),
+    *clauses_of("manifest", dependencies, plays=False, needs=(REQUIREMENTS,)),
+    *clauses_of("manifest", turns, modality, by_arguments=True),
+    *clauses_of("manifest", requirements, processes=True, needs=(IMPORTABLE,)),
 )

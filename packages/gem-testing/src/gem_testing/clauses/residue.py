@@ -9,70 +9,71 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gem_testing.episodes import around, shorten
-from gem_testing.outcome import NotTested, Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.clause import IMPORTABLE, clauses_of
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.messages import differing_parts, shorten
+from gem_testing.outcomes import NotTested, Violation
 
 __all__ = ["CLAUSES", "changed_setting", "changed_variable"]
 
 
-def threads(subject: Subject) -> None:
+def threads(under_test: EnvUnderTest) -> None:
     """No thread runs on after close."""
-    left = _more(subject, "threads", since="before")
+    left = _more(under_test, "threads", since="before")
     if left:
         raise Violation(f"{len(left)} threads run on after close ({_some(left)}); end them in close")
 
 
-def descriptors(subject: Subject) -> None:
+def descriptors(under_test: EnvUnderTest) -> None:
     """No file or socket stays open after close."""
     # Libraries open something once, on first use; an environment that forgets to close does so each time.
-    left = _more(subject, "descriptors", since="middle")
+    left = _more(under_test, "descriptors", since="middle")
     if left:
         raise Violation(f"{len(left)} descriptors stay open after close ({_some(left)}); close them in close")
 
 
-def children(subject: Subject) -> None:
+def children(under_test: EnvUnderTest) -> None:
     """No child process is left after close, not even one that has ended and was not waited for."""
-    left = _more(subject, "children", since="before")
+    left = _more(under_test, "children", since="before")
     if left:
         raise Violation(
             f"{len(left)} child processes are left after close ({_some(left)}); end and wait for them in close"
         )
 
 
-def working_directory(subject: Subject) -> None:
+def working_directory(under_test: EnvUnderTest) -> None:
     """The working directory stays what it was."""
-    before, after = subject.probe.seen["before"]["cwd"], subject.probe.seen["after"]["cwd"]
+    before, after = under_test.probe.seen["before"]["cwd"], under_test.probe.seen["after"]["cwd"]
     if before != after:
         raise Violation(f"the working directory was changed to {after}; use absolute paths instead of os.chdir")
 
 
-def environment(subject: Subject) -> None:
+def environment(under_test: EnvUnderTest) -> None:
     """The environment variables stay what they were."""
-    changed = changed_variable(subject.probe.seen["before"], subject.probe.seen["after"])
+    changed = changed_variable(under_test.probe.seen["before"], under_test.probe.seen["after"])
     if changed:
         raise Violation(f"{changed}; give settings to what needs them instead of changing os.environ")
 
 
-def output(subject: Subject) -> None:
+def output(under_test: EnvUnderTest) -> None:
     """Playing prints nothing, neither through Python nor past it."""
-    for name, text in zip(("standard output", "standard error"), subject.probe.output, strict=True):
+    for name, text in zip(("standard output", "standard error"), under_test.probe.output, strict=True):
         if text:
             raise Violation(
                 f"{shorten(text)} was printed to {name} while it played; tell it in the observation or in info"
             )
 
 
-def files(subject: Subject) -> None:
+def files(under_test: EnvUnderTest) -> None:
     """No file is left in the working directory or in the folder for temporary files after close."""
-    left = subject.probe.seen["files"]
+    left = under_test.probe.seen["files"]
     if left:
         raise Violation(f"{len(left)} files are left after close ({_some(left)}); remove them in close")
 
 
-def settings(subject: Subject) -> None:
+def settings(under_test: EnvUnderTest) -> None:
     """Settings of the whole process (warnings, logging, signals, locale, recursion limit …) stay what they were."""
-    changed = changed_setting(subject.probe.seen["before"], subject.probe.seen["after"])
+    changed = changed_setting(under_test.probe.seen["before"], under_test.probe.seen["after"])
     if changed:
         raise Violation(f"{changed}; leave it to the program")
 
@@ -91,7 +92,8 @@ def changed_setting(before: dict[str, Any], after: dict[str, Any]) -> str | None
     """Return which setting of the process differs between two snapshots, in words."""
     for name, value in before["settings"].items():
         if (now := after["settings"][name]) != value:
-            return f"{name} was {around(value, now)} and is {around(now, value)} now"
+            old, new = differing_parts(value, now)
+            return f"{name} was {old} and is {new} now"
     return None
 
 
@@ -99,9 +101,9 @@ def _quoted(value: str | None) -> str:
     return "unset" if value is None else shorten(value)
 
 
-def _more(subject: Subject, what: str, since: str) -> list[Any]:
+def _more(under_test: EnvUnderTest, what: str, since: str) -> list[Any]:
     """What is there after playing and was not there before."""
-    before, after = subject.probe.seen[since][what], subject.probe.seen["after"][what]
+    before, after = under_test.probe.seen[since][what], under_test.probe.seen["after"][what]
     if before is None:
         raise NotTested("this system does not tell", "check it on Linux")
     return sorted((Counter(after) - Counter(before)).elements())
@@ -122,4 +124,5 @@ CLAUSES = clauses_of(
     files,
     settings,
     processes=True,
+    needs=(IMPORTABLE,),
 )

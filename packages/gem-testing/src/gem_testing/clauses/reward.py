@@ -6,9 +6,12 @@ import json
 import math
 from collections.abc import Iterable
 
-from gem_testing.episodes import acted_by_each, freeze, play, rewards_of, shorten
-from gem_testing.outcome import NotTested, Violation, clauses_of
-from gem_testing.subject import Played, Subject
+from gem_testing.clause import REFERENCE_POLICY, REWARD_RANGE, clauses_of
+from gem_testing.env_under_test import EnvUnderTest, Episode
+from gem_testing.episodes import acted_by_each, play, rewards_of
+from gem_testing.messages import freeze, shorten
+from gem_testing.outcomes import NotTested, Violation
+from gem_testing.processes import actions_elsewhere
 
 __all__ = ["CLAUSES"]
 
@@ -28,64 +31,62 @@ GARBAGE = (
 """Texts that are no answer to anything."""
 
 
-def range_(subject: Subject) -> None:
+def range_(under_test: EnvUnderTest) -> None:
     """The return of every episode lies within the declared reward_range."""
-    lowest, highest = _range(subject)
-    for played in _all_episodes(subject):
-        if not lowest - CLOSE_ENOUGH <= played.total <= highest + CLOSE_ENOUGH:
+    lowest, highest = _range(under_test)
+    for episode in _all_episodes(under_test):
+        if not lowest - CLOSE_ENOUGH <= episode.total <= highest + CLOSE_ENOUGH:
             raise Violation(
-                f"an episode of {played.script.source} (seed {played.script.seed}, {len(played)} steps) returned "
-                f"{played.total:g}, and reward_range is [{lowest:g}, {highest:g}]; correct one of them"
+                f"an episode of {episode.script.source} (seed {episode.script.seed}, {len(episode)} steps) returned "
+                f"{episode.total:g}, and reward_range is [{lowest:g}, {highest:g}]; correct one of them"
             )
 
 
-def reference(subject: Subject) -> None:
+def reference(under_test: EnvUnderTest) -> None:
     """The reference policy reaches the declared maximum, or the mean reference_return that the manifest declares.
 
     Returns lie in [a, b] and have mean m, so their variance is at most (b - m)(m - a) (Bhatia and Davis, 2000); the
     observed mean may be off by four standard errors of that. Where m is b, every episode has to reach it.
     """
-    lowest, highest = _range(subject)
-    declared = subject.spec.reference_return
+    lowest, highest = _range(under_test)
+    declared = under_test.spec.reference_return
     wanted = highest if declared is None else declared
-    episodes = _reference_episodes(subject)
-    returns = [played.total for played in episodes]
+    episodes = under_test.reference_episodes
+    returns = [episode.total for episode in episodes]
     mean = math.fsum(returns) / len(returns)
     variance = max(0.0, (highest - wanted) * (wanted - lowest))
     tolerance = SIGMAS * math.sqrt(variance / len(returns)) + CLOSE_ENOUGH
     if abs(mean - wanted) > tolerance:
-        worst = min(episodes, key=lambda played: played.total)
+        worst = min(episodes, key=lambda episode: episode.total)
         raise Violation(
             f"the reference policy's mean return over {len(returns)} episodes is {mean:.4g} (lowest {worst.total:g} "
-            "with seed "
-            f"{worst.script.seed}), and {wanted:g} is declared; correct the policy, or declare reference_return"
+            f"with seed {worst.script.seed}), and {wanted:g} is declared; correct the policy, or declare "
+            "reference_return"
         )
 
 
-def reference_sees(subject: Subject) -> None:
+def reference_sees(under_test: EnvUnderTest) -> None:
     """A reference policy that is declared to see the observation needs nothing else.
 
     In a process without the environment, and without info, it chooses the same actions for the same observations.
     """
-    from gem_testing.processes import actions_elsewhere
-
-    if subject.spec.reference_sees != "observation":
+    policy = under_test.spec.reference_policy
+    if under_test.spec.reference_sees != "observation" or policy is None:
         return
-    episodes = _reference_episodes(subject)[:8]
-    observations = [[json.loads(shown.observation) for shown in played.shown[:-1]] for played in episodes]
+    episodes = under_test.reference_episodes[:8]
+    observations = [[json.loads(record.observation) for record in episode.records[:-1]] for episode in episodes]
     try:
-        elsewhere = actions_elsewhere(subject, observations)
+        elsewhere = actions_elsewhere(policy, observations, under_test.process_state)
     except Violation as violation:
         raise Violation(
-            f"the reference policy cannot play from observations alone: {violation}; declare reference_sees = "
-            '"state", or '
-            "let it read the observation"
+            f"the reference policy cannot play from observations alone: {violation}; "
+            'declare reference_sees = "state", or let it read the observation'
         ) from violation
-    for played, actions in zip(episodes, elsewhere, strict=True):
-        for turn, (here, there) in enumerate(zip(played.script.actions, actions, strict=True), start=1):
+    for episode, actions in zip(episodes, elsewhere, strict=True):
+        for turn, (here, there) in enumerate(zip(episode.script.actions, actions, strict=True), start=1):
             if freeze(here) != there:
                 raise Violation(
-                    f"at step {turn} (seed {played.script.seed}) the reference policy chose {shorten(here)}, and from "
+                    f"at step {turn} (seed {episode.script.seed}) the reference policy chose {shorten(here)}, and from "
                     "the same "
                     f"observations in a process without the environment {there}; it reads something else: declare "
                     'reference_sees = "state", or let it read the observation (and draw from a generator with a fixed '
@@ -93,78 +94,72 @@ def reference_sees(subject: Subject) -> None:
                 )
 
 
-def null(subject: Subject) -> None:
+def null(under_test: EnvUnderTest) -> None:
     """An agent that says nothing gets the floor: null_return, or the lower end of reward_range."""
-    lowest, highest = _range(subject)
-    floor = lowest if subject.spec.null_return is None else subject.spec.null_return
-    for played in subject.null_episodes:
-        if abs(played.total - floor) > CLOSE_ENOUGH:
+    lowest, highest = _range(under_test)
+    floor = lowest if under_test.spec.null_return is None else under_test.spec.null_return
+    for episode in under_test.null_episodes:
+        if abs(episode.total - floor) > CLOSE_ENOUGH:
             raise Violation(
-                f"an agent that says nothing (seed {played.script.seed}, {len(played)} steps) got {played.total:g}, "
-                "and the "
-                f"floor is {floor:g}; correct the reward, or declare null_return = {played.total:g}"
+                f"an agent that says nothing (seed {episode.script.seed}, {len(episode)} steps) got {episode.total:g}, "
+                f"and the floor is {floor:g}; correct the reward, or declare null_return = {episode.total:g}"
             )
     if floor >= highest > lowest:
         raise Violation(f"null_return is {floor:g}, the highest return there is; silence must not be what is asked for")
 
 
-def garbage(subject: Subject) -> None:
+def garbage(under_test: EnvUnderTest) -> None:
     """Garbage never scores: no text that answers nothing earns more than nothing, or than silence does."""
-    lowest, _ = subject.spec.reward_range or (0.0, 0.0)
-    floor = lowest if subject.spec.null_return is None else subject.spec.null_return
+    lowest, _ = under_test.spec.reward_range or (0.0, 0.0)
+    floor = lowest if under_test.spec.null_return is None else under_test.spec.null_return
     for text in GARBAGE:
-        played = subject.play_always(text, 3, most_steps=1000)
-        if played.total > max(0.0, floor) + CLOSE_ENOUGH:
+        episode = under_test.play_always(text, 3, most_steps=1000)
+        if episode.total > max(0.0, floor) + CLOSE_ENOUGH:
             raise Violation(
-                f"an agent that always says {shorten(text)} got {played.total:g} in {len(played)} steps (seed 3); pay "
-                "for "
-                "right answers only"
+                f"an agent that always says {shorten(text)} got {episode.total:g} in {len(episode)} steps (seed 3); "
+                "pay for right answers only"
             )
 
 
-def after_end(subject: Subject) -> None:
+def after_end(under_test: EnvUnderTest) -> None:
     """Nothing is paid after the end of an episode."""
-    for played in subject.recorded:
-        if not played.ended:
+    for episode in under_test.recorded:
+        if not episode.ended:
             continue
-        with subject.make() as env:
-            if play(env, played.script.actions, played.script.seed) != played.shown:
+        with under_test.make() as env:
+            if play(env, episode.script.actions, episode.script.seed) != episode.records:
                 raise NotTested("an episode does not repeat", "see determinism.instances")
-            for action in (played.script.actions[-1], acted_by_each(env, subject.sampled_action)):
+            for action in (episode.script.actions[-1], acted_by_each(env, under_test.sampled_action)):
                 try:
                     _, paid, *_ = env.step(action)
                 except Exception:  # noqa: S112  # contract.after_end says which one it must be
                     continue
                 if rewards_of(paid) != 0:
                     raise Violation(
-                        f"a step after the end (seed {played.script.seed}, after step {len(played)}) was rewarded with "
-                        f"{shorten(paid)}; raise EpisodeFinishedError there"
+                        f"a step after the end (seed {episode.script.seed}, after step {len(episode)}) was rewarded "
+                        f"with {shorten(paid)}; raise EpisodeFinishedError there"
                     )
 
 
-def _range(subject: Subject) -> tuple[float, float]:
-    if subject.spec.reward_range is None:
-        raise NotTested("no reward_range is declared", "declare the lowest and highest return of an episode")
-    return subject.spec.reward_range
+def _range(under_test: EnvUnderTest) -> tuple[float, float]:
+    assert under_test.spec.reward_range is not None  # the clauses need it
+    return under_test.spec.reward_range
 
 
-def _reference_episodes(subject: Subject) -> list[Played]:
-    if subject.spec.reference_policy is None:
-        raise NotTested("no reference_policy is declared", "declare one: it proves that the task can be solved")
-    return subject.reference_episodes
-
-
-def _all_episodes(subject: Subject) -> Iterable[Played]:
-    yield from (played for played in subject.recorded if played.ended)
-    yield from (played for played in subject.null_episodes if played.ended)
-    for text in (subject.sampled_action, *GARBAGE):
-        played = subject.play_always(text, 3, most_steps=1000)
-        if played.ended:
-            yield played
+def _all_episodes(under_test: EnvUnderTest) -> Iterable[Episode]:
+    yield from (episode for episode in under_test.recorded if episode.ended)
+    yield from (episode for episode in under_test.null_episodes if episode.ended)
+    for text in (under_test.sampled_action, *GARBAGE):
+        episode = under_test.play_always(text, 3, most_steps=1000)
+        if episode.ended:
+            yield episode
 
 
 CLAUSES = (
-    *clauses_of("reward", range_, reference),
-    *clauses_of("reward", reference_sees, processes=True),
-    *clauses_of("reward", null, garbage, after_end),
+    *clauses_of("reward", range_, by_arguments=True, needs=(REWARD_RANGE,)),
+    *clauses_of("reward", reference, by_arguments=True, needs=(REWARD_RANGE, REFERENCE_POLICY)),
+    *clauses_of("reward", reference_sees, processes=True, needs=(REFERENCE_POLICY,)),
+    *clauses_of("reward", null, by_arguments=True, needs=(REWARD_RANGE,)),
+    *clauses_of("reward", garbage, by_arguments=True),
+    *clauses_of("reward", after_end),
 )

@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 from gem.core import Env
+from gem_testing.clause import clauses_of
+from gem_testing.env_under_test import EnvUnderTest
 from gem_testing.episodes import begin, has_ended, take
-from gem_testing.outcome import NotTested, Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.outcomes import NotTested, Violation
 
 __all__ = ["CLAUSES", "RESET_SECONDS", "STEP_SECONDS"]
 
@@ -21,13 +22,13 @@ REPEATS = 3
 """An episode is deterministic, so the quickest of three times is the time that a step needs on a busy machine too."""
 
 
-def step(subject: Subject) -> None:
+def step(under_test: EnvUnderTest) -> None:
     """No step of an episode takes longer than the declared step_seconds (wall-clock; 0.1 where none are declared)."""
-    budget = subject.spec.step_seconds or STEP_SECONDS
-    for script in subject.scripts:
+    budget = under_test.spec.step_seconds or STEP_SECONDS
+    for script in under_test.scripts:
         quickest = [float("inf")] * len(script.actions)
         for repeat in range(REPEATS):
-            with subject.make() as env:
+            with under_test.make() as env:
                 begin(env, script.seed)
                 for turn, action in enumerate(script.actions):
                     spent, over = _timed_step(env, action, f"step {turn + 1} (seed {script.seed})")
@@ -42,18 +43,17 @@ def step(subject: Subject) -> None:
                     raise NotTested("an episode does not repeat", "see determinism.instances")
                 raise Violation(
                     f"step {slowest + 1} (seed {script.seed}) took {quickest[slowest]:.3g} s, and its budget is "
-                    f"{budget:g} s; "
-                    "make it quicker or declare step_seconds in environments.toml"
+                    f"{budget:g} s; make it quicker or declare step_seconds in environments.toml"
                 )
 
 
-def reset(subject: Subject) -> None:
+def reset(under_test: EnvUnderTest) -> None:
     """No reset takes longer than the declared reset_seconds (wall-clock; 1.0 where none are declared)."""
-    budget = subject.spec.reset_seconds or RESET_SECONDS
-    for script in subject.scripts:
+    budget = under_test.spec.reset_seconds or RESET_SECONDS
+    for script in under_test.scripts:
         quickest = float("inf")
         for _ in range(REPEATS):
-            with subject.make() as env:
+            with under_test.make() as env:
                 start = time.perf_counter()
                 begin(env, script.seed)
                 quickest = min(quickest, time.perf_counter() - start)
@@ -72,4 +72,4 @@ def _timed_step(env: Env[Any, Any], action: Any, where: str) -> tuple[float, boo
     return time.perf_counter() - start, has_ended(env, terminated, truncated)
 
 
-CLAUSES = clauses_of("speed", step, reset)
+CLAUSES = clauses_of("speed", step, reset, by_arguments=True)

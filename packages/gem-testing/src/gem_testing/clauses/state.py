@@ -9,9 +9,11 @@ from typing import Any
 
 from gem.core import Env
 from gem.errors import NotSupportedError, StateError
-from gem_testing.episodes import Script, Shown, begin, difference, freeze, play, play_on, scribble, shorten
-from gem_testing.outcome import NotTested, Violation, clauses_of
-from gem_testing.subject import Subject
+from gem_testing.clause import IMPORTABLE, clauses_of
+from gem_testing.env_under_test import EnvUnderTest
+from gem_testing.episodes import Script, StepRecord, begin, difference, mutate, play, play_on
+from gem_testing.messages import freeze, shorten
+from gem_testing.outcomes import NotTested, Violation
 
 __all__ = ["CLAUSES"]
 
@@ -24,11 +26,11 @@ DAMAGED: tuple[Any, ...] = (None, [], {}, "state", 7, {"unknown": 1})
 _WRONG: tuple[Any, ...] = (None, "wrong", [1, [2]], -1, {})
 
 
-def json(subject: Subject) -> None:
+def json(under_test: EnvUnderTest) -> None:
     """A state is a dict that survives a trip through JSON unchanged, at every turn."""
-    _needs_state(subject)
-    for script in subject.scripts:
-        with subject.make() as env:
+    _needs_state(under_test)
+    for script in under_test.scripts:
+        with under_test.make() as env:
             turn = 0
 
             def look(_observation: Any, _info: Any, env: Env[Any, Any] = env, script: Script = script) -> None:
@@ -43,23 +45,23 @@ def json(subject: Subject) -> None:
             play(env, script.actions, script.seed, after=look)
 
 
-def complete(subject: Subject) -> None:
+def complete(under_test: EnvUnderTest) -> None:
     """Another instance that is put into a state continues identically: this episode, and all that follow it."""
-    _needs_state(subject)
-    for script, expected in subject.baselines:
+    _needs_state(under_test)
+    for script, expected in under_test.baselines:
         turns = len(expected) - 1
         for done in sorted({round(k * (turns - 1) / (POSITIONS - 1)) for k in range(POSITIONS)} if turns else set()):
             # The twin is in the middle of another episode, which the state must replace altogether.
-            with subject.make() as env, subject.make() as twin:
+            with under_test.make() as env, under_test.make() as twin:
                 play(env, script.actions[:done], script.seed)
-                play(twin, subject.scripts[-1].actions[:1], subject.scripts[-1].seed)
+                play(twin, under_test.scripts[-1].actions[:1], under_test.scripts[-1].seed)
                 state = _through_json(env.get_state(), f"get_state() after {done} steps (seed {script.seed})")
                 where = f"an instance put into the state after step {done} (seed {script.seed})"
                 _put_into(twin, state, where)
                 _continues(env, twin, script, expected, done, where)
-    script, expected = subject.baselines[-1]
+    script, expected = under_test.baselines[-1]
     half = (len(expected) - 1) // 2
-    with subject.make() as env:
+    with under_test.make() as env:
         play(env, script.actions[:half], script.seed)
         where = f"an instance that spawn(same_state=True) returned after step {half} (seed {script.seed})"
         try:
@@ -70,13 +72,13 @@ def complete(subject: Subject) -> None:
             _continues(env, twin, script, expected, half, where)
 
 
-def unaliased(subject: Subject) -> None:
+def unaliased(under_test: EnvUnderTest) -> None:
     """A state that was taken stays as it is while the episode goes on, and changing it changes no environment."""
-    _needs_state(subject)
-    for script, expected in subject.baselines:
+    _needs_state(under_test)
+    for script, expected in under_test.baselines:
         half = (len(expected) - 1) // 2
         where = f"get_state() after {half} steps (seed {script.seed})"
-        with subject.make() as env, subject.make() as twin, subject.make() as untouched:
+        with under_test.make() as env, under_test.make() as twin, under_test.make() as untouched:
             play(env, script.actions[:half], script.seed)
             state = env.get_state()
             before = freeze(state)
@@ -85,26 +87,26 @@ def unaliased(subject: Subject) -> None:
             _put_into(untouched, copy.deepcopy(state), "another instance")
             _put_into(twin, state, "another instance")
             _is_still(state, before, where, "set_state")
-            scribble(state)
+            mutate(state)
             rest = script.actions[half:]
             changing = f"changing a state after set_state (seed {script.seed}, after step {half})"
             try:
-                shown = play_on(twin, rest, script.seed, half)
+                records = play_on(twin, rest, script.seed, half)
             except Violation as violation:
                 raise Violation(
                     f"{changing} broke the episode: {violation}; copy what set_state takes over"
                 ) from violation
-            what = _later(difference(play_on(untouched, rest, script.seed, half), shown), half)
+            what = _later(difference(play_on(untouched, rest, script.seed, half), records), half)
         if what is not None:
             raise Violation(f"{changing} changed the episode at {what}; copy what set_state takes over")
 
 
-def refusal(subject: Subject) -> None:
+def refusal(under_test: EnvUnderTest) -> None:
     """What is no state raises StateError and changes nothing."""
-    _needs_state(subject)
-    script, expected = subject.baselines[-1]
+    _needs_state(under_test)
+    script, expected = under_test.baselines[-1]
     half = (len(expected) - 1) // 2
-    with subject.make() as env:
+    with under_test.make() as env:
         play(env, script.actions[:half], script.seed)
         good = _through_json(env.get_state(), "get_state()")
         before = freeze(env.get_state())
@@ -134,20 +136,18 @@ def refusal(subject: Subject) -> None:
                 continue
             if freeze(env.get_state()) != before:
                 raise Violation(f"set_state with {what} raised StateError and left a changed environment; assign last")
-        shown = play_on(env, script.actions[half:], script.seed, half)
-    if (difference_found := _later(difference(expected[half + 1 :], shown), half)) is not None:
+        records = play_on(env, script.actions[half:], script.seed, half)
+    if (difference_found := _later(difference(expected[half + 1 :], records), half)) is not None:
         raise Violation(
             f"after set_state had refused damaged states the episode differed at {difference_found}; assign last"
         )
 
 
-def pickle(subject: Subject) -> None:
+def pickle(under_test: EnvUnderTest) -> None:
     """An instance that is pickled in mid-episode continues identically."""
-    if not subject.importable:
-        raise NotTested("another process could not import the class", "define it at the top of an importable module")
-    for script, expected in subject.baselines:
+    for script, expected in under_test.baselines:
         half = (len(expected) - 1) // 2
-        with subject.make() as env:
+        with under_test.make() as env:
             play(env, script.actions[:half], script.seed)
             where = f"a pickled copy, made after step {half} (seed {script.seed})"
             try:
@@ -155,15 +155,14 @@ def pickle(subject: Subject) -> None:
             except Exception as error:
                 raise Violation(
                     f"{where}: {type(error).__name__}: {error}; keep out of the instance what cannot be pickled, or "
-                    "make it "
-                    "anew in __setstate__"
+                    "make it anew in __setstate__"
                 ) from error
             with twin:
                 _continues(env, twin, script, expected, half, where)
 
 
-def _needs_state(subject: Subject) -> None:
-    with subject.make() as env:
+def _needs_state(under_test: EnvUnderTest) -> None:
+    with under_test.make() as env:
         begin(env, 0)
         try:
             env.set_state(env.get_state())
@@ -186,8 +185,7 @@ def _through_json(state: Any, where: str) -> Any:
         key = next((key for key in state if key not in back or back[key] != state[key]), None)
         raise Violation(
             f"{where} comes back from JSON with {key!r} changed from {shorten(state.get(key))} to "
-            f"{shorten(back.get(key))}; "
-            "use lists, and dicts whose keys are strings"
+            f"{shorten(back.get(key))}; use lists, and dicts whose keys are strings"
         )
     return back
 
@@ -202,14 +200,14 @@ def _put_into(env: Env[Any, Any], state: Any, where: str) -> None:
 
 
 def _continues(
-    env: Env[Any, Any], twin: Env[Any, Any], script: Script, expected: list[Shown], done: int, where: str
+    env: Env[Any, Any], twin: Env[Any, Any], script: Script, expected: list[StepRecord], done: int, where: str
 ) -> None:
     """Check that ``twin`` goes on like the recorded episode, and then like ``env`` after a reset without a seed."""
     try:
-        shown = play_on(twin, script.actions[done:], script.seed, done)
+        records = play_on(twin, script.actions[done:], script.seed, done)
     except Violation as violation:
         raise Violation(f"{where}: {violation}") from violation
-    if (what := _later(difference(expected[done + 1 :], shown), done)) is not None:
+    if (what := _later(difference(expected[done + 1 :], records), done)) is not None:
         raise Violation(f"{where} continued differently at {what}; put all that the episode depends on into the state")
     play_on(env, script.actions[done:], script.seed, done)
     for following in range(2):
@@ -246,4 +244,7 @@ def _is_still(state: Any, before: str, where: str, cause: str) -> None:
         raise Violation(f"what {where} returned was changed by {cause}; return copies")
 
 
-CLAUSES = clauses_of("state", json, complete, unaliased, refusal, pickle)
+CLAUSES = (
+    *clauses_of("state", json, complete, unaliased, refusal),
+    *clauses_of("state", pickle, needs=(IMPORTABLE,)),
+)

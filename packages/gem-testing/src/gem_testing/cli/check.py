@@ -13,8 +13,8 @@ import click
 from gem.cli.output import Table, json_option, print_json, progress
 
 if TYPE_CHECKING:
-    from gem_testing.record import Findings
-    from gem_testing.targets import Package
+    from gem_testing.record import EnvironmentResults
+    from gem_testing.targets import PackageUnderTest
 
 __all__ = ["check_command"]
 
@@ -58,7 +58,7 @@ def check_command(
     """
     from gem.processes.cpus import usable_cpus
     from gem_testing import pool
-    from gem_testing.record import Findings, record_of
+    from gem_testing.record import EnvironmentResults, record_of
     from gem_testing.runner import chosen
     from gem_testing.targets import packages_of
 
@@ -67,9 +67,9 @@ def check_command(
     packages = packages_of(*(targets or (".",)))
     if report is not None:
         Path(report).parent.mkdir(parents=True, exist_ok=True)  # now, and not when all the work is done
-    findings = [Findings(package, spec) for package in packages for spec in package.specs]
+    findings = [EnvironmentResults(package, spec) for package in packages for spec in package.specs]
     tasks = [
-        pool.Job(
+        pool.CheckJob(
             found.spec, names, figures, found.package.manifest, found.package.namespaces, found.package.requirements
         )
         for found in findings
@@ -82,11 +82,11 @@ def check_command(
             task = bar.add_task("environments", total=len(tasks), note="")
             for event in pool.check(tasks, jobs or usable_cpus(), timeout):
                 found = findings[event.job]
-                if isinstance(event, pool.Began):
+                if isinstance(event, pool.TaskStarted):
                     bar.update(task, note=f"{labels[event.job]}  {event.what}")
-                elif isinstance(event, pool.Heard):
+                elif isinstance(event, pool.ClauseFinished):
                     found.results[event.result.clause] = event.result
-                elif isinstance(event, pool.Figures):
+                elif isinstance(event, pool.MeasurementFinished):
                     if event.value is None:
                         found.errors.append(f"{event.kind}: {event.error}")
                     else:
@@ -125,15 +125,15 @@ def _ended_like_an_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _fails(packages: list[Package], findings: list[Findings], strict: bool) -> bool:
-    from gem_testing import Outcome
+def _fails(packages: list[PackageUnderTest], findings: list[EnvironmentResults], strict: bool) -> bool:
+    from gem_testing.outcomes import ClauseOutcome
 
     return any(package.problem for package in packages) or any(
-        found.count(Outcome.VIOLATED) or (strict and found.count(Outcome.NOT_TESTED)) for found in findings
+        found.count(ClauseOutcome.VIOLATED) or (strict and found.count(ClauseOutcome.NOT_TESTED)) for found in findings
     )
 
 
-def _labels(findings: list[Findings]) -> list[str]:
+def _labels(findings: list[EnvironmentResults]) -> list[str]:
     """Return the id of each environment, with its owner where several have the same."""
     ids = [found.spec.id for found in findings]
     return [
@@ -141,8 +141,10 @@ def _labels(findings: list[Findings]) -> list[str]:
     ]
 
 
-def _show(packages: list[Package], findings: list[Findings], labels: list[str], unfinished: int) -> None:
-    from gem_testing import Outcome
+def _show(
+    packages: list[PackageUnderTest], findings: list[EnvironmentResults], labels: list[str], unfinished: int
+) -> None:
+    from gem_testing.outcomes import ClauseOutcome
 
     if findings:
         _show_table(findings, labels)
@@ -151,12 +153,12 @@ def _show(packages: list[Package], findings: list[Findings], labels: list[str], 
     ]
     broken = [(package.name, "manifest.schema", package.problem) for package in packages if package.problem]
     violated = [
-        (label, result.clause, result.message) for label, result in results if result.outcome is Outcome.VIOLATED
+        (label, result.clause, result.message) for label, result in results if result.outcome is ClauseOutcome.VIOLATED
     ]
     untested = [
         (label, result.clause, f"{result.message}; {result.advice}" if result.advice else result.message)
         for label, result in results
-        if result.outcome is Outcome.NOT_TESTED and not result.exempt
+        if result.outcome is ClauseOutcome.NOT_TESTED and not result.exempt
     ]
     exempt = [(label, result.clause, result.message) for label, result in results if result.exempt]
     errors = [
@@ -172,14 +174,16 @@ def _show(packages: list[Package], findings: list[Findings], labels: list[str], 
     click.echo(_verdict(len(findings), len(broken), violating, unfinished, len(untested), len(exempt)))
 
 
-def _show_table(findings: list[Findings], labels: list[str]) -> None:
-    from gem_testing import Outcome
+def _show_table(findings: list[EnvironmentResults], labels: list[str]) -> None:
+    from gem_testing.outcomes import ClauseOutcome
 
     agents = ("random", "reference") if any("scores" in found.figures for found in findings) else ()
     numbers = ("holds", "violated", "not tested", "exempt", *agents)
     rows = Table(("environment", *numbers), right=numbers)
     for label, found in zip(labels, findings, strict=True):
-        counts = [found.count(outcome) for outcome in (Outcome.HOLDS, Outcome.VIOLATED, Outcome.NOT_TESTED)]
+        counts = [
+            found.count(outcome) for outcome in (ClauseOutcome.HOLDS, ClauseOutcome.VIOLATED, ClauseOutcome.NOT_TESTED)
+        ]
         counts.append(sum(result.exempt for result in found.results.values()))
         scores = found.figures.get("scores", {})
         rows.add_row(label, *(str(count or "") for count in counts), *(_score(scores.get(agent)) for agent in agents))

@@ -61,8 +61,8 @@ def check_distribution(name: str) -> str:
     """
     if not _DISTRIBUTION.fullmatch(name):
         raise ArgumentError(
-            f"{name!r} cannot be the name of a distribution; use letters, digits and single '-' between them, "
-            "for example 'my-envs'"
+            f"{name!r} cannot be the name of a distribution; use letters, digits and single '-' between them, for "
+            "example 'my-envs'"
         )
     _check_length("the name of a distribution", name)
     normalized = normalized_distribution(name)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import gem
 
-__all__ = ["EXAMPLES", "LICENCES", "Example", "Project"]
+__all__ = ["EXAMPLES", "LICENCES", "ExampleEnvironment", "Project"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # Neither Python, TOML, YAML, shell nor GitHub's workflows have this form, so the templates need no escapes.
 _BLANK = re.compile(r"<<(\w+)>>")
 
 
-class Example(NamedTuple):
+class ExampleEnvironment(NamedTuple):
     """An example environment that a new package can begin with."""
 
     name: str
@@ -32,8 +32,8 @@ class Example(NamedTuple):
 
 
 EXAMPLES = {
-    "single": Example("Arithmetic", r"answers a question with `\boxed{number}` | 1 right, 0 wrong"),
-    "multi": Example("Treasure", r"digs with `\boxed{row column}` | 1 found, 0 else, -0.1 no move"),
+    "single": ExampleEnvironment("Arithmetic", r"answers a question with `\boxed{number}` | 1 right, 0 wrong"),
+    "multi": ExampleEnvironment("Treasure", r"digs with `\boxed{row column}` | 1 found, 0 else, -0.1 no move"),
 }
 """Number of turns → the example that shows it."""
 
@@ -50,7 +50,7 @@ class Project(NamedTuple):
     description: str
     author: str
     licence: str
-    examples: tuple[Example, ...]
+    examples: tuple[ExampleEnvironment, ...]
 
     def environments(self) -> list[str]:
         """The ids that the package will offer, without variants."""

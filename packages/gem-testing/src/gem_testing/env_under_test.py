@@ -1,4 +1,4 @@
-"""The environment under test: :class:`Subject`, and the episodes that its clauses share."""
+"""The environment under test: :class:`EnvUnderTest`, and the episodes that its clauses share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gem.core import Env
 from gem.entry_points import load, name_of
@@ -19,23 +19,20 @@ from gem.registry import make
 from gem.registry import spec as find_spec
 from gem_testing.episodes import (
     Script,
-    Shown,
+    StepRecord,
     acted_by_each,
     begin,
     has_ended,
     one_agents_action,
     play,
     rewards_of,
-    shorten,
     take,
 )
-from gem_testing.outcome import NotTested, Violation
-from gem_testing.processes import Surroundings
+from gem_testing.messages import shorten
+from gem_testing.outcomes import NotTested, Violation
+from gem_testing.processes import ProbeReport, ProcessState, watch
 
-if TYPE_CHECKING:
-    from gem_testing.processes import Probe
-
-__all__ = ["HORIZON", "Played", "Subject"]
+__all__ = ["HORIZON", "EnvUnderTest", "Episode"]
 
 HORIZON = 10_000
 """Steps after which an episode counts as one that never ends."""
@@ -56,12 +53,14 @@ Chooser = Callable[[Env[Any, Any], Any, Any], Any]
 """``(env, observation, info) -> action``."""
 
 
-class Played:
+class Episode:
     """One episode that an agent played: its script, what it showed, its return, and whether it came to its end."""
 
-    def __init__(self, script: Script, shown: list[Shown], total: float, ended: bool, flags: tuple[Any, Any]) -> None:
+    def __init__(
+        self, script: Script, records: list[StepRecord], total: float, ended: bool, flags: tuple[Any, Any]
+    ) -> None:
         self.script = script
-        self.shown = shown
+        self.records = records
         self.total = total
         self.ended = ended
         self.flags = flags
@@ -69,10 +68,10 @@ class Played:
 
     def __len__(self) -> int:
         """The number of steps."""
-        return len(self.shown) - 1
+        return len(self.records) - 1
 
 
-class Subject:
+class EnvUnderTest:
     """One environment under test.
 
     Args:
@@ -93,7 +92,7 @@ class Subject:
         requirements: tuple[str, ...] | None = None,
         **metadata: Any,
     ) -> None:
-        self.surroundings = Surroundings.now()
+        self.process_state = ProcessState.now()
         self.spec = replace(_spec_of(what), **metadata)
         self.manifest = manifest
         self.namespaces = namespaces
@@ -144,7 +143,7 @@ class Subject:
         from importlib.machinery import PathFinder
 
         top = name.partition(":")[0].partition(".")[0]
-        return PathFinder.find_spec(top, self.surroundings.path) is not None
+        return PathFinder.find_spec(top, self.process_state.path) is not None
 
     def make(self, **kwargs: Any) -> Env[Any, Any]:
         """Return a new instance."""
@@ -161,7 +160,7 @@ class Subject:
         return None
 
     @property
-    def recorded(self) -> list[Played]:
+    def recorded(self) -> list[Episode]:
         """Episodes of random actions and of the reference policy, whose scripts the clauses play again.
 
         Raises:
@@ -178,9 +177,9 @@ class Subject:
         return self._recording[1]
 
     @cached_property
-    def _recording(self) -> tuple[list[Played], Violation | None]:
+    def _recording(self) -> tuple[list[Episode], Violation | None]:
         deadline = time.perf_counter() + PATIENCE
-        episodes: list[Played] = []
+        episodes: list[Episode] = []
         for seed in self._random_seeds:
             try:
                 episodes.append(self.record(self.random_chooser, seed, "random actions", deadline))
@@ -211,15 +210,15 @@ class Subject:
     @property
     def scripts(self) -> list[Script]:
         """The scripts of :attr:`recorded`."""
-        return [played.script for played in self.recorded]
+        return [episode.script for episode in self.recorded]
 
     @cached_property
-    def played_twice(self) -> list[tuple[Script, list[Shown], list[Shown]]]:
+    def played_twice(self) -> list[tuple[Script, list[StepRecord], list[StepRecord]]]:
         """Each script with what it shows on two fresh instances to which nothing else was done."""
         return [(script, self.replay(script), self.replay(script)) for script in self.scripts]
 
     @property
-    def baselines(self) -> list[tuple[Script, list[Shown]]]:
+    def baselines(self) -> list[tuple[Script, list[StepRecord]]]:
         """Each script with what it shows on a fresh instance.
 
         Raises:
@@ -228,9 +227,9 @@ class Subject:
         for _, first, second in self.played_twice:
             if first != second:
                 raise NotTested("two instances already differ", "see determinism.instances")
-        return [(script, shown) for script, shown, _ in self.played_twice]
+        return [(script, records) for script, records, _ in self.played_twice]
 
-    def replay(self, script: Script) -> list[Shown]:
+    def replay(self, script: Script) -> list[StepRecord]:
         """Return what a script shows on a fresh instance."""
         with self.make() as env:
             return play(env, script.actions, script.seed)
@@ -242,7 +241,7 @@ class Subject:
         source: str,
         deadline: float = float("inf"),
         most_steps: int = HORIZON,
-    ) -> Played:
+    ) -> Episode:
         """Play one episode on a fresh instance with actions that ``choose`` returns.
 
         Args:
@@ -254,7 +253,7 @@ class Subject:
         """
         with self.make() as env:
             observation, info = begin(env, seed)
-            shown = [Shown.of(observation, info)]
+            records = [StepRecord.of(observation, info)]
             actions: list[Any] = []
             total, ended = 0.0, False
             terminated: Any = False
@@ -265,14 +264,14 @@ class Subject:
                 where = f"step {len(actions)} of {source} (seed {seed})"
                 observation, reward, terminated, truncated, info = take(env, action, where)
                 ended = has_ended(env, terminated, truncated)
-                shown.append(Shown.of(observation, info, reward, terminated, truncated))
+                records.append(StepRecord.of(observation, info, reward, terminated, truncated))
                 try:
                     total += rewards_of(reward)
                 except (TypeError, ValueError):  # contract.reward says so
                     total = float("nan")
-        return Played(Script(seed, tuple(actions), source), shown, total, ended, (terminated, truncated))
+        return Episode(Script(seed, tuple(actions), source), records, total, ended, (terminated, truncated))
 
-    def play_policy(self, name: str, seed: int, deadline: float = float("inf")) -> Played:
+    def play_policy(self, name: str, seed: int, deadline: float = float("inf")) -> Episode:
         """Play one episode of the ``"random"`` or ``"reference"`` policy."""
         policy: Policy[Any, Any] | None = None
 
@@ -286,7 +285,7 @@ class Subject:
         return self.record(choose, seed, f"the {name} policy", deadline)
 
     @cached_property
-    def reference_episodes(self) -> list[Played]:
+    def reference_episodes(self) -> list[Episode]:
         """Episodes of the reference policy, as many as there is time for.
 
         Raises:
@@ -309,11 +308,11 @@ class Subject:
             ) from error
 
     @cached_property
-    def null_episodes(self) -> list[Played]:
+    def null_episodes(self) -> list[Episode]:
         """Episodes of an agent that says nothing, as many as there is time for."""
         return list(self.episodes_within(partial(self.play_always, ""), NULL_SEEDS, NULL_SECONDS))
 
-    def play_always(self, action: Any, seed: int, deadline: float = float("inf"), most_steps: int = HORIZON) -> Played:
+    def play_always(self, action: Any, seed: int, deadline: float = float("inf"), most_steps: int = HORIZON) -> Episode:
         """Play one episode in which everybody gives the same action in every turn."""
         source = f"the action {shorten(action)} again and again"
         return self.record(lambda env, _o, _i: acted_by_each(env, action), seed, source, deadline, most_steps)
@@ -359,8 +358,8 @@ class Subject:
         return 1 if self.spec.turns == "single" else None
 
     def episodes_within(
-        self, make_one: Callable[[int], Played], seeds: Iterable[int], seconds: float
-    ) -> Iterator[Played]:
+        self, make_one: Callable[[int], Episode], seeds: Iterable[int], seconds: float
+    ) -> Iterator[Episode]:
         """Yield an episode for each seed, at least one, until ``seconds`` of wall-clock time are over."""
         deadline = time.perf_counter() + seconds
         for seed in seeds:
@@ -369,14 +368,12 @@ class Subject:
                 return
 
     @cached_property
-    def probe(self) -> Probe:
+    def probe(self) -> ProbeReport:
         """What the environment did in a process of its own that watched it; see :mod:`gem_testing.probe`."""
-        from gem_testing.processes import watch
-
-        return watch(self)
+        return watch(self.spec, self.scripts, self.process_state)
 
     def __repr__(self) -> str:
-        return f"Subject({self.spec.id!r})"
+        return f"EnvUnderTest({self.spec.id!r})"
 
 
 class _Guesses:
