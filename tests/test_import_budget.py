@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,27 @@ print(json.dumps({"modules": loaded, "threads": threading.active_count()}))
 """
 
 
-def modules_after(code: str, *flags: str) -> dict[str, Any]:
-    """Run code in a new interpreter; return what it had loaded, and what it printed itself."""
-    done = subprocess.run([sys.executable, *flags, "-c", code + REPORT], capture_output=True, text=True, check=True)
+def run(code: str, *flags: str) -> tuple[dict[str, Any], list[str], str]:
+    """Run code in a new interpreter; return the report, and what the code itself printed and warned of."""
+    done = subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True)
     *printed, report = done.stdout.splitlines()
-    return {**json.loads(report), "printed": printed, "warned": done.stderr}
+    return json.loads(report), printed, done.stderr
+
+
+def modules_after(code: str, *flags: str) -> dict[str, Any]:
+    """Return the modules and threads of a new interpreter after code, and what the code printed and warned of."""
+    report, printed, warned = run(code + REPORT, *flags)
+    return {**report, "printed": printed, "warned": warned}
+
+
+def modules_of_each(steps: Iterable[str]) -> dict[str, set[str]]:
+    """Run pieces of code one after the other in one new interpreter; return the modules that each of them added."""
+    code = "import sys\nseen, added = set(sys.modules), {}\n"
+    for step in steps:
+        code += f"{step}\nadded[{step!r}] = sorted(set(sys.modules) - seen)\nseen = set(sys.modules)\n"
+    report, printed, warned = run(code + "import json\nprint(json.dumps(added))", "-W", "error")
+    assert (printed, warned) == ([], "")
+    return {step: set(modules) for step, modules in report.items()}
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +96,11 @@ def test_importing_gem_does_nothing_else() -> None:
     assert result["threads"] == 1
 
 
-@pytest.mark.parametrize("name", ["Env", "Wrapper", "make", "spec", "register", "Policy", "EnvSpec"])
-def test_the_core_names_need_no_plugins_validation_or_command_line(name: str, bare: set[str]) -> None:
-    """What a rollout loop imports loads neither plugin machinery, schemas, NumPy, nor anything of the commands."""
-    loaded = set(modules_after(f"import gem\ngem.{name}\n")["modules"]) - bare
-    assert not loaded & SLOW
+def test_the_core_names_need_no_plugins_validation_or_command_line(bare: set[str]) -> None:
+    """The imports of a rollout loop load neither plugin machinery, schemas, NumPy, nor anything of the commands."""
+    names = ("Env", "TextEnv", "Wrapper", "make", "spec", "register", "Policy", "EnvSpec")
+    added = modules_of_each(["import gem", *(f"gem.{name}" for name in names if hasattr(gem, name))])
+    assert not {step: heavy for step, loaded in added.items() if (heavy := loaded & (SLOW - bare))}
 
 
 def test_making_a_game_loads_that_package_alone(bare: set[str]) -> None:
@@ -101,22 +118,19 @@ def test_making_a_game_loads_that_package_alone(bare: set[str]) -> None:
     assert result["threads"] == 1
 
 
-@pytest.mark.parametrize("package", PLUGINS)
-def test_importing_a_package_loads_nothing_heavy(package: str, bare: set[str]) -> None:
+def test_importing_a_package_loads_nothing_heavy(bare: set[str]) -> None:
     """Importing any package of this project loads no library that takes long, prints nothing, starts no thread."""
-    result = modules_after(f"import {package}\n", "-W", "error")
-    assert not (set(result["modules"]) - bare) & (SLOW | HEAVY)
-    assert result["printed"] == []
-    assert result["warned"] == ""
-    assert result["threads"] == 1
+    code = "\n".join(f"import {package}" for package in PLUGINS)
+    assert modules_after(code, "-W", "error")["threads"] == 1
+    added = modules_of_each(f"import {package}" for package in PLUGINS)
+    assert not {step: heavy for step, loaded in added.items() if (heavy := loaded & ((SLOW | HEAVY) - bare))}
 
 
-@pytest.mark.parametrize("env_id", BUNDLED)
-def test_asking_a_bundled_question_loads_nothing_heavy(env_id: str, bare: set[str]) -> None:
+def test_asking_a_bundled_question_loads_nothing_heavy(bare: set[str]) -> None:
     """make() and reset() of a set that a package carries load neither data-set libraries nor graders."""
-    loaded = set(modules_after(f"import gem\ngem.make({env_id!r}).reset(seed=0)\n")["modules"]) - bare
-    assert not loaded & HEAVY
-    assert not loaded & (SLOW - {"importlib.metadata", "importlib_metadata"})
+    added = modules_of_each(f"import gem; gem.make({env_id!r}).reset(seed=0)" for env_id in BUNDLED)
+    forbidden = (HEAVY | SLOW) - {"importlib.metadata", "importlib_metadata"} - bare
+    assert not {step: heavy for step, loaded in added.items() if (heavy := loaded & forbidden)}
 
 
 def test_listing_imports_no_environment_package(bare: set[str]) -> None:
@@ -128,7 +142,10 @@ def test_listing_imports_no_environment_package(bare: set[str]) -> None:
 
 def test_the_commands_import_no_environment_package(bare: set[str]) -> None:
     """'gem list' and 'gem doctor' import no environment package."""
-    code = "import sys\nfrom gem.cli.main import cli\ncli.main(sys.argv[1:] or ['list'], standalone_mode=False)\n"
-    for command in ("list", "doctor"):
-        loaded = set(modules_after(code.replace("'list'", repr(command)))["modules"]) - bare
-        assert not [name for name in loaded if name.startswith("gem_envs")], command
+    code = "from gem.cli.main import cli\n"
+    code += "\n".join(
+        f"try: cli.main([{command!r}], standalone_mode=False)\nexcept SystemExit: pass"
+        for command in ("list", "doctor")
+    )
+    loaded = set(modules_after(code)["modules"]) - bare
+    assert not [name for name in loaded if name.startswith("gem_envs")]

@@ -39,7 +39,7 @@ print(json.dumps([[dict(rows[i]) for i in range(len(rows))], "datasets" in sys.m
 """
 
 
-class Hub(BaseHTTPRequestHandler):
+class Server(BaseHTTPRequestHandler):
     """Answers what Hugging Face's libraries ask in order to download one small data set."""
 
     protocol_version = "HTTP/1.1"
@@ -96,8 +96,8 @@ def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hub() -> Iterator[str]:
-    """The address of a hub that has one data set."""
+def server() -> Iterator[str]:
+    """The address of a server that has one data set."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("datasets")
     files = {"README.md": b"# GSM-8k\n"}
@@ -105,17 +105,17 @@ def hub() -> Iterator[str]:
         file = io.BytesIO()
         parquet.write_table(pa.Table.from_pylist(rows), file)
         files[f"data/{split}-00000-of-00001.parquet"] = file.getvalue()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("OneHub", (Hub,), {"files": files}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), type("OneSet", (Server,), {"files": files}))
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    yield f"http://127.0.0.1:{httpd.server_port}"
+    httpd.shutdown()
     thread.join()
-    server.server_close()
+    httpd.server_close()
 
 
 def python(code: str, tmp_path: Path, endpoint: str, **variables: str) -> str:
-    """Run code in a process that asks a hub: its libraries read their variables when they are imported."""
+    """Run code in a process that asks a server: the libraries read their variables when they are imported."""
     environ = {key: value for key, value in os.environ.items() if key not in HUB_VARIABLES}
     environ |= {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1", **variables}
     # A server on a busy machine answers late.
@@ -135,10 +135,11 @@ def read(tmp_path: Path, endpoint: str, split: str = "train", **variables: str) 
 NOWHERE = "http://127.0.0.1:9"
 
 
-def test_what_was_pulled_is_read_without_a_network(hub: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_what_was_pulled_is_read_without_a_network(server: str, tmp_path: Path) -> None:
     """Pull puts a set into Hugging Face's cache, lists it, and every split is found there without the library."""
     pull = f"from gem.cli.data import data_command; data_command(['pull', {NAME!r}, '--json'])"
-    (report,) = json.loads(python(pull, tmp_path, hub))
+    (report,) = json.loads(python(pull, tmp_path, server))
     assert report["dataset"] == NAME
     assert report["files"] == 3
     assert Path(report["path"]).joinpath("data/train-00000-of-00001.parquet").is_file()
@@ -148,37 +149,36 @@ def test_what_was_pulled_is_read_without_a_network(hub: str, tmp_path: Path) -> 
         open_rows(NAME, split="dev")
 
 
-def test_a_mirror_is_a_folder_of_plain_files(hub: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_mirror_is_a_folder_of_plain_files(server: str, tmp_path: Path) -> None:
     """Pull --dir writes what GEM_DATA_DIR finds, wherever the folder is carried."""
     mirror, carried = tmp_path / "mirror", tmp_path / "carried"
     pull = f"from gem.cli.data import data_command; data_command(['pull', {NAME!r}, '--dir', {str(mirror)!r}])"
-    assert "3 files, " in python(pull, tmp_path, hub)
+    assert "3 files, " in python(pull, tmp_path, server)
     shutil.move(mirror, carried)
     assert read(tmp_path, NOWHERE, GEM_DATA_DIR=str(carried)) == [ROWS, False]
 
 
-def test_the_library_fetches_what_is_not_here(hub: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_library_fetches_what_is_not_here(server: str, tmp_path: Path) -> None:
     """Without a pull the library downloads; what it leaves behind is read without it the next time."""
-    assert read(tmp_path, hub) == [ROWS, True]
+    assert read(tmp_path, server) == [ROWS, True]
     assert read(tmp_path, NOWHERE) == [ROWS, False]
     shutil.rmtree(tmp_path / "home" / "hub")
     assert read(tmp_path, NOWHERE, "test") == [ROWS[:1], False]
 
 
-def test_a_set_is_streamed_from_the_hub(hub: str, tmp_path: Path) -> None:
-    """Streaming reads from the server and stores nothing."""
-    code = f"from gem.data import open_rows; print(len(list(open_rows({NAME!r}, streaming=True))))"
-    assert python(code, tmp_path, hub).strip() == "2"
-
-
-def test_a_set_that_the_hub_has_not_is_an_error(hub: str, tmp_path: Path) -> None:
-    """The message names the set and the server."""
+@pytest.mark.slow
+def test_the_library_streams_and_says_what_is_missing(server: str, tmp_path: Path) -> None:
+    """Streaming reads from the server; a set that the server lacks is an error that names set and server."""
     code = (
         "from gem.data import open_rows\nfrom gem.errors import DatasetError\n"
+        f"print(len(list(open_rows({NAME!r}, streaming=True))))\n"
         "try: open_rows('axon-rl/No-such')\nexcept DatasetError as error: print(error)"
     )
-    printed = python(code, tmp_path, hub)
-    assert "the data set 'axon-rl/No-such' cannot be loaded from Hugging Face" in printed
+    streamed, error = python(code, tmp_path, server).splitlines()
+    assert streamed == "2"
+    assert f"the data set 'axon-rl/No-such' cannot be loaded from Hugging Face ({server})" in error
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"])
@@ -192,7 +192,7 @@ def test_offline_is_an_error_that_names_the_choices(variable: str, monkeypatch: 
         assert part in str(caught.value)
 
 
-def test_a_hub_that_refuses_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_refuses_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused connection says so, and what to do."""
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
@@ -200,8 +200,8 @@ def test_a_hub_that_refuses_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch)
         open_rows(NAME)
 
 
-def test_a_hub_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Name look-up has no limit of its own, so it is waited for no longer than SECONDS."""
+def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name look-up has no limit of its own; the wait ends after SECONDS."""
     released = threading.Event()
 
     def hang(*_: Any, **__: Any) -> socket.socket:
@@ -217,10 +217,10 @@ def test_a_hub_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     released.set()
 
 
-def test_a_proxy_stands_for_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_stands_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a proxy is set, it is the proxy that must answer."""
     asked = []
-    monkeypatch.setenv("HF_ENDPOINT", "http://hub.example")
+    monkeypatch.setenv("HF_ENDPOINT", "http://data.example")
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)

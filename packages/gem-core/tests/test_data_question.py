@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
@@ -97,6 +97,7 @@ def install(site: Any) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["", "-ordered", "-streamed"])
 def test_every_clause_of_the_kit_holds(variant: str, site: Any) -> None:
     """An environment with three methods of its own keeps the whole contract."""
@@ -130,7 +131,6 @@ def test_a_seeded_batch_repeats(site: Any) -> None:
 
 
 @given(st.integers(1, 40), st.integers(0, 2**100))
-@settings(max_examples=50)
 def test_every_epoch_asks_every_row_once(size: int, seed: int) -> None:
     """Epochs are counted, complete, and in orders of their own; the same seed asks the same again."""
     env = SumsEnv(rows=GeneratedRows(lambda _, i: ROWS[i % 10], size))

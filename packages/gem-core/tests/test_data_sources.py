@@ -257,7 +257,6 @@ def test_json_lines_are_indexed_whatever_is_in_them(rows: list[dict[str, Any]], 
         assert listed(JsonLines(path)) == rows
         if rows:
             assert streamed(path) == rows
-        gc.collect()
 
 
 @pytest.mark.parametrize(

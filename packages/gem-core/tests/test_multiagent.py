@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
@@ -199,7 +199,6 @@ def test_the_first_seed_decides_a_whole_run(make: Any) -> None:
 
 @EXAMPLES
 @given(seed=st.integers(0, 2**70), steps=st.integers(0, 12))
-@settings(max_examples=30)
 def test_state_continues_identically(make: Any, seed: int, steps: int) -> None:
     """A copy through JSON plays the rest of the run like the original, and shares nothing with it."""
     env, other = make(), make()
