@@ -20,6 +20,12 @@ for tier, examples in EXAMPLES.items():
 LEFT_OUT = {"quick": ("slow", "containers", "nightly"), "main": ("nightly",), "all": ()}
 """Tier → the markers of the tests that it leaves out."""
 
+LONG = 5.0
+"""Seconds above which a test of the main tier needs a written reason."""
+
+REASON = "reason to be slow"
+"""The property of a report that holds the reason."""
+
 THING = """
 import gem
 
@@ -47,12 +53,34 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests that the tier leaves out."""
+    """Deselect the tests that the tier leaves out, and note the reasons of those that are long."""
     markers = LEFT_OUT[config.getoption("--tier")]
     left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in markers)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+    for item in items:
+        if (marker := item.get_closest_marker("slow")) is not None and "reason" in marker.kwargs:
+            item.user_properties.append((REASON, marker.kwargs["reason"]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """List the tests of the main tier that were long and have no written reason to be."""
+    if config.getoption("--tier") != "main":
+        return
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    unexplained = [
+        f"{report.duration:6.1f} s  {report.nodeid}"
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        and report.duration > LONG
+        and REASON not in dict(report.user_properties)
+    ]
+    if unexplained:
+        terminalreporter.section(f"more than {LONG:.0f} s, without a reason in pytest.mark.slow(reason=...)")
+        for line in sorted(unexplained, reverse=True):
+            terminalreporter.line(line)
 
 
 class PluginSite:

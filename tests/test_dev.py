@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run"]
+COMMANDS = {"demo", "test", "quick", "lint", "package", "touched", "mutants", "setup"}
 
 
-@pytest.fixture
-def dev() -> ModuleType:
-    """The script as a module of its own, so that a test may change its settings."""
-    spec = importlib.util.spec_from_file_location("dev_script", ROOT / "dev.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(autouse=True)
+def _import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script finds its parts beside itself."""
+    monkeypatch.syspath_prepend(str(ROOT))
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +32,7 @@ def test_help_lists_the_commands_that_the_documents_use() -> None:
     shown = run("--help")
     assert shown.returncode == 0
     known = set(re.findall(r"python3 dev\.py (\w+)", shown.stdout))
-    assert known == {"demo", "test", "lint", "package"}
+    assert known == COMMANDS
     for document in DOCUMENTS:
         assert set(re.findall(r"python3 dev\.py (\w+)", (ROOT / document).read_text(encoding="utf-8"))) <= known
 
@@ -57,89 +53,164 @@ def test_an_unknown_package_is_named() -> None:
     assert "gem-envs-games" in done.stderr
 
 
-def test_the_packages_are_those_with_a_pyproject(dev: ModuleType) -> None:
-    """Names come from pyproject.toml, folders from where it lies."""
-    folders = dev.package_folders()
-    assert folders["gem-core"] == ROOT / "packages" / "gem-core"
-    assert set(folders.values()) == {file.parent for file in ROOT.glob("*/*/pyproject.toml")} | {
-        file.parent for file in ROOT.glob("hub/pyproject.toml")
-    }
+def test_all_means_the_whole_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--all becomes pytest's tier, and all other arguments are passed on."""
+    import dev
+    from devtools import environments
+
+    ran: list[tuple[str, ...]] = []
+    monkeypatch.setattr(environments, "hatch_run", lambda *command: ran.append(command) or 0)
+    dev.main(["test", "-k", "Sudoku"])
+    dev.main(["test", "--all", "packages"])
+    assert ran == [("default", "test", "-k", "Sudoku"), ("default", "test", "--tier", "all", "packages")]
 
 
-def test_a_wheels_requirements_are_those_it_always_has(dev: ModuleType, tmp_path: Path) -> None:
-    """Names are normalized; what only an extra needs is left out, whatever else its marker says."""
-    wheel = tmp_path / "thing-1-py3-none-any.whl"
-    lines = [
-        "Requires-Dist: Gem_Core<0.2,>=0.1",
-        "Requires-Dist: tomli>=2; python_version < '3.11'",
-        "Requires-Dist: gem.tools[all]>=1 ; sys_platform == 'linux'",
-        "Requires-Dist: datasets>=3; extra == 'datasets'",
-        "Requires-Dist: jinja2; (python_version > '3') and extra == 'chat'",
-    ]
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("thing-1.dist-info/METADATA", "Name: thing\nVersion: 1\n" + "\n".join(lines) + "\n\nText")
-    assert dev.requirements(wheel) == ["gem-core", "tomli", "gem-tools"]
+def test_everything_can_be_asked_for() -> None:
+    """For programs, the touched packages and tests are JSON."""
+    found = json.loads(run("touched", "--everything", "--json").stdout)
+    assert {"gem-core", "gem-hub", "gem-terminal"} <= set(found["packages"])
+    assert Path(__file__).name in found["tests"]
+
+
+def test_a_wheel_is_tested_with_all_that_it_requires() -> None:
+    """The packages that a package requires are found through those that they require."""
+    from devtools.alone import closure
+
+    required = {name: frozenset(needed.split()) for name, needed in {"a": "b c", "b": "d", "c": "d", "d": "a"}.items()}
+    assert closure(["a"], required) == ["a", "b", "c", "d"]
+    assert closure(["d"], required) == ["d", "a", "b", "c"]
 
 
 @pytest.fixture
-def workspace(dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """A workspace in a temporary folder; returns the list into which the script's commands go instead of running."""
-    ran: list[tuple[str, ...]] = []
-    package = tmp_path / "packages" / "thing"
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A workspace in a temporary folder, whose environments are links to interpreters."""
+    from devtools import environments
+
+    root = tmp_path / "a path of some length with a blank and an ü, as it may lie in a home folder or below a mount"
+    package = root / "packages" / "thing"
     package.mkdir(parents=True)
     (package / "pyproject.toml").write_text('name = "thing"\n', encoding="utf-8")
-    (tmp_path / ".hatch").mkdir()
-    monkeypatch.setattr(dev, "ROOT", tmp_path)
-    monkeypatch.setattr(dev, "HOME", tmp_path / ".hatch")
-    monkeypatch.setattr(dev, "ENVIRONMENTS", {"default": tmp_path / ".venv"})
-    monkeypatch.setattr(dev, "run", lambda *command, **_: ran.append(tuple(map(str, command[1:]))))
-    return ran
+    monkeypatch.setattr(environments, "ROOT", root)
+    monkeypatch.setattr(environments, "HOME", root / ".hatch")
+    monkeypatch.setattr(environments, "ENVIRONMENTS", {"default": root / ".venv"})
+    monkeypatch.setattr(environments, "ensure_hatch", lambda: None)
+    monkeypatch.setattr(environments, "project_files", lambda root: sorted(root.glob("packages/*/pyproject.toml")))
+
+    def make(folder: Path, interpreter: str | None = None) -> None:
+        """Make what Hatch would: an environment of this Python, or of one that says something else."""
+        python = environments.python_of(folder)
+        python.parent.mkdir(parents=True)
+        if interpreter is None:
+            python.symlink_to(sys.executable)
+        else:
+            python.write_text(f"#!/bin/sh\necho {interpreter}\n", encoding="utf-8")
+            python.chmod(0o755)
+
+    return SimpleNamespace(root=root, package=package, venv=root / ".venv", make=make, environments=environments)
 
 
-REMOVE = ("-m", "hatch", "env", "remove", "default")
+def test_the_environment_is_kept_while_nothing_changes(workspace: SimpleNamespace) -> None:
+    """A second run uses what the first has made."""
+    assert workspace.environments.prepare("default") == workspace.venv
+    workspace.make(workspace.venv)
+    assert workspace.environments.prepare("default") == workspace.venv
+    assert workspace.venv.exists()
 
 
-def test_the_environment_is_kept_while_nothing_changes(dev: ModuleType, workspace: list[tuple[str, ...]]) -> None:
-    """A first and a second run remove nothing."""
-    dev.discard_if_stale("default")
-    dev.ENVIRONMENTS["default"].mkdir()
-    dev.discard_if_stale("default")
-    assert workspace == []
-
-
-@pytest.mark.parametrize("change", ["entry points", "package gone", "package renamed", "Python"])
+@pytest.mark.parametrize("change", ["entry points", "package gone", "package renamed"])
 def test_the_environment_is_made_anew_when_the_packaging_changes(
-    dev: ModuleType, workspace: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, change: str
+    workspace: SimpleNamespace, capsys: pytest.CaptureFixture[str], change: str
 ) -> None:
     """What Hatch itself would not notice removes the environment, once."""
-    dev.discard_if_stale("default")
-    dev.ENVIRONMENTS["default"].mkdir()
-    project = dev.ROOT / "packages" / "thing" / "pyproject.toml"
+    workspace.environments.prepare("default")
+    workspace.make(workspace.venv)
+    project = workspace.package / "pyproject.toml"
     if change == "entry points":
         project.write_text('name = "thing"\n[project.entry-points."gem.envs"]\nthing = "thing"\n', encoding="utf-8")
     elif change == "package gone":
         project.unlink()
-    elif change == "package renamed":
-        project.parent.rename(project.parent.with_name("other"))
     else:
-        monkeypatch.setattr(dev, "PYTHON", "another interpreter")
-    dev.discard_if_stale("default")
-    assert workspace == [REMOVE]
-    dev.discard_if_stale("default")
-    assert workspace == [REMOVE]
+        workspace.package.rename(workspace.package.with_name("other"))
+    workspace.environments.prepare("default")
+    assert not workspace.venv.exists()
+    assert "the packaging has changed; making .venv anew" in capsys.readouterr().err
+    workspace.make(workspace.venv)
+    workspace.environments.prepare("default")
+    assert workspace.venv.exists()
 
 
-def test_an_environment_of_somebody_else_is_never_removed(dev: ModuleType, workspace: list[tuple[str, ...]]) -> None:
-    """A .venv that was there before the first run stays, whatever changes."""
-    dev.ENVIRONMENTS["default"].mkdir()
-    dev.discard_if_stale("default")
-    (dev.ROOT / "packages" / "thing" / "pyproject.toml").unlink()
-    dev.discard_if_stale("default")
-    assert workspace == []
+def test_another_python_gets_an_environment_of_its_own(
+    workspace: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The environment of another Python stays as it is, and the message says whose it is."""
+    workspace.environments.prepare("default")
+    workspace.make(workspace.venv, "cpython-309")
+    own = workspace.environments.prepare("default")
+    assert own == workspace.root / ".hatch" / workspace.environments.TAG / "default"
+    assert workspace.venv.exists()
+    said = capsys.readouterr().err
+    assert f".venv belongs to cpython-309, this is {workspace.environments.TAG}; using" in said
+    assert "packaging" not in said
+    # A change of the packaging makes each anew when its Python is used, and not before.
+    workspace.make(own)
+    (workspace.package / "pyproject.toml").unlink()
+    workspace.environments.prepare("default")
+    assert not own.exists()
+    assert workspace.venv.exists()
 
 
-def test_the_environments_are_those_of_the_workspace(dev: ModuleType) -> None:
+def test_an_environment_whose_python_is_gone_is_made_anew(
+    workspace: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An interpreter that was removed or replaced by another version is the reason that the message gives."""
+    workspace.environments.prepare("default")
+    workspace.make(workspace.venv)
+    python = workspace.environments.python_of(workspace.venv)
+    python.unlink()
+    python.symlink_to("/nowhere/python3")
+    assert workspace.environments.prepare("default") == workspace.venv
+    assert not workspace.venv.exists()
+    assert "its Python is gone; making .venv anew" in capsys.readouterr().err
+
+
+def test_an_environment_of_somebody_else_is_never_removed(workspace: SimpleNamespace) -> None:
+    """A .venv that was there before the first run stays, whatever changes; a broken one is an error."""
+    workspace.make(workspace.venv)
+    workspace.environments.prepare("default")
+    (workspace.package / "pyproject.toml").unlink()
+    workspace.environments.prepare("default")
+    assert workspace.venv.exists()
+    workspace.environments.python_of(workspace.venv).unlink()
+    with pytest.raises(SystemExit, match="has not made it"):
+        workspace.environments.prepare("default")
+    assert workspace.venv.exists()
+
+
+def test_uv_uses_the_indexes_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pip's configuration says of indexes reaches uv, unless uv has been told otherwise."""
+    from devtools.environments import uv_variables
+
+    for name in ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS", "UV_CONSTRAINT", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "file:///mirror/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "file:///one/simple file:///two/simple")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/wheels /more")
+    monkeypatch.delenv("PIP_CERT", raising=False)
+    assert uv_variables() == {
+        "UV_DEFAULT_INDEX": "file:///mirror/simple",
+        "UV_INDEX": "file:///one/simple file:///two/simple",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_FIND_LINKS": "/wheels,/more",
+    }
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "file:///own/simple")
+    assert "UV_DEFAULT_INDEX" not in uv_variables()
+
+
+def test_the_environments_are_those_of_the_workspace() -> None:
     """Each environment lies where pyproject.toml tells Hatch to put it."""
+    from devtools.environments import ENVIRONMENTS
+
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    placed = re.findall(r'^\[tool\.hatch\.envs\.(\w+)\]\npath = "(.+)"$', settings, re.MULTILINE)
-    assert {name: ROOT / path for name, path in placed} == dev.ENVIRONMENTS
+    placed = re.findall(r'^\[tool\.hatch\.envs\.(\w+)\]\n(?:template.*\n)?path = "(.+)"$', settings, re.MULTILINE)
+    assert {name: ROOT / path for name, path in placed} == ENVIRONMENTS

@@ -195,11 +195,3 @@ def test_installed_games_are_found_and_played(core_and_games: Path, tmp_path: Pa
     report: dict[str, Any] = json.loads(output_of(gem, *command, cwd=tmp_path))
     assert [item["mean_return"] for item in report["environments"]] == [pytest.approx(1.0)]
     assert len(record.read_text(encoding="utf-8").splitlines()) == 4
-
-
-def test_the_workflow_covers_every_package() -> None:
-    """The matrix of the continuous integration names exactly the packages of the workspace."""
-    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    matrix = re.search(r"^ *package:\n((?: *- .+\n)+)", workflow, re.MULTILINE)
-    assert matrix is not None
-    assert re.findall(r"- (.+)", matrix[1]) == sorted(FOLDERS)
