@@ -296,7 +296,7 @@ def test_random_moves_are_legal() -> None:
     assert {fresh.sample_random_action() for _ in range(50)} == {"\\boxed{down}", "\\boxed{right}"}
     env = laid(NEARLY)
     slide(env, "up")
-    assert env.pattern.match(env.sample_random_action())
+    assert env.form.read(env.sample_random_action())
 
 
 @pytest.mark.parametrize(

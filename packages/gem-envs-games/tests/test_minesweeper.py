@@ -274,7 +274,7 @@ def test_random_moves_mostly_reveal_hidden_cells() -> None:
     assert 0.8 < sum(verb == "reveal" for verb, _, _ in moves) / len(moves) < 0.97
     assert all((row, column) != ("0", "1") for _, row, column in moves)
     reveal(env, 19)
-    assert env.pattern.match(env.sample_random_action())
+    assert env.form.read(env.sample_random_action())
 
 
 @pytest.mark.parametrize("env_id", VARIANTS)

@@ -230,7 +230,7 @@ def test_random_moves_aim_at_blank_cells() -> None:
         assert 1 <= number <= 4
     for move in ((1, 1, 1), (2, 2, 4), (3, 3, 4)):
         put(env, *move)
-    assert env.pattern.match(env.sample_random_action())
+    assert env.form.read(env.sample_random_action())
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_a_malformed_last_turn_earns_no_fraction() -> None:
 def test_same_moves_as_published_are_accepted(inner: str) -> None:
     """The linear pattern accepts exactly what the published quadratic one does, with the same pegs."""
     text = f"\\boxed{{{inner}}}"
-    ours = TowerofHanoiEnv.pattern.match(text)
+    ours = TowerofHanoiEnv.form.read(text)
     published = re.search(r"\\boxed\{" + PUBLISHED_INNER + r"\}", text)
     assert (ours and ours.groups()) == (published and published.groups())
 
@@ -176,7 +176,7 @@ def test_a_run_of_spaces_is_read_in_linear_time() -> None:
 
     def seconds(spaces: int) -> float:
         text = "\\boxed{a" + " " * spaces
-        return min(timeit.repeat(lambda: TowerofHanoiEnv.pattern.match(text), number=1, repeat=5))
+        return min(timeit.repeat(lambda: TowerofHanoiEnv.form.read(text), number=1, repeat=5))
 
     assert seconds(20_000) < 40 * seconds(2_000)
 

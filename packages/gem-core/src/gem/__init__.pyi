@@ -12,6 +12,7 @@ from gem.registry import print_envs as print_envs
 from gem.registry import register as register
 from gem.registry import spec as spec
 from gem.registry import unregister as unregister
+from gem.text_env import TextEnv as TextEnv
 from gem.trajectory import Trajectory as Trajectory
 from gem.trajectory import Transition as Transition
 from gem.vector import VectorEnv as VectorEnv

@@ -67,7 +67,9 @@ def extract_last_boxed_answer(text: object) -> str | None:
     box = content.rfind(BOX)
     while box >= 0:
         start = box + len(BOX)
-        close = _closing_brace(content, start, end)
+        close = content.find("}", start, end)
+        if content.find("{", start, close) >= 0:  # rare: most answers hold no braces
+            close = _closing_brace(content, start, end)
         if close >= 0:
             return content[start:close].strip()
         # What is open around a box that never closes never closes either, so an earlier box must close before it.

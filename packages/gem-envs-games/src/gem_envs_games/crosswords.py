@@ -16,14 +16,15 @@ from operator import itemgetter
 from random import Random
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
 from gem_envs_games.crossword_clues import LONGEST, SHORTEST, answers, clues
 from gem_envs_games.crossword_layout import lay_out
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number, share
+from gem_envs_games.game import Game, is_drawn, read_number, share
 
 __all__ = ["CrosswordsEnv", "CrosswordsPolicy"]
 
@@ -42,7 +43,7 @@ Slot = tuple[str, str, int, int, bool]
 """A word in the grid: answer, clue, row and column of its first letter, and whether it runs down."""
 
 
-class CrosswordsEnv(Game):
+class CrosswordsEnv(Game[re.Match[str]]):
     r"""Write a letter with ``\boxed{row column letter}``, rows and columns counted from 0.
 
     Args:
@@ -53,8 +54,8 @@ class CrosswordsEnv(Game):
         num_words: words in the grid, 1 … 30. ``"random"``: 3, the only number that the original drew.
     """
 
-    pattern = boxed_pattern(r"(\d+)\s+(\d+)\s+([a-zA-Z])", re.ASCII)
-    _request = "Which letter is next?"
+    form = BoxedPattern(r"(\d+)\s+(\d+)\s+([a-zA-Z])", re.ASCII)
+    request = "Which letter is next?"
 
     def __init__(
         self,
@@ -128,26 +129,27 @@ class CrosswordsEnv(Game):
 
     def _draw_board(self) -> None:
         """Draw the board anew; needed after a letter was written."""
-        self._drawn_board = f"{self._grid.decode()}{self._clues}\nLetters left: {self._left}\n"
+        self._drawn_board = f"{self._grid.decode()}{self._clues}\nLetters left: {self._left}"
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         row, column, letter = read_number(move[1]), read_number(move[2]), move[3].upper()
         if not (0 <= row < self._height and 0 <= column < self._width):
             ranges = f"Rows are numbered from 0 to {self._height - 1} and columns from 0 to {self._width - 1}."
-            return ranges, 0.0, ILLEGAL
+            return illegal(ranges)
         cell = self._cell(row, column)
         solution = self._solution.get(cell)
         if solution is None:
-            return f"No letter belongs in row {row}, column {column}.", 0.0, ILLEGAL
+            return illegal(f"No letter belongs in row {row}, column {column}.")
         if self._grid[cell] != _FREE:
-            return f"Row {row}, column {column} has its letter already.", 0.0, ILLEGAL
+            return illegal(f"Row {row}, column {column} has its letter already.")
         if letter != solution:
-            return f"{letter} is wrong for row {row}, column {column}.", 0.0, LEGAL
+            return legal(f"{letter} is wrong for row {row}, column {column}.")
         self._write(cell)
         self._draw_board()
         cells = len(self._solution)
         reward = share(cells - self._left, cells) - share(cells - self._left - 1, cells)
-        return f"{letter} is right for row {row}, column {column}.", reward, LEGAL if self._left else WON
+        message = f"{letter} is right for row {row}, column {column}."
+        return legal(message, reward) if self._left else success(message, reward)
 
     def _write(self, cell: int) -> None:
         self._grid[cell] = ord(self._solution[cell])

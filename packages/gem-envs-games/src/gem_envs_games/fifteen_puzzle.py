@@ -14,13 +14,14 @@ import re
 from functools import lru_cache
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import choice, integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
 from gem_envs_games.fifteen_puzzle_solver import solve
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn
+from gem_envs_games.game import Game, is_drawn
 
 __all__ = ["FifteenPuzzleEnv", "FifteenPuzzlePolicy"]
 
@@ -33,7 +34,7 @@ _DRAWN = tuple(_TURNS)
 _GAP = "_"
 
 
-class FifteenPuzzleEnv(Game):
+class FifteenPuzzleEnv(Game[re.Match[str]]):
     r"""Slide tiles with ``\boxed{up}``, ``down``, ``left`` or ``right``: the way a tile moves into the gap.
 
     Args:
@@ -47,7 +48,7 @@ class FifteenPuzzleEnv(Game):
             ``max_turns`` gives no such guarantee.
     """
 
-    pattern = boxed_pattern("(up|down|left|right)")
+    form = BoxedPattern("(up|down|left|right)")
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class FifteenPuzzleEnv(Game):
 
     def _set_rows(self, num_rows: int) -> None:
         self.num_rows = num_rows
-        self._frame = (" ".join(["%s"] * num_rows) + "\n") * num_rows
+        self._frame = "\n".join([" ".join(["%s"] * num_rows)] * num_rows)
         if self._turns_drawn:
             self.max_turns = _enough_turns(num_rows)
 
@@ -92,24 +93,23 @@ class FifteenPuzzleEnv(Game):
         self._cells = [names[tile] for tile in tiles]
         self._gap = tiles.index(0)
 
-    def _opening(self) -> str:
-        rules = _rules(self.num_rows, self.max_turns, self._frame)
-        return f"{rules}\n\n{self._frame % tuple(self._cells)}{self._request}"
+    def _instructions(self) -> str:
+        return _rules(self.num_rows, self.max_turns, self._frame)
 
     def _board(self) -> str:
         return self._frame % tuple(self._cells)
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         direction, cells, gap = move[1], self._cells, self._gap
         source = _sources(self.num_rows)[gap].get(direction)
         if source is None:
-            return f"No tile can move {direction} into the gap.", 0.0, ILLEGAL
+            return illegal(f"No tile can move {direction} into the gap.")
         cells[source], cells[gap] = cells[gap], cells[source]
         self._gap = source
         message = f"Tile {cells[gap].strip()} has moved {direction}."
         if source == self.num_rows**2 - 1 and tuple(cells) == _solved(self.num_rows):
-            return message, 1.0, WON
-        return message, 0.0, LEGAL
+            return success(message)
+        return legal(message)
 
     def _last_turn_reward(self, reward: float) -> float:
         return sum(map(str.__eq__, self._cells, _solved(self.num_rows))) / self.num_rows**2
@@ -286,7 +286,7 @@ def _solved(num_rows: int) -> tuple[str, ...]:
 def _rules(num_rows: int, max_turns: int, frame: str) -> str:
     return (
         f"You are playing the sliding puzzle with {num_rows**2 - 1} tiles on {num_rows} rows and {num_rows} columns; "
-        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{frame % _solved(num_rows)}"
+        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{frame % _solved(num_rows)}\n"
         "A move slides one tile that is next to the gap into the gap. Name the direction in which the tile moves: up "
         "(the tile below the gap), down (the one above it), left (the one to its right) or right (the one to its "
         "left).\n"

@@ -17,12 +17,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, LOST, MAX_TURNS, WON, Game, is_drawn, share
+from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, share
 
 __all__ = ["Game2048Env", "Game2048Policy"]
 
@@ -39,7 +40,7 @@ _HIGHEST_TARGET = 2**17  # no tile can grow larger on 16 cells
 _DRAWN_TARGETS = (16, 32, 64)
 
 
-class Game2048Env(Game):
+class Game2048Env(Game[re.Match[str]]):
     r"""Slide all tiles with ``\boxed{up}``, ``\boxed{down}``, ``\boxed{left}`` or ``\boxed{right}``.
 
     Args:
@@ -49,7 +50,7 @@ class Game2048Env(Game):
             or 64).
     """
 
-    pattern = boxed_pattern(r"(up|down|left|right)", re.IGNORECASE | re.ASCII)
+    form = BoxedPattern(r"(up|down|left|right)", re.IGNORECASE | re.ASCII)
 
     def __init__(
         self,
@@ -82,13 +83,13 @@ class Game2048Env(Game):
         return _rules(self.target_tile, self.max_turns)
 
     def _board(self) -> str:
-        return "".join(map(_draw_row, self._rows))
+        return "\n".join(map(_draw_row, self._rows))
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         direction = move[1].lower()
         rows = _slide(self._rows, direction)
         if rows == self._rows:
-            return f"Nothing can slide {direction}.", 0.0, ILLEGAL
+            return illegal(f"Nothing can slide {direction}.")
         self._rows = rows
         message, reward = f"The tiles have slid {direction}.", 0.0
         largest, best = max(map(max, rows)), self._best
@@ -97,11 +98,11 @@ class Game2048Env(Game):
             message += f" The largest tile is {largest} now."
             reward = self._progress(largest) - self._progress(best)
             if largest >= self.target_tile:
-                return message, reward, WON
+                return success(message, reward)
         self._add_tile()
         if _is_stuck(self._rows):
-            return f"{message} No move is possible any more.", reward, LOST
-        return message, reward, LEGAL
+            return failure(f"{message} No move is possible any more.", reward)
+        return legal(message, reward)
 
     def _add_tile(self) -> None:
         cells = [tile for row in self._rows for tile in row]
@@ -256,7 +257,7 @@ def _enough_turns(target_tile: int) -> int:
 
 @lru_cache(maxsize=2**14)
 def _draw_row(row: Row) -> str:
-    return "".join(f"{tile or '.':>7}" for tile in row) + "\n"
+    return "".join(f"{tile or '.':>7}" for tile in row)
 
 
 @lru_cache(maxsize=64)

@@ -10,19 +10,20 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
 from gem.errors import ArgumentError, StateError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, read_number
 
 __all__ = ["GuessTheNumberEnv", "GuessTheNumberPolicy"]
 
 _LIMIT = 10**9
 
 
-class GuessTheNumberEnv(Game):
+class GuessTheNumberEnv(Game[re.Match[str]]):
     r"""Guess a number from ``min_number`` to ``max_number`` with ``\boxed{number}``.
 
     Args:
@@ -33,7 +34,7 @@ class GuessTheNumberEnv(Game):
     Both numbers ``"random"``: drawn at every reset, the lowest from 1 … 10, the span from 5 … 50.
     """
 
-    pattern = boxed_pattern(r"(\d+)")
+    form = BoxedPattern(r"(\d+)")
     _last_legal: int | None
     """The last guess, if it was new and in the range; set by every move."""
 
@@ -58,13 +59,13 @@ class GuessTheNumberEnv(Game):
         self.min_number, self.max_number = low, high
         if self._turns_drawn:
             self.max_turns = _enough_turns(high - low)
-        self._request = f"Enter your guess from {low} to {high}."
+        self.request = f"Enter your guess from {low} to {high}."
         # Written once, not at every reset: mostly the range never changes.
         self._rules = (
             f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
             f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"
             f"Put your guess in \\boxed{{}}, for example \\boxed{{{low}}}. "
-            f"Earlier turns are shown to you as the game goes on.\n\n{self._request}"
+            f"Earlier turns are shown to you as the game goes on.\n\n{self.request}"
         )
 
     def _begin(self) -> None:
@@ -79,19 +80,19 @@ class GuessTheNumberEnv(Game):
     def _opening(self) -> str:
         return self._rules
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         guess = read_number(move[1])
         self._last_legal = None
         if guess in self._guessed:
-            return f"You have guessed {guess} before.", 0.0, ILLEGAL
+            return illegal(f"You have guessed {guess} before.")
         number = self._number
         if guess == number:
-            return f"{guess} is the number.", 1.0, WON
+            return success(f"{guess} is the number.")
         if not self.min_number <= guess <= self.max_number:
-            return f"That is outside the range from {self.min_number} to {self.max_number}.", 0.0, ILLEGAL
+            return illegal(f"That is outside the range from {self.min_number} to {self.max_number}.")
         self._guessed.add(guess)
         self._last_legal = guess
-        return f"The number is {'higher' if guess < number else 'lower'} than {guess}.", 0.0, LEGAL
+        return legal(f"The number is {'higher' if guess < number else 'lower'} than {guess}.")
 
     def _last_turn_reward(self, reward: float) -> float:
         if self._last_legal is None:

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, share
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, share
 from gem_envs_games.words import LONGEST, SHORTEST, words
 
 __all__ = ["HangmanEnv", "HangmanPolicy"]
@@ -31,7 +32,7 @@ _LETTER = re.compile("[A-Z]")
 _BY_FREQUENCY = "ETAOINSHRDLUCMFWYPVBGKJQXZ"  # letters of English text, the most frequent first
 
 
-class HangmanEnv(Game):
+class HangmanEnv(Game[re.Match[str]]):
     r"""Guess a letter or the whole word with ``\boxed{…}``, in capitals or not.
 
     Args:
@@ -40,8 +41,8 @@ class HangmanEnv(Game):
         max_turns: guesses that the agent is told it has. ``"random"``: 10 for 3 letters, 15 for 5, 20 for 7.
     """
 
-    pattern = boxed_pattern(r"([a-z]+)", re.ASCII | re.IGNORECASE)
-    _request = "Guess a letter or the word."
+    form = BoxedPattern(r"([a-z]+)", re.ASCII | re.IGNORECASE)
+    request = "Guess a letter or the word."
 
     def __init__(
         self,
@@ -85,37 +86,37 @@ class HangmanEnv(Game):
 
     def _board(self) -> str:
         missed = " ".join(self._missed_letters) or "nothing yet"
-        wrong_words = f"Wrong words: {' '.join(self._missed_words)}\n" if self._missed_words else ""
-        return f"Word: {' '.join(self._shown)}\nNot in the word: {missed}\n{wrong_words}"
+        wrong_words = f"\nWrong words: {' '.join(self._missed_words)}" if self._missed_words else ""
+        return f"Word: {' '.join(self._shown)}\nNot in the word: {missed}{wrong_words}"
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         guess = move[1]
         if len(guess) > 1 and len(guess) != self.word_length:
-            return f"Guess one letter or a word of {self.word_length} letters, not {len(guess)} letters.", 0.0, ILLEGAL
+            return illegal(f"Guess one letter or a word of {self.word_length} letters, not {len(guess)} letters.")
         guess = guess.upper()
         if guess in self._guesses:
-            return f"You have guessed {guess} before.", 0.0, ILLEGAL
+            return illegal(f"You have guessed {guess} before.")
         return self._try(guess)
 
-    def _try(self, guess: str) -> tuple[str, float, int]:
+    def _try(self, guess: str) -> MoveResult:
         """Apply a new guess, a letter or a word of the right length."""
         self._guesses[guess] = None
         word = self._word
         if guess == word:
             paid = self._paid()
             self._shown = word
-            return f"{guess} is the word.", 1.0 - paid, WON
+            return success(f"{guess} is the word.", 1.0 - paid)
         if len(guess) > 1:
             self._missed_words.append(guess)
-            return f"{guess} is not the word.", 0.0, LEGAL
+            return legal(f"{guess} is not the word.")
         if guess not in word:
             self._missed_letters.append(guess)
-            return f"{guess} is not in the word.", 0.0, LEGAL
+            return legal(f"{guess} is not in the word.")
         paid, pairs = self._paid(), zip(word, self._shown, strict=True)
         self._shown = "".join([letter if letter == guess else shown for letter, shown in pairs])
         if _HIDDEN not in self._shown:
-            return f"{guess} completes the word.", 1.0 - paid, WON
-        return f"{guess} is in the word.", self._paid() - paid, LEGAL
+            return success(f"{guess} completes the word.", 1.0 - paid)
+        return legal(f"{guess} is in the word.", self._paid() - paid)
 
     def _paid(self) -> float:
         """All rewards so far, in a game that is not won."""

@@ -14,12 +14,13 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number, share
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, read_number, share
 from gem_envs_games.mastermind_solver import next_guess, pegs
 
 __all__ = ["MastermindEnv", "MastermindPolicy"]
@@ -30,7 +31,7 @@ _DRAWN_SETTINGS = ((2, 4), (4, 6), (4, 8))
 _TURNS = {(2, 4): 10, (2, 6): 10, (4, 6): 20, (4, 8): 30}  # as in the original
 
 
-class MastermindEnv(Game):
+class MastermindEnv(Game[re.Match[str]]):
     r"""Guess a code with ``\boxed{number number …}``.
 
     Args:
@@ -44,8 +45,8 @@ class MastermindEnv(Game):
     """
 
     # One run of ASCII digits and blanks, so that a match needs linear time; the first and the last are digits.
-    pattern = boxed_pattern(r"(\d[\d\s]*)(?<=\d)", re.ASCII)
-    _request = "Enter your next guess."
+    form = BoxedPattern(r"(\d[\d\s]*)(?<=\d)", re.ASCII)
+    request = "Enter your next guess."
 
     def __init__(
         self,
@@ -92,31 +93,32 @@ class MastermindEnv(Game):
     def _board(self) -> str:
         return self._rows
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         length, valid = self.code_length, self._valid
         guess = move[1].split(None, length)
         if len(guess) != length:
-            return f"A guess is {length} numbers.", 0.0, ILLEGAL
+            return illegal(f"A guess is {length} numbers.")
         if not valid.issuperset(guess):
             guess = [str(read_number(digits)) for digits in guess]  # drops leading zeros
             if not valid.issuperset(guess):
-                return f"A guess is made of numbers from 1 to {self.num_numbers}.", 0.0, ILLEGAL
+                return illegal(f"A guess is made of numbers from 1 to {self.num_numbers}.")
         shown = " ".join(guess)
         if shown in self._guesses:
-            return f"You have guessed {shown} before.", 0.0, ILLEGAL
+            return illegal(f"You have guessed {shown} before.")
         black, before = self._mark(shown, guess), self._best
         if black == length:
-            return f"{shown} is the code.", 1.0 - share(before, length), WON
+            return success(f"{shown} is the code.", 1.0 - share(before, length))
         if black <= before:
-            return f"{shown} is not the code.", 0.0, LEGAL
+            return legal(f"{shown} is not the code.")
         self._best = black
-        return f"{shown} is not the code.", share(black, length) - share(before, length), LEGAL
+        return legal(f"{shown} is not the code.", share(black, length) - share(before, length))
 
     def _mark(self, shown: str, guess: list[str]) -> int:
         """Add a new guess to the board; return its black pegs."""
         black, white = pegs(guess, self._code)
         self._guesses[shown] = None
-        self._rows += f"{shown}: {black} black, {white} white\n"
+        row = f"{shown}: {black} black, {white} white"
+        self._rows = f"{self._rows}\n{row}" if self._rows else row
         return black
 
     def _random_move(self) -> str:

@@ -16,12 +16,13 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import integer, string
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, LOST, MAX_TURNS, WON, Game, is_drawn, read_number, share
+from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, read_number, share
 from gem_envs_games.minesweeper_solver import HIDDEN, mine_chances
 
 __all__ = ["MinesweeperEnv", "MinesweeperPolicy"]
@@ -33,7 +34,7 @@ _EQUAL = 1e-12  # probabilities that differ by less are equal
 _REVEAL_SHARE = 0.9  # of the random moves
 
 
-class MinesweeperEnv(Game):
+class MinesweeperEnv(Game[re.Match[str]]):
     r"""Uncover cells with ``\boxed{reveal row column}``, mark mines with ``\boxed{flag row column}``, counted from 0.
 
     Args:
@@ -47,7 +48,7 @@ class MinesweeperEnv(Game):
     n² // 5 mines.
     """
 
-    pattern = boxed_pattern(r"([a-zA-Z]+)\s(\d+)\s(\d+)")
+    form = BoxedPattern(r"([a-zA-Z]+)\s(\d+)\s(\d+)")
 
     def __init__(
         self,
@@ -91,29 +92,29 @@ class MinesweeperEnv(Game):
     def _board(self) -> str:
         header, gap, margins = _frame(self.rows, self.cols)
         shown, cols = self._shown, self.cols
-        lines = [f"{margin}{gap.join(shown[begin : begin + cols])}\n" for begin, margin in margins]
-        return header + "".join(lines)
+        lines = [f"{margin}{gap.join(shown[begin : begin + cols])}" for begin, margin in margins]
+        return header + "\n".join(lines)
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         command, row, column = move[1].lower(), read_number(move[2]), read_number(move[3])
         if command not in ("reveal", "flag"):
-            return f"{move[1][:_LONGEST_ECHO]} is no command; use reveal or flag.", 0.0, ILLEGAL
+            return illegal(f"{move[1][:_LONGEST_ECHO]} is no command; use reveal or flag.")
         if not (0 <= row < self.rows and 0 <= column < self.cols):
-            return f"Rows are from 0 to {self.rows - 1} and columns from 0 to {self.cols - 1}.", 0.0, ILLEGAL
+            return illegal(f"Rows are from 0 to {self.rows - 1} and columns from 0 to {self.cols - 1}.")
         cell = row * self.cols + column
         mark = self._shown[cell]
         where = f"Row {row}, column {column}"
         if mark != _HIDDEN and mark != _FLAG:
-            return f"{where} is revealed already.", 0.0, ILLEGAL
+            return illegal(f"{where} is revealed already.")
         if command == "flag":
             self._shown[cell] = _FLAG if mark == _HIDDEN else _HIDDEN
-            return f"{where} is {'flagged' if mark == _HIDDEN else 'no longer flagged'}.", 0.0, LEGAL
+            return legal(f"{where} is {'flagged' if mark == _HIDDEN else 'no longer flagged'}.")
         if cell in self._mines:
             for mine in self._mines:
                 self._shown[mine] = _MINE
-            return f"{where} is a mine.", 0.0, LOST
+            return failure(f"{where} is a mine.")
         if mark == _FLAG:
-            return f"{where} is flagged; take the flag away before you reveal it.", 0.0, ILLEGAL
+            return illegal(f"{where} is flagged; take the flag away before you reveal it.")
         if not self._mines:
             block = {cell, *_neighbours(self.rows, self.cols)[cell]}
             outside = [other for other in range(len(self._shown)) if other not in block]
@@ -122,7 +123,8 @@ class MinesweeperEnv(Game):
         self._revealed = after = before + self._uncover(cell)
         safe = len(self._shown) - self.num_mines
         message = f"{where} is safe. Cells uncovered: {after - before}."
-        return message, share(after, safe) - share(before, safe), LEGAL if after < safe else WON
+        reward = share(after, safe) - share(before, safe)
+        return legal(message, reward) if after < safe else success(message, reward)
 
     def _uncover(self, first: int) -> int:
         """Show a safe cell, and the surroundings of each 0 that comes to light; return how many cells that are."""

@@ -13,12 +13,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
 from gem.errors import ArgumentTypeError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn
 from gem_envs_games.sokoban_generator import draw_room
 from gem_envs_games.sokoban_room import (
     BOX,
@@ -44,7 +45,7 @@ _DRAWN = ((6, 6, 2), (8, 8, 5))
 _TURNS_PER_BOX = 10
 
 
-class SokobanEnv(Game):
+class SokobanEnv(Game[re.Match[str]]):
     r"""Walk and push with ``\boxed{up}``, ``\boxed{down}``, ``\boxed{left}`` or ``\boxed{right}``.
 
     Args:
@@ -55,7 +56,7 @@ class SokobanEnv(Game):
     ``dim_room`` and ``num_boxes`` both ``"random"``: 6 × 6 with 2 boxes or 8 × 8 with 5, drawn at every reset.
     """
 
-    pattern = boxed_pattern(r"(up|down|left|right)", re.IGNORECASE | re.ASCII)
+    form = BoxedPattern(r"(up|down|left|right)", re.IGNORECASE | re.ASCII)
 
     def __init__(
         self,
@@ -112,31 +113,31 @@ class SokobanEnv(Game):
 
     def _board(self) -> str:
         cells, gap, columns = self._cells, self._gap, self.dim_room[1]
-        lines = [label + gap.join(cells[start : start + columns]) + "\n" for label, start in self._labels]
-        return self._header + "".join(lines)
+        lines = [label + gap.join(cells[start : start + columns]) for label, start in self._labels]
+        return self._header + "\n".join(lines)
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         direction = move[1].lower()
         cells, player, step = self._cells, self._player, self._steps[direction]
         target = player + step
         found = cells[target]
         if found == WALL:
-            return f"A wall stops you from moving {direction}.", 0.0, ILLEGAL
+            return illegal(f"A wall stops you from moving {direction}.")
         pushes = found in (BOX, BOX_ON_GOAL)
         if pushes:
             beyond = cells[target + step]
             if beyond not in (FLOOR, GOAL):
-                return f"The box cannot be pushed {direction}.", 0.0, ILLEGAL
+                return illegal(f"The box cannot be pushed {direction}.")
             cells[target + step] = BOX if beyond == FLOOR else BOX_ON_GOAL
         cells[player] = FLOOR if cells[player] == PLAYER else GOAL
         cells[target] = PLAYER if found in (FLOOR, BOX) else PLAYER_ON_GOAL
         self._player = target
         if not pushes:
-            return f"You have moved {direction}.", 0.0, LEGAL
+            return legal(f"You have moved {direction}.")
         message = f"You have pushed a box {direction}."
         if BOX in cells:
-            return message, 0.0, LEGAL
-        return message, 1.0, WON
+            return legal(message)
+        return success(message)
 
     def _last_turn_reward(self, reward: float) -> float:
         return self._cells.count(BOX_ON_GOAL) / self.num_boxes

@@ -15,12 +15,13 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any, Literal, NamedTuple
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import choice, integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number, share
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, read_number, share
 from gem_envs_games.sudoku_grid import is_full, layout, make_blanks, random_grid, solve
 
 __all__ = ["SudokuEnv", "SudokuPolicy"]
@@ -30,7 +31,7 @@ _SETTINGS = {4: (10, 15), 9: (50, 50)}
 """Clues and turns for the scales that are drawn at random, as in the original."""
 
 
-class SudokuEnv(Game):
+class SudokuEnv(Game[re.Match[str]]):
     r"""Fill a grid of ``scale`` rows and columns with ``\boxed{row column number}``, all counted from 1.
 
     Args:
@@ -44,7 +45,7 @@ class SudokuEnv(Game):
     ``scale`` and ``clues`` both ``"random"``: drawn at every reset, 4 and 10 (15 turns) or 9 and 50 (50 turns).
     """
 
-    pattern = boxed_pattern(r"(\d+)\s(\d+)\s(\d+)")
+    form = BoxedPattern(r"(\d+)\s(\d+)\s(\d+)")
 
     def __init__(
         self,
@@ -93,14 +94,14 @@ class SudokuEnv(Game):
     def _board(self) -> str:
         return "\n".join(self._lines)
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         scale = self.scale
         row, column, number = map(read_number, move.groups())
         if not (1 <= row <= scale and 1 <= column <= scale and 1 <= number <= scale):
-            return f"Row, column and number must each be from 1 to {scale}.", 0.0, ILLEGAL
+            return illegal(f"Row, column and number must each be from 1 to {scale}.")
         cell = (row - 1) * scale + column - 1
         if self._grid[cell]:
-            return f"Row {row}, column {column} is filled already.", 0.0, ILLEGAL
+            return illegal(f"Row {row}, column {column} is filled already.")
         if number != self._solution[cell]:
             return self._refuse(cell, number)
         self._grid[cell] = number
@@ -109,14 +110,15 @@ class SudokuEnv(Game):
         self._filled = after = before + 1
         blanks = len(self._blanks)
         reward = share(after, blanks) - share(before, blanks)
-        return f"Row {row}, column {column} is {number}: right.", reward, LEGAL if after < blanks else WON
+        message = f"Row {row}, column {column} is {number}: right."
+        return legal(message, reward) if after < blanks else success(message, reward)
 
-    def _refuse(self, cell: int, number: int) -> tuple[str, float, int]:
+    def _refuse(self, cell: int, number: int) -> MoveResult:
         units, units_of = layout(self.scale)
         for name, unit in zip(("row", "column", "box"), units_of[cell], strict=True):
             if any(self._grid[other] == number for other in units[unit]):
-                return f"The {name} of that cell holds a {number} already.", 0.0, ILLEGAL
-        return f"The number of that cell is not {number}.", 0.0, LEGAL
+                return illegal(f"The {name} of that cell holds a {number} already.")
+        return legal(f"The number of that cell is not {number}.")
 
     def _random_move(self) -> str:
         blanks = [cell for cell, number in enumerate(self._grid) if not number] or self._blanks
@@ -202,8 +204,7 @@ def _frame(scale: int) -> _Frame:
         for row in range(scale)
         for column in range(scale)
     )
-    # The empty line at the end makes the joined board end in a newline.
-    return _Frame((*lines, rule, ""), places, width)
+    return _Frame((*lines, rule), places, width)
 
 
 @lru_cache(maxsize=64)

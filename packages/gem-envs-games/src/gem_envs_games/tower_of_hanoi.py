@@ -13,12 +13,13 @@ import re
 from functools import lru_cache
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn
 
 __all__ = ["TowerofHanoiEnv", "TowerofHanoiPolicy"]
 
@@ -32,7 +33,7 @@ _TURNS = {3: 10, 4: 20, 5: 35}
 _DRAWN = tuple(_TURNS)
 
 
-class TowerofHanoiEnv(Game):
+class TowerofHanoiEnv(Game[re.Match[str]]):
     r"""Move all disks from peg A to peg C with ``\boxed{source target}``, never a larger disk onto a smaller one.
 
     Args:
@@ -43,7 +44,7 @@ class TowerofHanoiEnv(Game):
     """
 
     # One run of spaces, then perhaps a comma with another: no two repetitions ever compete for the same space.
-    pattern = boxed_pattern(r"([ABCabc])(?:\s*,)?\s*([ABCabc])")
+    form = BoxedPattern(r"([ABCabc])(?:\s*,)?\s*([ABCabc])")
 
     def __init__(
         self,
@@ -73,24 +74,24 @@ class TowerofHanoiEnv(Game):
         first, second, third = self._pegs
         return _draw(self.num_disks, first, second, third)
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         source, target = move[1].upper(), move[2].upper()
         if source == target:
-            return "A move needs two different pegs.", 0.0, ILLEGAL
+            return illegal("A move needs two different pegs.")
         pegs, giving, taking = self._pegs, _PEG[source], _PEG[target]
         top = pegs[giving] & -pegs[giving]
         cover = pegs[taking] & -pegs[taking]
         disk = top.bit_length()
         if not top:
-            return f"Peg {source} is empty.", 0.0, ILLEGAL
+            return illegal(f"Peg {source} is empty.")
         if 0 < cover < top:
-            return f"Disk {disk} must not lie on disk {cover.bit_length()}, the top of peg {target}.", 0.0, ILLEGAL
+            return illegal(f"Disk {disk} must not lie on disk {cover.bit_length()}, the top of peg {target}.")
         pegs[giving] ^= top
         pegs[taking] ^= top
         message = f"Disk {disk} has moved from peg {source} to peg {target}."
         if pegs[0] or pegs[1]:
-            return message, 0.0, LEGAL
-        return message, 1.0, WON
+            return legal(message)
+        return success(message)
 
     def _last_turn_reward(self, reward: float) -> float:
         return self._pegs[2].bit_count() / self.num_disks
@@ -167,7 +168,7 @@ def _draw(num_disks: int, *pegs: int) -> str:
         lines.append("".join(part.center(width) for part in row).rstrip())
     lines.append("".join(name.center(width, "-") for name in _PEGS))
     lists = "\n".join(f"{name} [{' '.join(map(str, stack))}]" for name, stack in zip(_PEGS, stacks, strict=True))
-    return "\n".join(lines) + f"\nThe disks on each peg, from bottom to top:\n{lists}\n"
+    return "\n".join(lines) + f"\nThe disks on each peg, from bottom to top:\n{lists}"
 
 
 def _draw_disk(disk: int) -> str:

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from gem.action_forms import BoxedText
 from gem.arguments import choice, integer, nearest, string
 from gem.core import Info
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Policy
-from gem.text import action_text
-from gem_envs_games.game import ILLEGAL, LEGAL, LOST, MAX_TURNS, WON, Game
+from gem.text_env import MAX_TURNS, MoveResult, failure, fault, illegal, legal, malformed, success
+from gem_envs_games.game import Game
 from gem_envs_games.wiki_backends import BackendError, Kiwix, LiveWiki, MediaWiki
 from gem_envs_games.wiki_graph import LONGEST_TITLE, Page, Wiki, encyclopedia, title_key
 
@@ -33,9 +34,6 @@ _BACK = "<PREV_PAGE>"
 _TARGET_REWARD, _STEP_REWARD, _DEAD_END_REWARD, _INVALID_REWARD = 1.0, -0.05, -0.1, -0.2
 _LONGEST_SUMMARY = 10_000
 _LONGEST_ECHO = 100
-_OPENING = "\\boxed{"
-_BOX = re.compile(r"\\boxed\{([^{}]{0,300}(?:\{[^{}]{0,300}\}[^{}]{0,300}){0,5})\}")
-_MOST_BOXES = 500
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 _BACKENDS: dict[str, type[LiveWiki]] = {"mw": MediaWiki, "kiwix": Kiwix}
@@ -53,7 +51,7 @@ _DEAD_ENDS = {
 _DEAD_ENDS["freenav"] = _DEAD_ENDS["eidetic"] = _DEAD_ENDS["oneback"]
 
 
-class WikiGameEnv(Game):
+class WikiGameEnv(Game[str]):
     r"""Follow a link with ``\boxed{Title}``.
 
     Args:
@@ -66,10 +64,12 @@ class WikiGameEnv(Game):
         variant: which way back there is: ``"noregrets"``, none; ``"oneback"``, one page, not twice in a row;
             ``"freenav"``, like the back button of a browser; ``"eidetic"``, to any title seen in this episode.
 
-    ``reset`` has the options ``start`` and ``target``, titles of pages; without them, both are drawn.
+    ``reset`` has the options ``start`` and ``target``, titles of two pages with links; without them, both are drawn.
     """
 
-    _request = "Which page is next?"
+    form = BoxedText()
+    request = "Which page is next?"
+    closings: ClassVar[Mapping[str, str]] = {**Game.closings, "success": "You have reached the target page."}
 
     def __init__(
         self,
@@ -89,67 +89,21 @@ class WikiGameEnv(Game):
             raise ArgumentError("trawler_kwargs belong to the backends 'mw' and 'kiwix', not to 'bundled'")
         else:
             self._wiki = encyclopedia()
-        self._chosen: tuple[str, str] | None = None
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Begin a new game; see :meth:`gem.Env.reset`.
-
-        Args:
-            seed: see there.
-            options: ``{"start": title, "target": title}``.
-
-        Raises:
-            ArgumentError: for other options, for pages that do not exist, have no links or are the same.
-            BackendError: if a live wiki fails.
-        """
-        self._chosen = None
-        if options:
-            if not isinstance(options, Mapping) or set(options) != {"start", "target"}:
-                raise ArgumentError(f"options must be {{'start': title, 'target': title}}, got {options!r:.80}")
-            self._chosen = string("start", options["start"]), string("target", options["target"])
-        return super().reset(seed=seed)
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
-        """Play one turn. Unlike in other games, an action without a box does not end the game.
-
-        Raises:
-            ResetNeededError, EpisodeFinishedError: if no episode is going on.
-        """
-        if self._phase:
-            raise self._out_of_play()
-        self._turn += 1
-        title = read_title(action if type(action) is str else action_text(action) or "")
-        info: Info = {"turn": self._turn, "action_status": "legal"}
-        try:
-            message, reward, verdict = self._move(title)
-        except BackendError as error:
-            info.update(success=False, error=str(error))
-            return self._finish("The wiki does not answer.", "The game is broken off."), 0.0, False, True, info
-        if verdict == ILLEGAL:
-            info["action_status"] = "illegal" if title else "malformed"
-        info["turn"] = self._turn  # a dead end costs two
-        if verdict < WON and self._turn < self.max_turns:
-            return self._show(message, self._request), reward, False, False, info
-        info["success"] = verdict == WON
-        if verdict < WON:
-            return self._finish(message, "No turns are left."), reward, True, True, info
-        closing = "You have reached the target page." if verdict == WON else "You have lost."
-        return self._finish(message, closing), reward, True, False, info
 
     def close(self) -> None:
         self._wiki.close()
 
-    def _begin(self) -> None:
-        if self._chosen is None:
-            start, target = self._wiki.draw_pair(self.rng, self.max_turns)
+    def _begin(self, start: str | None = None, target: str | None = None) -> None:
+        if start is None and target is None:
+            first, last = self._wiki.draw_pair(self.rng, self.max_turns)
         else:
-            start, target = map(self._existing, self._chosen)
-            if start.title == target.title:
-                raise ArgumentError(f"start and target must be two pages, got {start.title!r} twice")
-        self._target = target
+            first, last = self._existing(string("start", start)), self._existing(string("target", target))
+            if first.title == last.title:
+                raise ArgumentError(f"start and target must be two pages, got {first.title!r} twice")
+        self._target = last
         self._past: tuple[Page, ...] = ()
         self._seen: dict[str, str] = {}  # title by key
-        self._arrive(start)
+        self._arrive(first)
 
     def _existing(self, title: str) -> Page:
         page = self._wiki.page(title)
@@ -187,53 +141,59 @@ class WikiGameEnv(Game):
             lines.append(summary)
         lines.append("Links:")
         lines += [f"- {link}" for link in page.links]
-        return "\n".join([*lines, ""])
+        return "\n".join(lines)
 
     def _summary(self, page: Page) -> str:
         return summarize(page.text, *self.page_summary_length)
 
-    def _move(self, title: str) -> tuple[str, float, int]:
-        """Do what the box says; return what happened in one sentence, the reward and the verdict."""
-        if not title:
-            return "No title in \\boxed{} was found.", _INVALID_REWARD, ILLEGAL
+    def _malformed(self) -> MoveResult:
+        return malformed("No title in \\boxed{} was found.", _INVALID_REWARD, ends=False)
+
+    def _play(self, title: str) -> MoveResult:
+        try:
+            return self._go(title)
+        except BackendError as error:
+            return fault("The wiki does not answer.", str(error))
+
+    def _go(self, title: str) -> MoveResult:
         if title == _BACK:
             return self._go_back()
         key = title_key(title) if len(title) <= LONGEST_TITLE else ""
         link = self._links.get(key) or self._seen.get(key)
         if link is None:
-            return self._unknown(title, key), _INVALID_REWARD, ILLEGAL
+            return illegal(self._unknown(title, key), _INVALID_REWARD)
         if key == title_key(self._target.title):
             self._page = self._target
-            return f"You are on the page {self._target.title!r}.", _TARGET_REWARD, WON
+            return success(f"You are on the page {self._target.title!r}.", _TARGET_REWARD)
         page = self._wiki.page(link)
         if title_key(page.title) == title_key(self._target.title):
             self._page = self._target
-            return f"The link leads to the page {page.title!r}.", _TARGET_REWARD, WON
+            return success(f"The link leads to the page {page.title!r}.", _TARGET_REWARD)
         if page.links:
             return self._go_to(page)
         if self.variant == "noregrets":
             self._page = page
-            return f"The page {link!r} is a dead end.", 0.0, LOST
+            return failure(f"The page {link!r} is a dead end.")
         self._turn = min(self._turn + 1, self.max_turns)
-        return f"The page {link!r} is a dead end, so you stay where you were.", _DEAD_END_REWARD, LEGAL
+        return legal(f"The page {link!r} is a dead end, so you stay where you were.", _DEAD_END_REWARD)
 
-    def _go_to(self, page: Page) -> tuple[str, float, int]:
+    def _go_to(self, page: Page) -> MoveResult:
         if self.variant == "freenav":
             self._past = (*self._past, self._page)
         elif self.variant == "oneback":
             self._past = (self._page,)  # no more, so that nobody goes back twice in a row
         self._arrive(page)
-        return f"You are on the page {page.title!r}.", _STEP_REWARD, LEGAL
+        return legal(f"You are on the page {page.title!r}.", _STEP_REWARD)
 
-    def _go_back(self) -> tuple[str, float, int]:
+    def _go_back(self) -> MoveResult:
         if self.variant not in ("oneback", "freenav"):
-            return "There is no way back.", _INVALID_REWARD, ILLEGAL
+            return illegal("There is no way back.", _INVALID_REWARD)
         if not self._past:
-            return "There is no page to go back to now.", _INVALID_REWARD, ILLEGAL
+            return illegal("There is no page to go back to now.", _INVALID_REWARD)
         *past, page = self._past
         self._past = tuple(past)
         self._arrive(page)
-        return f"You are back on the page {page.title!r}.", _STEP_REWARD, LEGAL
+        return legal(f"You are back on the page {page.title!r}.", _STEP_REWARD)
 
     def _unknown(self, title: str, key: str) -> str:
         shown = f"the title {title!r}" if len(title) <= _LONGEST_ECHO else "this title"
@@ -289,23 +249,6 @@ class WikiGamePolicy(Policy[str, str]):
             link = next((link for link in links if link not in self._taken), links[0])
         self._taken.add(link)
         return f"\\boxed{{{link}}}"
-
-
-def read_title(text: str) -> str:
-    r"""Return what stands in the last ``\boxed{…}``, without blanks around it; empty if there is no box.
-
-    A box may hold braces in pairs. One that is not closed, or that is far longer than a title, does not count; nor do
-    boxes before the last 500 of them, so that no text takes long to read.
-    """
-    start = len(text)
-    for _ in range(_MOST_BOXES):
-        start = text.rfind(_OPENING, 0, start)
-        if start < 0:
-            break
-        box = _BOX.match(text, start)
-        if box is not None:
-            return box[1].strip()
-    return ""
 
 
 def summarize(text: str, length: int, unit: str) -> str:

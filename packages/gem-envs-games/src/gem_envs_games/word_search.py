@@ -16,11 +16,12 @@ from math import isqrt
 from random import Random
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, read_number, share
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, read_number, share
 from gem_envs_games.words import LONGEST, SHORTEST, all_words
 
 __all__ = ["WordSearchEnv", "WordSearchPolicy", "find_word", "hide_words"]
@@ -38,7 +39,7 @@ _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WORD = re.compile(f"[A-Z]{{{SHORTEST},{LONGEST}}}")
 
 
-class WordSearchEnv(Game):
+class WordSearchEnv(Game[re.Match[str]]):
     r"""Find words with ``\boxed{start_row start_col end_row end_col}``, counted from 0.
 
     Args:
@@ -48,8 +49,8 @@ class WordSearchEnv(Game):
             drawn at every reset.
     """
 
-    pattern = boxed_pattern(r"(\d+)\s+(\d+)\s+(\d+)\s+(\d+)")
-    _request = "Where is the next word?"
+    form = BoxedPattern(r"(\d+)\s+(\d+)\s+(\d+)\s+(\d+)")
+    request = "Where is the next word?"
 
     def __init__(
         self,
@@ -113,27 +114,28 @@ class WordSearchEnv(Game):
                 lines.append(f"{row:2d}  " + "  ".join(letters))
         listed = ", ".join([word if word in left else f"[{word}]" for word in self._words])
         found = len(self._words) - len(left)
-        self._drawn_board = "\n".join([*lines, f"Words: {listed}", f"Found: {found} of {len(self._words)}", ""])
+        self._drawn_board = "\n".join([*lines, f"Words: {listed}", f"Found: {found} of {len(self._words)}"])
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         side = len(self._rows)
         row, column, last_row, last_column = map(read_number, move.groups())
         if not (0 <= row < side and 0 <= column < side and 0 <= last_row < side and 0 <= last_column < side):
-            return f"Rows and columns are numbered from 0 to {side - 1}.", 0.0, ILLEGAL
+            return illegal(f"Rows and columns are numbered from 0 to {side - 1}.")
         if row != last_row and column != last_column:
-            return "A word is in one row or in one column.", 0.0, ILLEGAL
+            return illegal("A word is in one row or in one column.")
         # The same cells in the other order are the same guess.
         span = (row, column, last_row, last_column)
         if span > (last_row, last_column, row, column):
             span = (last_row, last_column, row, column)
         if span in self._tried:
-            return "You have tried these cells before.", 0.0, ILLEGAL
+            return illegal("You have tried these cells before.")
         word = self._try(span)
         if word is None:
-            return "These cells hold no word that is left to find.", 0.0, LEGAL
+            return legal("These cells hold no word that is left to find.")
         self._draw_board()
         found, total = len(self._words) - len(self._left), len(self._words)
-        return f"You have found {word}.", share(found, total) - share(found - 1, total), LEGAL if self._left else WON
+        message, reward = f"You have found {word}.", share(found, total) - share(found - 1, total)
+        return legal(message, reward) if self._left else success(message, reward)
 
     def _try(self, span: Span) -> str | None:
         """Look at the cells of a new span, given from the left or from the top; return the word found there."""

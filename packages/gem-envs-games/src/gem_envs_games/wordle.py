@@ -13,11 +13,12 @@ import re
 from itertools import starmap
 from typing import Any, Literal
 
+from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
 from gem.policies import Policy
-from gem.text import boxed_pattern
-from gem_envs_games.game import ILLEGAL, LEGAL, MAX_TURNS, WON, Game, is_drawn, share
+from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
+from gem_envs_games.game import Game, is_drawn, share
 from gem_envs_games.wordle_solver import feedback, next_guess
 from gem_envs_games.words import LONGEST, SHORTEST, words
 
@@ -29,7 +30,7 @@ _TURNS_PER_LETTER = 5
 _SECRET = re.compile(f"[A-Z]{{{SHORTEST},{LONGEST}}}")
 
 
-class WordleEnv(Game):
+class WordleEnv(Game[re.Match[str]]):
     r"""Guess a word with ``\boxed{word}``, in capitals or not; blanks between its letters do not matter.
 
     Args:
@@ -39,7 +40,7 @@ class WordleEnv(Game):
     """
 
     # One run of letters and blanks, so that a match needs linear time; the first and the last are letters.
-    pattern = boxed_pattern(r"([a-zA-Z][a-zA-Z\s]*)(?<!\s)")
+    form = BoxedPattern(r"([a-zA-Z][a-zA-Z\s]*)(?<!\s)")
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class WordleEnv(Game):
 
     def _set_length(self, length: int) -> None:
         self.word_length = length
-        self._request = f"Enter your guess of {length} letters."
+        self.request = f"Enter your guess of {length} letters."
 
     def _begin(self) -> None:
         if self._drawn:
@@ -95,17 +96,18 @@ class WordleEnv(Game):
     def _board(self) -> str:
         return self._rows
 
-    def _play(self, move: re.Match[str]) -> tuple[str, float, int]:
+    def _play(self, move: re.Match[str]) -> MoveResult:
         guess = "".join(move[1].split()).upper()
         if len(guess) != self.word_length:
-            return f"That guess has {len(guess)} letters instead of {self.word_length}.", 0.0, ILLEGAL
+            return illegal(f"That guess has {len(guess)} letters instead of {self.word_length}.")
         if guess in self._guesses:
-            return f"You have guessed {guess} before.", 0.0, ILLEGAL
+            return illegal(f"You have guessed {guess} before.")
         marks = self._guesses[guess] = feedback(guess, self._secret)
-        self._rows += _row(guess, marks)
+        row = _row(guess, marks)
+        self._rows = f"{self._rows}\n{row}" if self._rows else row
         if guess == self._secret:
-            return f"{guess} is the answer.", 1.0 - self._paid(), WON
-        return f"{guess} is not the answer.", self._pay(marks) if "G" in marks else 0.0, LEGAL
+            return success(f"{guess} is the answer.", 1.0 - self._paid())
+        return legal(f"{guess} is not the answer.", self._pay(marks) if "G" in marks else 0.0)
 
     def _pay(self, marks: str) -> float:
         """Take note of the green places and return what those not seen before pay."""
@@ -137,7 +139,7 @@ class WordleEnv(Game):
                 raise ValueError(f"not a guess that could have been made: {guess!r}")
             self._guesses[guess] = feedback(guess, secret)
             self._pay(self._guesses[guess])
-        self._rows = "".join(starmap(_row, self._guesses.items()))
+        self._rows = "\n".join(starmap(_row, self._guesses.items()))
 
 
 class WordlePolicy(Policy[str, str]):
@@ -160,4 +162,4 @@ class WordlePolicy(Policy[str, str]):
 
 def _row(guess: str, marks: str) -> str:
     """A guess on the board, each letter above its mark."""
-    return f"{' '.join(guess)}\n{marks}\n"
+    return f"{' '.join(guess)}\n{marks}"

@@ -1,0 +1,50 @@
+"""The three phases of an environment, the errors for calls out of order, and states that are set all or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from gem.core import Env
+from gem.errors import EpisodeFinishedError, NotSupportedError, ResetNeededError, StateError
+
+__all__ = ["Phase", "out_of_order", "unchanged_on_error"]
+
+
+class Phase(Enum):
+    """Where an environment is in the life of its episodes. The values go into states."""
+
+    NOT_BEGUN = "not begun"
+    PLAYING = "playing"
+    OVER = "over"
+
+
+def out_of_order(env: Env[Any, Any], phase: Phase) -> ResetNeededError:
+    """Return the error for a call that needs an episode in play."""
+    if phase is Phase.NOT_BEGUN:
+        return ResetNeededError(f"{env!r} has not begun; call reset() first")
+    return EpisodeFinishedError(f"the episode of {env!r} has ended; call reset() to begin another")
+
+
+@contextmanager
+def unchanged_on_error(env: Env[Any, Any]) -> Iterator[None]:
+    """Restore the attributes of ``env`` if the block fails, and turn an ordinary error into a ``StateError``.
+
+    The block must assign new objects and change none in place.
+
+    Raises:
+        StateError: if the block raised an error that a damaged state can cause.
+    """
+    before = dict(env.__dict__)
+    try:
+        yield
+    except BaseException as error:
+        env.__dict__.clear()
+        env.__dict__.update(before)
+        if isinstance(error, NotSupportedError):
+            raise
+        if isinstance(error, (LookupError, TypeError, ValueError, AttributeError)):
+            raise StateError(f"not a state of {type(env).__name__}: {error!r}") from error
+        raise

@@ -1,0 +1,130 @@
+"""The declared forms of actions: what they read, what they refuse, and that their own samples fit."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem.action_forms import BoxedChoice, BoxedNumber, BoxedNumbers, BoxedPattern, BoxedText
+from gem.errors import ArgumentError, NotSupportedError
+
+FORMS = {
+    "choice": BoxedChoice("up", "down", "upward", "a+b"),
+    "number": BoxedNumber(-3, 12),
+    "numbers": BoxedNumbers((1, 9), (-5, 5), (0, 0)),
+    "pattern": BoxedPattern(r"([A-C])\s([A-C])", examples=("A B", "C A")),
+    "text": BoxedText("Paris", "C++ {draft}"),
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "move"),
+    [
+        ("choice", "I go \\boxed{up}, no, \\boxed{ DOWN }.", "down"),
+        ("choice", "\\boxed{upward}", "upward"),
+        ("choice", "\\boxed{a+b}", "a+b"),
+        ("choice", "\\boxed{aab}", None),
+        ("choice", "\\boxed{up} \\boxed{left}", "up"),
+        ("choice", "up", None),
+        ("number", "\\boxed{ 12 }", 12),
+        ("number", "\\boxed{-3}", -3),
+        ("number", "\\boxed{+007}", 7),
+        ("number", "\\boxed{13}", None),
+        ("number", "\\boxed{1.5}", None),
+        ("number", "\\boxed{٣}", None),
+        ("number", "\\boxed{" + "9" * 5000 + "}", None),
+        ("numbers", "\\boxed{9, -5 ,0}", (9, -5, 0)),
+        ("numbers", "\\boxed{9 -5 0}", (9, -5, 0)),
+        ("numbers", "\\boxed{9 -6 0}", None),
+        ("numbers", "\\boxed{9 -5}", None),
+        ("numbers", "\\boxed{9,,5 0}", None),
+        ("text", "\\boxed{x} \\boxed{C++ {draft} }", "C++ {draft}"),
+        ("text", "\\boxed{ }", None),
+        ("text", "x", None),
+    ],
+)
+def test_a_form_reads_the_last_box_that_fits(form: str, text: str, move: Any) -> None:
+    """Without surrounding blanks; None where no box fits."""
+    assert FORMS[form].read(text) == move
+
+
+def test_a_pattern_returns_its_match() -> None:
+    """With the groups of the expression."""
+    match = FORMS["pattern"].read("\\boxed{A B} \\boxed{A D}")
+    assert match is not None
+    assert match.groups() == ("A", "B")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(seed=st.integers(0, 2**32), before=st.text(max_size=20))
+def test_samples_fit_their_form(form: str, seed: int, before: str) -> None:
+    """A sampled action is read, also after other text; the same generator gives the same action."""
+    action = FORMS[form].sample(random.Random(seed))
+    assert FORMS[form].read(before + action) is not None
+    assert FORMS[form].sample(random.Random(seed)) == action
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_choice_is_sampled(form: str) -> None:
+    """Sampling reaches more than one action."""
+    rng = random.Random(1)
+    assert len({FORMS[form].sample(rng) for _ in range(50)}) > 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(text=st.text(alphabet="\\boxed{} 1-,AupC", max_size=60))
+def test_reading_raises_nothing(form: str, text: str) -> None:
+    """A form answers any text with a move or None, and so does a pickled copy."""
+    move, other = FORMS[form].read(text), pickle.loads(pickle.dumps(FORMS[form])).read(text)
+    assert (move is None) == (other is None)
+
+
+HOSTILE: list[Callable[[int], str]] = [
+    lambda n: "\\boxed{" * n,
+    lambda n: "\\boxed{" + " " * n,
+    lambda n: "\\boxed{1" + " " * n,
+    lambda n: "\\boxed{1" + "," * n,
+    lambda n: "\\boxed{" + "1" * n,
+    lambda n: "\\boxed{1 " * n,
+    lambda n: "\\boxed{{}" * n,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_reading_takes_linear_time(form: str, text: Callable[[int], str]) -> None:
+    """Eight times the text takes far less than 64 times as long."""
+
+    def seconds(length: int) -> float:
+        action = text(length)
+        times = []
+        for _ in range(5):
+            begin = time.process_time()
+            FORMS[form].read(action)
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    assert seconds(40_000) < 30 * max(seconds(5_000), 1e-4)
+
+
+@pytest.mark.parametrize(
+    "make", [BoxedChoice, BoxedNumbers, lambda: BoxedNumber(3, 1), lambda: BoxedNumbers((1, 2), (2, 1))]
+)
+def test_impossible_forms_are_refused(make: Callable[[], Any]) -> None:
+    """No words, no numbers, an empty range."""
+    with pytest.raises(ArgumentError):
+        make()
+
+
+@pytest.mark.parametrize("form", [BoxedPattern("x"), BoxedText()])
+def test_a_form_without_examples_cannot_be_sampled(form: Any) -> None:
+    """The error says what to do."""
+    with pytest.raises(NotSupportedError, match="give it some, or override _random_action"):
+        form.sample(random.Random(1))
