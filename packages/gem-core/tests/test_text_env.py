@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from abc import ABC
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from gem.errors import (
     ArgumentTypeError,
     EpisodeFinishedError,
     GemError,
+    IncompleteEnvError,
     NotSupportedError,
     ResetNeededError,
     StateError,
@@ -437,22 +439,28 @@ def test_an_attribute_that_is_missing_or_of_another_type_is_named() -> None:
         env.get_state()
 
 
-def test_a_class_that_lacks_a_part_says_which() -> None:
-    """A form without examples cannot be sampled, and a class without rules not begun."""
+def test_a_class_without_rules_or_moves_cannot_be_defined() -> None:
+    """It says which part is missing, unless it leaves the part to its subclasses, and then it cannot be made."""
+    with pytest.raises(IncompleteEnvError, match="Talk does not define _instructions or _play"):
 
-    class Talk(gem.TextEnv[str]):
+        class Talk(gem.TextEnv[str]):
+            form = BoxedText()
+
+    class Rules(gem.TextEnv[str], ABC):
         form = BoxedText()
 
-    with pytest.raises(NotSupportedError, match="Talk does not implement _instructions"):
-        Talk().reset()
-
-    class Rules(Talk):
         def _instructions(self) -> str:
             return "Say something."
 
-    env = Rules()
+    with pytest.raises(IncompleteEnvError, match="Rules is abstract: it does not define _play"):
+        Rules()
+
+    class Whole(Rules):
+        def _play(self, move: str) -> MoveResult:
+            return success(f"You say {move}.")
+
+    env = Whole()
     env.reset()
     with pytest.raises(NotSupportedError, match="has no examples"):
         env.sample_random_action()
-    with pytest.raises(NotSupportedError, match="Rules does not implement _play"):
-        env.step("\\boxed{x}")
+    assert env.step("\\boxed{yes}")[1] == 1.0

@@ -103,6 +103,11 @@ class Env(Generic[ObsT, ActT]):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._missing = tuple(name for name in Env._missing if getattr(cls, name) is getattr(Env, name))
+        cls._refuse_incomplete()
+
+    @classmethod
+    def _refuse_incomplete(cls) -> None:
+        """Raise IncompleteEnvError if this class lacks a method and is not declared abstract."""
         if cls._missing and ABC not in cls.__bases__:
             raise IncompleteEnvError(
                 f"{cls.__name__} does not define {' or '.join(cls._missing)}; define it, or add abc.ABC to the "

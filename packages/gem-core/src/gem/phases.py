@@ -10,10 +10,10 @@ from typing import Any
 from gem.core import Env
 from gem.errors import EpisodeFinishedError, NotSupportedError, ResetNeededError, StateError
 
-__all__ = ["Phase", "out_of_order", "unchanged_on_error"]
+__all__ = ["EpisodePhase", "out_of_order", "unchanged_on_error"]
 
 
-class Phase(Enum):
+class EpisodePhase(Enum):
     """Where an environment is in the life of its episodes. The values go into states."""
 
     NOT_BEGUN = "not begun"
@@ -21,9 +21,9 @@ class Phase(Enum):
     OVER = "over"
 
 
-def out_of_order(env: Env[Any, Any], phase: Phase) -> ResetNeededError:
+def out_of_order(env: Env[Any, Any], phase: EpisodePhase) -> ResetNeededError:
     """Return the error for a call that needs an episode in play."""
-    if phase is Phase.NOT_BEGUN:
+    if phase is EpisodePhase.NOT_BEGUN:
         return ResetNeededError(f"{env!r} has not begun; call reset() first")
     return EpisodeFinishedError(f"the episode of {env!r} has ended; call reset() to begin another")
 

@@ -43,14 +43,15 @@ A malformed action in that turn is truncated as well.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from gem.action_forms import ActionForm
 from gem.arguments import check_names, integer
 from gem.core import Env, Info
-from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, StateError
-from gem.phases import Phase, out_of_order, unchanged_on_error
+from gem.errors import ArgumentError, ArgumentTypeError, StateError
+from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
 from gem.state_fields import StateFields
 from gem.text import action_text
 
@@ -120,7 +121,7 @@ def fault(message: str, error: str) -> MoveResult:
     return message, 0.0, "legal", Ending("fault", error)
 
 
-class TextEnv(Env[str, str], Generic[MoveT]):
+class TextEnv(Env[str, str], ABC, Generic[MoveT]):
     """An environment in which an agent makes moves in turn, until the task is decided or the turns are used up.
 
     A subclass declares :attr:`form`, :attr:`saved` and :attr:`request`, and writes
@@ -141,6 +142,10 @@ class TextEnv(Env[str, str], Generic[MoveT]):
     Args:
         max_turns: turns that the agent has, 1 … 10⁹. The instructions must announce them. A subclass may also set the
             attribute ``max_turns`` in ``_begin``, and then lists it in :attr:`saved`.
+
+    Raises:
+        IncompleteEnvError: when a class without ``_instructions`` or ``_play`` is defined and not declared abstract,
+            and when an abstract class is called.
     """
 
     form: ActionForm[MoveT]
@@ -163,9 +168,16 @@ class TextEnv(Env[str, str], Generic[MoveT]):
 
     max_turns: int = 10
     _turn: int = 0
-    _phase: Phase = Phase.NOT_BEGUN
+    _phase: EpisodePhase = EpisodePhase.NOT_BEGUN
     _read: Callable[[str], MoveT | None] | None = None
     """``form.read`` while an episode is in play, else None, so that a step looks up both at once."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._missing = tuple(
+            name for name in ("_instructions", "_play") if getattr(cls, name) is getattr(TextEnv, name)
+        )
+        cls._refuse_incomplete()
 
     def __init__(self, max_turns: int = 10) -> None:
         self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
@@ -182,7 +194,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
         """
         if seed is not None:
             super().reset(seed=seed)
-        self._phase, self._read = Phase.NOT_BEGUN, None
+        self._phase, self._read = EpisodePhase.NOT_BEGUN, None
         if options:
             self._check_options(options)
             self._begin(**options)
@@ -190,7 +202,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
             self._begin()
         self._turn = 0
         self._of_turns = f" of {self.max_turns}. "
-        self._phase, self._read = Phase.PLAYING, self.form.read
+        self._phase, self._read = EpisodePhase.PLAYING, self.form.read
         return self._opening(), {"turn": 0}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
@@ -215,7 +227,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
             if board := self._board():
                 return f"Turn {turn}{self._of_turns}{message}\n{board}\n{self.request}", reward, False, False, info
             return f"Turn {turn}{self._of_turns}{message}\n{self.request}", reward, False, False, info
-        self._phase, self._read = Phase.OVER, None
+        self._phase, self._read = EpisodePhase.OVER, None
         info["success"] = ending is _SUCCESS
         if ending is None:
             observation = self._show(message, self.closings["turns"])
@@ -233,7 +245,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
             ResetNeededError: before the first reset.
             NotSupportedError: if the form has no examples and the subclass no ``_random_action``.
         """
-        if self._phase is Phase.NOT_BEGUN:
+        if self._phase is EpisodePhase.NOT_BEGUN:
             raise out_of_order(self, self._phase)
         return self._random_action()
 
@@ -243,7 +255,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
             "environment": type(self).__name__,
             "phase": self._phase.value,
             "turn": self._turn,
-            "episode": None if self._phase is Phase.NOT_BEGUN else self._save(),
+            "episode": None if self._phase is EpisodePhase.NOT_BEGUN else self._save(),
             **self.generator_state(),
         }
 
@@ -253,13 +265,13 @@ class TextEnv(Env[str, str], Generic[MoveT]):
         if not isinstance(state, Mapping) or state.get("environment") != name:
             raise StateError(f"not a state of {name}")
         with unchanged_on_error(self):
-            self._phase = Phase(state["phase"])
-            if self._phase is not Phase.NOT_BEGUN:
+            self._phase = EpisodePhase(state["phase"])
+            if self._phase is not EpisodePhase.NOT_BEGUN:
                 self._load(state["episode"])
                 integer("max_turns", self.max_turns, minimum=1, maximum=MAX_TURNS)
                 self._of_turns = f" of {self.max_turns}. "
             self._turn = integer("turn", state["turn"], minimum=0, maximum=self.max_turns)
-            self._read = self.form.read if self._phase is Phase.PLAYING else None
+            self._read = self.form.read if self._phase is EpisodePhase.PLAYING else None
             self.set_generator_state(state)
 
     def _begin(self) -> None:
@@ -270,7 +282,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
 
     def _instructions(self) -> str:
         """Return the rules, the number of turns and the form of an action with an example."""
-        raise NotSupportedError(f"{type(self).__name__} does not implement _instructions")
+        raise NotImplementedError
 
     def _board(self) -> str:
         """Return what the agent must see now; "" if the messages say everything."""
@@ -278,7 +290,7 @@ class TextEnv(Env[str, str], Generic[MoveT]):
 
     def _play(self, move: MoveT) -> MoveResult:
         """Carry out a move, and return its result made by :func:`legal` or another function of this module."""
-        raise NotSupportedError(f"{type(self).__name__} does not implement _play")
+        raise NotImplementedError
 
     def _malformed(self) -> MoveResult:
         """Return the result of an action without a move in the declared form."""
@@ -305,7 +317,8 @@ class TextEnv(Env[str, str], Generic[MoveT]):
 
     def _opening(self) -> str:
         """Return the first observation."""
-        situation = "\n".join(filter(None, (self._board(), self.request)))
+        board, request = self._board(), self.request
+        situation = f"{board}\n{request}" if board and request else board or request
         return f"{self._instructions()}\n\n{situation}" if situation else self._instructions()
 
     def _show(self, message: str, closing: str) -> str:

@@ -7,6 +7,7 @@ the game.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
@@ -20,7 +21,7 @@ MoveT = TypeVar("MoveT")
 _LONGEST_NUMBER = 100  # digits; leading zeros are allowed
 
 
-class Game(TextEnv[MoveT]):
+class Game(TextEnv[MoveT], ABC):
     """Base class of the games.
 
     Most games validate more of a state than the types of its parts, so they write ``_save`` and ``_load``.

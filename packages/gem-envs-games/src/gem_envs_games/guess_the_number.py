@@ -65,7 +65,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
             f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
             f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"
             f"Put your guess in \\boxed{{}}, for example \\boxed{{{low}}}. "
-            f"Earlier turns are shown to you as the game goes on.\n\n{self.request}"
+            "Earlier turns are shown to you as the game goes on."
         )
 
     def _begin(self) -> None:
@@ -77,7 +77,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
         self._number = self.min_number + int(rng.random() * (self.max_number - self.min_number + 1))
         self._guessed: set[int] = set()
 
-    def _opening(self) -> str:
+    def _instructions(self) -> str:
         return self._rules
 
     def _play(self, move: re.Match[str]) -> MoveResult:
