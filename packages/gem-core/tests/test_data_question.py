@@ -24,6 +24,7 @@ from gem.errors import (
     ResetNeededError,
     StateError,
 )
+from gem.phases import EpisodePhase
 from gem.text import TERMINAL_STATE, extract_last_boxed_answer
 
 ROWS = [{"question": f"What is {number} plus 1?", "answer": str(number + 1)} for number in range(10)]
@@ -234,9 +235,9 @@ def test_a_state_continues_the_run_anywhere(calls: list[str], shuffle: bool) -> 
             env.reset(seed=turn)
         elif call == "index":
             env.reset(options={"index": turn % 10})
-        elif call == "step" and env._phase == "asked":
+        elif call == "step" and env._phase is EpisodePhase.PLAYING:
             env.step(r"\boxed{1}")
-        elif call == "sample" and env._phase != "not begun":
+        elif call == "sample" and env._phase is not EpisodePhase.NOT_BEGUN:
             env.sample_random_action()
         else:
             env.reset()

@@ -290,7 +290,7 @@ def test_a_subclass_without_save_says_so() -> None:
     with pytest.raises(NotSupportedError, match="_save"):
         env.get_state()
     with pytest.raises(NotSupportedError, match="_load"):
-        env.set_state({**before_reset, "phase": 0})
+        env.set_state({**before_reset, "phase": "playing"})
     assert env.agents == ["a", "b", "c"]
 
 

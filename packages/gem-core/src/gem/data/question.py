@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem.arguments import boolean, choice, integer, seed_value
+from gem.arguments import boolean, integer, seed_value
 from gem.core import Action, Env, Info, Observation
 from gem.data.order import Order, order_of
 from gem.data.rows import open_rows
@@ -15,18 +15,15 @@ from gem.data.tables import Row, Rows
 from gem.errors import (
     ArgumentError,
     DatasetError,
-    EpisodeFinishedError,
     NotSupportedError,
     ResetNeededError,
     StateError,
 )
+from gem.phases import EpisodePhase, out_of_order
 from gem.policies import Policy
 from gem.text import TERMINAL_STATE
 
 __all__ = ["Grade", "OraclePolicy", "QuestionEnv"]
-
-_NOT_BEGUN, _ASKED, _ANSWERED = "not begun", "asked", "answered"
-_PHASES = (_NOT_BEGUN, _ASKED, _ANSWERED)
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class QuestionEnv(Env[Observation, Action]):
         self._columns = tuple(columns)
         self._rows: Rows | RowStream | None = None
         self._order: Order | None = None
-        self._phase = _NOT_BEGUN
+        self._phase = EpisodePhase.NOT_BEGUN
         self._index: int | None = None
         self._epoch = 0
         self._row: Row | None = None
@@ -152,7 +149,7 @@ class QuestionEnv(Env[Observation, Action]):
         index, found = order.at(options["index"]) if options else order.next()
         row = self._as_row(index, found)
         observation = self.question(row)
-        self._index, self._row, self._epoch, self._phase = index, row, order.epoch, _ASKED
+        self._index, self._row, self._epoch, self._phase = index, row, order.epoch, EpisodePhase.PLAYING
         info: Info = {"turn": 0, "epoch": self._epoch}
         if index is not None:
             info["index"] = index
@@ -160,12 +157,10 @@ class QuestionEnv(Env[Observation, Action]):
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
         """Grade the answer, which ends the episode."""
-        if self._phase != _ASKED:
-            if self._phase == _NOT_BEGUN:
-                raise ResetNeededError(f"{self!r} has asked nothing yet; call reset() first")
-            raise EpisodeFinishedError(f"the question of {self!r} was answered; call reset() for the next")
+        if self._phase is not EpisodePhase.PLAYING:
+            raise out_of_order(self, self._phase)
         assert self._row is not None
-        self._phase = _ANSWERED
+        self._phase = EpisodePhase.OVER
         grade = self.grade(action, self._row)
         info: Info = {
             "turn": 1,
@@ -192,7 +187,7 @@ class QuestionEnv(Env[Observation, Action]):
         """Return where the run is; see :meth:`gem.Env.get_state`. Rows are no part of it."""
         order = self._order or self._opened()
         return {
-            "phase": self._phase,
+            "phase": self._phase.value,
             "index": self._index,
             "asked_in_epoch": self._epoch,
             "order": order.get_state(),
@@ -204,13 +199,13 @@ class QuestionEnv(Env[Observation, Action]):
         order = self._order or self._opened()
         before = order.get_state()
         try:
-            phase = choice("phase", state["phase"], _PHASES)
+            phase = EpisodePhase(state["phase"])
             epoch = integer("asked_in_epoch", state["asked_in_epoch"], minimum=0)
             order.set_state(state["order"])
-            if phase != _NOT_BEGUN and order.key is None:
+            if phase is not EpisodePhase.NOT_BEGUN and order.key is None:
                 raise StateError("a question was asked, and its order never began")
             index, row = state["index"], None
-            if phase != _NOT_BEGUN:
+            if phase is not EpisodePhase.NOT_BEGUN:
                 index, found = order.at(index)
                 row = self._as_row(index, found)
             elif index is not None:

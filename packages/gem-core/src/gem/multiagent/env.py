@@ -17,17 +17,16 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
-from gem.arguments import boolean, choice, integer, real, string
+from gem.arguments import boolean, choice, real, string
 from gem.core import Env, Info
 from gem.errors import (
     ArgumentError,
     ArgumentTypeError,
-    EpisodeFinishedError,
     NotSupportedError,
-    ResetNeededError,
     StateError,
 )
 from gem.multiagent.selector import AgentSelector, agent_names
+from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
 
 __all__ = ["AgentState", "AgentsStepResult", "MultiAgentEnv"]
 
@@ -36,8 +35,6 @@ AgentState = tuple[Any, float, bool, bool, Info]
 
 AgentsStepResult = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]
 """Observations, rewards, terminations, truncations and infos, each by agent."""
-
-_IN_PLAY, _OVER, _NOT_BEGUN = range(3)
 
 
 class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
@@ -74,7 +71,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         if choice("mode", mode, ("sequential", "parallel")) == "sequential":
             self.agent_selector = AgentSelector(self.possible_agents, mode="sequential")
         self._cumulative_rewards: dict[str, float] = {}
-        self._phase = _NOT_BEGUN
+        self._phase = EpisodePhase.NOT_BEGUN
 
     @property
     def active_agents(self) -> list[str]:
@@ -156,7 +153,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             self.agent_selector.reinit([])
         for agent in agents:
             self._enrol(agent)
-        self._phase = _IN_PLAY
+        self._phase = EpisodePhase.PLAYING
         self._begin()
         return {agent: self.observe(agent) for agent in self.agents}, {agent: {} for agent in self.agents}
 
@@ -189,7 +186,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             self.agent_selector.next()
         self._remove_dead_agents()
         if not self.agents:
-            self._phase = _OVER
+            self._phase = EpisodePhase.OVER
         return result
 
     def add_agent(self, agent_id: str) -> None:
@@ -198,8 +195,8 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         Raises:
             ResetNeededError, EpisodeFinishedError: if no episode is going on.
         """
-        if self._phase != _IN_PLAY:
-            raise self._out_of_play()
+        if self._phase is not EpisodePhase.PLAYING:
+            raise out_of_order(self, self._phase)
         if string("agent_id", agent_id) not in self.agents:
             self._enrol(agent_id)
 
@@ -258,7 +255,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             return self.observe(agent), self._cumulative_rewards[agent], *flags, dict(self.infos[agent])
         return {
             "environment": type(self).__name__,
-            "phase": self._phase,
+            "phase": self._phase.value,
             "possible_agents": list(self.possible_agents),
             "agents": list(self.agents),
             "rewards": dict(self.rewards),
@@ -269,7 +266,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             "shared_memory": copy.deepcopy(self.shared_memory),
             "global_context": self.global_context,
             "selector": None if self.agent_selector is None else self.agent_selector.get_state(),
-            "episode": None if self._phase == _NOT_BEGUN else self._save(),
+            "episode": None if self._phase is EpisodePhase.NOT_BEGUN else self._save(),
             **self.generator_state(),
         }
 
@@ -278,18 +275,11 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         name = type(self).__name__
         if not isinstance(state, Mapping) or state.get("environment") != name:
             raise StateError(f"not a state of {name}")
-        before = dict(self.__dict__)
-        try:
+        with unchanged_on_error(self):
             self._set_members(copy.deepcopy(dict(state)))
-            if self._phase != _NOT_BEGUN:
+            if self._phase is not EpisodePhase.NOT_BEGUN:
                 self._load(copy.deepcopy(state["episode"]))
             self.set_generator_state(state)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, NotSupportedError) as error:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if isinstance(error, NotSupportedError):
-                raise
-            raise StateError(f"not a state of {name}: {error!r}") from error
 
     def sample_random_action(self) -> dict[str, Any]:
         """Return a random action of each active agent.
@@ -316,7 +306,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         self.shared_memory = [dict(message) for message in state["shared_memory"]]
         self.global_context = str(state["global_context"])
         self.agent_selector = None if state["selector"] is None else AgentSelector.from_state(state["selector"])
-        self._phase = integer("phase", state["phase"], minimum=_IN_PLAY, maximum=_NOT_BEGUN)
+        self._phase = EpisodePhase(state["phase"])
 
     def _enrol(self, agent: str) -> None:
         self.agents.append(agent)
@@ -372,10 +362,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             raise ArgumentError(f"{role} {agent!r:.80} takes no part; there are {', '.join(self.agents) or 'none'}")
 
     def _check_in_play(self) -> None:
-        if self._phase != _IN_PLAY or not self.agents:
-            raise self._out_of_play()
-
-    def _out_of_play(self) -> ResetNeededError:
-        if self._phase == _NOT_BEGUN:
-            return ResetNeededError(f"{self!r} has not begun; call reset() first")
-        return EpisodeFinishedError(f"the episode of {self!r} has ended; call reset() to begin another")
+        if self._phase is not EpisodePhase.PLAYING:
+            raise out_of_order(self, self._phase)
+        if not self.agents:
+            raise out_of_order(self, EpisodePhase.OVER)

@@ -14,12 +14,11 @@ from gem.core import Env, Info, Wrapper
 from gem.errors import (
     ArgumentError,
     ArgumentTypeError,
-    EpisodeFinishedError,
     NotSupportedError,
-    ResetNeededError,
     StateError,
     ToolError,
 )
+from gem.phases import EpisodePhase, out_of_order
 from gem.text import action_text
 from gem.tools.base import Tool, ToolResult
 from gem.tools.calls import ToolCall, native_calls, text_call
@@ -38,8 +37,6 @@ LIMIT_REACHED = "\n\nReached the maximum number of tool use. Please output final
 _NOT_CARRIED_OUT = "The call was not carried out: the maximum number of tool uses is reached."
 _LONGEST_NAME = 64
 """Characters of a tool's name, as the agent wrote it, that it is shown again."""
-
-_IN_PLAY, _OVER, _NOT_BEGUN = range(3)
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
             )
         self.max_tool_uses = None if max_tool_uses is None else integer("max_tool_uses", max_tool_uses, minimum=0)
         self.instructions = boolean("instructions", instructions)
-        self._phase = _NOT_BEGUN
+        self._phase = EpisodePhase.NOT_BEGUN
         self._uses = self._successes = 0
 
     def replace_tools(self, tools: Iterable[Tool]) -> None:
@@ -141,7 +138,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         for tool in self.tools:
             tool.reset()
         previous = {"prev_ep_tool_use_counter": self._uses, "prev_ep_tool_success_counter": self._successes}
-        self._phase, self._uses, self._successes = _IN_PLAY, 0, 0
+        self._phase, self._uses, self._successes = EpisodePhase.PLAYING, 0, 0
         return observation, {**info, **self._counters(), **previous, "use_tool": False}
 
     def step(self, action: Any, verbose: bool = False) -> tuple[Any, float, bool, bool, Info]:
@@ -154,10 +151,8 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         Raises:
             ResetNeededError, EpisodeFinishedError: if no episode is going on.
         """
-        if self._phase == _NOT_BEGUN:
-            raise ResetNeededError(f"{self!r} has not begun; call reset() first")
-        if self._phase == _OVER:
-            raise EpisodeFinishedError(f"the episode of {self!r} has ended; call reset() to begin another")
+        if self._phase is not EpisodePhase.PLAYING:
+            raise out_of_order(self, self._phase)
         if self.tools and self._uses != self.max_tool_uses:
             if not isinstance(action, str) and (calls := native_calls(action)):
                 return self._tool_step(self._answer_natively(calls), {}, verbose)
@@ -167,7 +162,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
                 return self._tool_step([answer], {"parsed_action": parsed_action}, verbose)
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated or truncated:
-            self._phase = _OVER
+            self._phase = EpisodePhase.OVER
         return observation, reward, terminated, truncated, {**info, **self._counters(), "use_tool": False}
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
@@ -247,13 +242,13 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
 
     def _own_state(self) -> Info:
         return {
-            "phase": self._phase,
+            "phase": self._phase.value,
             **self._counters(),
             "tools": [tool.get_state() for tool in self.tools],
         }
 
     def _set_own_state(self, state: Info) -> None:
-        phase = integer("phase", state["phase"], minimum=_IN_PLAY, maximum=_NOT_BEGUN)
+        phase = EpisodePhase(state["phase"])
         uses = integer("tool_use_counter", state["tool_use_counter"], minimum=0, maximum=self.max_tool_uses)
         successes = integer("tool_success_counter", state["tool_success_counter"], minimum=0, maximum=uses)
         before = [tool.get_state() for tool in self.tools]
