@@ -227,7 +227,7 @@ def test_garbage_in_a_channel_is_no_answer(pool: ProcessPool, descriptor: int) -
 @pytest.mark.parametrize("what", ["fork", "fork away", "thread"])
 def test_what_a_function_starts_ends(pool: ProcessPool, what: str) -> None:
     """A function's own processes and threads, where it can start them at all, are gone soon after the call."""
-    own = pool._state._source._process.pid  # type: ignore[union-attr]
+    own = pool._state._source.server.pid  # type: ignore[union-attr]
     before = pool("who")[0]
     with suppress(ProcessCallError):
         pool(what)
@@ -313,7 +313,7 @@ def test_waiting_for_a_worker_does_not_count(folder: Path) -> None:
 @linux
 def test_nothing_leaks(pool: ProcessPool) -> None:
     """After three hundred killed workers there are as many processes and descriptors as before."""
-    template = pool._state._source._process.pid  # type: ignore[union-attr]
+    template = pool._state._source.server.pid  # type: ignore[union-attr]
     pool("who")
 
     def held() -> tuple[int, int]:
@@ -351,7 +351,7 @@ def test_closing_ends_all_and_a_later_call_begins_anew(folder: Path) -> None:
     """After close there is no process, also where a call was running; the pool can be called again."""
     pool = ProcessPool("called_functions:act", seconds=60)
     worker = pool("who")[0]
-    template = pool._state._source._process.pid  # type: ignore[union-attr]
+    template = pool._state._source.server.pid  # type: ignore[union-attr]
     failed: list[BaseException] = []
 
     def hang() -> None:
@@ -385,7 +385,7 @@ def test_the_last_user_ends_the_processes(folder: Path) -> None:
     one, two = shared.handle(), shared.handle()
     one.acquire(), two.acquire()
     pool("who")
-    template = pool._state._source._process.pid  # type: ignore[union-attr]
+    template = pool._state._source.server.pid  # type: ignore[union-attr]
     one.close()
     one.close()
     assert state_of(template) is not None
@@ -400,7 +400,7 @@ def test_processes_killed_from_outside_are_replaced(folder: Path, victim: str) -
     """Whatever somebody else kills between two calls, the second call is answered."""
     pool = ProcessPool("called_functions:act", seconds=20)
     worker = pool("who")[0]
-    os.kill(worker if victim == "worker" else pool._state._source._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+    os.kill(worker if victim == "worker" else pool._state._source.server.pid, signal.SIGKILL)  # type: ignore[union-attr]
     assert soon(lambda: state_of(worker) in (None, "Z"))
     assert pool("who")[0] != worker
     pool.close()
@@ -473,7 +473,7 @@ def test_killing_the_caller_leaves_no_process(folder: Path) -> None:
     program = run(
         folder,
         """
-        print(pool("who")[0], pool._state._source._process.pid, flush=True)
+        print(pool("who")[0], pool._state._source.server.pid, flush=True)
         threading.Thread(target=pool, args=("deaf",)).start()
         while not pool._state._busy: time.sleep(0.01)
         print("busy", flush=True)

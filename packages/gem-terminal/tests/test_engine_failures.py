@@ -274,9 +274,7 @@ def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) ->
         assert env._workplace is not None
         first = env._workplace._container._pid  # type: ignore[attr-defined]
         ends = os.pidfd_open(first)
-        spawner = namespace.spawner._process
-        spawner.kill()
-        spawner.wait()
+        namespace.spawner.server.kill()
         assert select.select([ends], [], [], 30)[0]
         os.close(ends)
         *_, truncated, info = env.step("<bash>true</bash>")
@@ -292,7 +290,7 @@ def test_a_spawner_that_is_stopped(namespace: NamespaceEngine, monkeypatch: pyte
     reference = namespace.prepare(small)
     container = namespace.start(reference, Limits())
     monkeypatch.setattr("gem_terminal.engines.namespace.spawning._ANSWERS_IN", 0.2)
-    namespace.spawner._process.send_signal(signal.SIGSTOP)
+    namespace.spawner.server._process.send_signal(signal.SIGSTOP)
     with pytest.raises(EngineError, match="did not answer"):
         container.run(("true",), seconds=30)
     monkeypatch.undo()

@@ -16,7 +16,7 @@ import pytest
 
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.namespace import NamespaceEngine
-from gem_terminal.engines.namespace.seccomp import program
+from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.shell import Shell
 from gem_terminal.task import Image, Limits
@@ -92,7 +92,7 @@ def test_the_filter_holds(tmp_path: Path) -> None:
     script = f"""
 import ctypes, errno, os, platform, socket
 libc = ctypes.CDLL(None, use_errno=True)
-code = bytes.fromhex({program().hex()!r})
+code = bytes.fromhex({container_filter().hex()!r})
 class Filter(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
 assert libc.prctl(38, 1, 0, 0, 0) == 0
@@ -129,7 +129,7 @@ print("held")
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_is_well_formed(machine: str) -> None:
     """Every jump stays in the program, every way through it ends, and it fits into what the kernel takes."""
-    instructions = list(struct.iter_unpack("<HBBI", program(machine)))
+    instructions = list(struct.iter_unpack("<HBBI", container_filter(machine)))
     assert len(instructions) <= 4096
     for place, (code, holds, fails, _) in enumerate(instructions):
         if code & 7 == 5:
@@ -140,7 +140,7 @@ def test_the_filter_is_well_formed(machine: str) -> None:
 def test_an_unknown_machine_is_refused() -> None:
     """Without its system calls known nothing is held back, so nothing runs."""
     with pytest.raises(EngineError, match="riscv64"):
-        program("riscv64")
+        container_filter("riscv64")
 
 
 def test_the_filter_is_applied(shell: Shell) -> None:

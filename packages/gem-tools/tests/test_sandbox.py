@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_tools.sandbox import Execution, Limits, Sandbox, SandboxError, SandboxWarning, default_sandbox, run_python
+from gem_tools.sandbox.jail_launcher import JailLauncher
 from gem_tools.sandbox.output import Kept
-from gem_tools.sandbox.warm import Warm
 
 PATIENT = Limits(seconds=60)
 
@@ -249,7 +249,7 @@ def test_nothing_leaks(jail: Sandbox) -> None:
     for _ in range(20):
         for program in programs:
             jail.run_many(program, [""] * 5, parallel=5)
-    # A template answers before it has let go of everything, and what an earlier test left may end in between.
+    # A fork server answers before it has let go of everything, and what an earlier test left may end in between.
     deadline = time.monotonic() + 30
     after = held()
     while any(now > then for now, then in zip(after, before, strict=True)):
@@ -283,7 +283,7 @@ TRAINER = """
 import os, sys, threading
 from gem_tools.sandbox import Sandbox, Limits
 sandbox = Sandbox("required", Limits(seconds=60))
-thread = threading.Thread(target=sandbox.warm_up)   # the thread that starts a template may end
+thread = threading.Thread(target=sandbox.warm_up)   # the thread that starts a fork server may end
 thread.start(); thread.join()
 threading.Thread(target=sandbox.run, args=["import os, time\\nos.fork()\\ntime.sleep(60)"], daemon=True).start()
 print(sandbox.run("print('up')").stdout, end="", flush=True)
@@ -293,7 +293,7 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("ending", ["killed", "at its end"])
 def test_everything_dies_with_the_trainer(jail: Sandbox, ending: str) -> None:
-    """Templates and what runs in them are gone when the trainer has been killed, or has come to its end."""
+    """Fork servers and what runs in them are gone when the trainer has been killed, or has come to its end."""
     trainer = subprocess.Popen(
         [sys.executable, "-c", TRAINER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -315,7 +315,7 @@ def test_everything_dies_with_the_trainer(jail: Sandbox, ending: str) -> None:
         os.close(descriptor)
 
 
-def test_a_forked_trainer_has_templates_of_its_own(jail: Sandbox) -> None:
+def test_a_forked_trainer_has_fork_servers_of_its_own(jail: Sandbox) -> None:
     """A child that was forked from the trainer runs programs, and the trainer's go on after its end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other tests' threads
@@ -331,22 +331,21 @@ def test_a_forked_trainer_has_templates_of_its_own(jail: Sandbox) -> None:
     assert jail.run("print('parent')").stdout == "parent\n"
 
 
-def test_a_template_that_dies_is_replaced(jail: Sandbox) -> None:
+def test_a_fork_server_that_dies_is_replaced(jail: Sandbox) -> None:
     """A kill from outside costs no program that comes later."""
-    template = jail._templates.of("")
-    assert template._process is not None
-    template._process.kill()
-    template._process.wait()
+    server = jail._jails.launcher_for("")._server
+    assert server is not None
+    server.kill()
     assert jail.run("print('again')").stdout == "again\n"
 
 
 def test_without_a_jail_there_is_one_warning_or_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none can be had, auto warns once and says why, and required refuses."""
 
-    def refused(self: Warm) -> None:
+    def refused(self: JailLauncher) -> None:
         raise SandboxError("unshare: Operation not permitted")
 
-    monkeypatch.setattr(Warm, "check", refused)
+    monkeypatch.setattr(JailLauncher, "check", refused)
     with Sandbox() as sandbox:
         with pytest.warns(SandboxWarning, match=r"unshare: Operation not permitted.*use the network"):
             assert sandbox.run("print(1)").stdout == "1\n"

@@ -277,7 +277,7 @@ def test_nothing_is_left_for_the_next_program(sandbox: Sandbox) -> None:
 
 
 def test_random_numbers_differ_between_programs(sandbox: Sandbox) -> None:
-    """No two executions begin with the generators of the template."""
+    """No two executions begin with the generators of the fork server."""
     code = (
         "import random, numpy, uuid, os\nprint(random.random(), numpy.random.rand(), uuid.uuid4(), os.urandom(8).hex())"
     )
@@ -309,7 +309,7 @@ def test_how_a_program_ended_cannot_be_forged(sandbox: Sandbox) -> None:
 
 
 def test_memory_is_counted_beyond_the_interpreters_own(sandbox: Sandbox) -> None:
-    """A program gets the memory that its limit names, whatever its template has loaded, and not twice as much."""
+    """A program gets the memory that its limit names, whatever its fork server has loaded, and not twice as much."""
     limits = Limits(seconds=20, memory=128 << 20)
     for opening in ("", "import numpy\n"):
         assert sandbox.run(f"{opening}x = bytearray(100 << 20)\nprint(len(x))", limits=limits).ok
@@ -342,7 +342,7 @@ def test_packages_of_environments_look_empty(sandbox: Sandbox, monkeypatch: pyte
     folder = str(Path(msgpack.__file__).parent)
     code = f"import os\nprint(len(os.listdir({folder!r})))"
     assert sandbox.run(code).stdout != "0\n"
-    monkeypatch.setattr("gem_tools.sandbox.warm.hidden_folders", lambda: [folder])
+    monkeypatch.setattr("gem_tools.sandbox.jail_launcher.hidden_folders", lambda: [folder])
     with Sandbox("required") as fresh:
         assert fresh.run(code).stdout == "0\n"
 
@@ -368,7 +368,7 @@ def test_a_program_has_no_privileges_seen_from_outside(sandbox: Sandbox) -> None
     ours = {str(os.getpid())}
     while more := {path.name for path, status in everybody.items() if status.get("PPid") in ours} - ours:
         ours |= more
-    # In a process namespace within that of the template, which is within ours.
+    # In a process namespace within that of the fork server, which is within ours.
     inner = [
         path for path, status in everybody.items() if path.name in ours and len(status.get("NSpid", "").split()) >= 3
     ]

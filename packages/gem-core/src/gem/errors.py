@@ -22,9 +22,10 @@
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
     ├── DatasetError (RuntimeError)             a data set cannot be had, or is not as it should be
-    └── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
-        ├── ProcessTimeoutError (TimeoutError)  it took too long
-        └── ProcessCrashError                   its process died
+    ├── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
+    │   ├── ProcessTimeoutError (TimeoutError)  it took too long
+    │   └── ProcessCrashError                   its process died
+    └── ForkServerError (RuntimeError)          a fork server does not become ready
 
 A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
 wrong, with which value, and what to do.
@@ -40,6 +41,7 @@ __all__ = [
     "EntryPointError",
     "EnvironmentConflictError",
     "EpisodeFinishedError",
+    "ForkServerError",
     "GemError",
     "IncompleteEnvError",
     "InvalidIdError",
@@ -138,6 +140,18 @@ class VectorError(GemError, RuntimeError):
 
 class DatasetError(GemError, RuntimeError):
     """A data set, a split or a row of it cannot be had, or is not as it should be."""
+
+
+class ForkServerError(GemError, RuntimeError):
+    """A fork server (:mod:`gem.processes.fork_server`) does not become ready.
+
+    Attributes:
+        exception: the name of the class of what it raised; None if it died or said nothing.
+    """
+
+    def __init__(self, message: str, *, exception: str | None = None) -> None:
+        super().__init__(message)
+        self.exception = exception
 
 
 class ProcessCallError(GemError, RuntimeError):

@@ -1,21 +1,35 @@
-"""What passes between a pool and its workers: frames of one kind, a number and a body of JSON.
+"""Messages between processes: a kind, a number and a body, and with the first byte any file descriptors.
 
-The same code reads and writes on both sides; it imports next to nothing, because workers start with it.
+The same code writes and reads on both sides of a stream socket; it imports next to nothing, because fork servers and
+workers start with it.
 """
 
 from __future__ import annotations
 
+import socket
 import struct
 import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import socket
-
-__all__ = ["CALL", "ERROR", "LARGEST", "READY", "RESULT", "RESULT_AND_END", "MessageError", "receive", "send"]
+__all__ = [
+    "CALL",
+    "ERROR",
+    "LARGEST",
+    "READY",
+    "REQUEST",
+    "RESULT",
+    "RESULT_AND_END",
+    "Message",
+    "MessageError",
+    "receive",
+    "send",
+]
 
 READY = b"A"
-"""A worker has started; the number is its process id."""
+"""A fork server or a worker has started; the number is its process id."""
+REQUEST = b"F"
+"""A fork server's client asks for a process; the body and the descriptors belong to that process."""
 CALL = b"C"
 """The body is the list of arguments; the number is the time limit in milliseconds."""
 RESULT = b"R"
@@ -23,50 +37,71 @@ RESULT = b"R"
 RESULT_AND_END = b"L"
 """As RESULT, and the worker ends, because the call has left something behind."""
 ERROR = b"E"
-"""The body is the exception, ``[class name, message]``; a worker whose memory ran out ends after it."""
+"""The body is the exception, ``[class name, message]``."""
 
 LARGEST = 16 << 20
 """Bytes of a result. Arguments may be larger: they come from the trainer's own process."""
 
 _HEADER = struct.Struct("!cIQ")
 _CHUNK = 1 << 20
+_MOST_DESCRIPTORS = 16
+
+
+class Message(NamedTuple):
+    """What was read."""
+
+    kind: bytes
+    number: int
+    body: bytes
+    descriptors: list[int]
 
 
 class MessageError(Exception):
-    """What arrives is no frame."""
+    """What arrives is no message."""
 
 
-def send(channel: socket.socket, kind: bytes, number: int = 0, body: bytes = b"") -> None:
-    """Write a frame."""
-    channel.sendall(_HEADER.pack(kind, number, len(body)) + body)
+def send(
+    channel: socket.socket, kind: bytes, number: int = 0, body: bytes = b"", descriptors: Sequence[int] = ()
+) -> None:
+    """Write a message, with copies of descriptors."""
+    data = _HEADER.pack(kind, number, len(body)) + body
+    if descriptors:
+        data = data[socket.send_fds(channel, [data], descriptors) :]
+    channel.sendall(data)
 
 
-def receive(
-    channel: socket.socket, longest: int | None = None, *, deadline: float | None = None
-) -> tuple[bytes, int, bytes] | None:
-    """Read a frame: kind, number, body. None at the end of the stream.
+def receive(channel: socket.socket, longest: int | None = None, *, deadline: float | None = None) -> Message | None:
+    """Read a message; None at the end of the stream.
 
     Args:
-        channel: where from; its own time limit holds for each part of the frame.
+        channel: where from; its own time limit holds for each part of the message.
         longest: bytes that the body may have.
-        deadline: the whole frame must be there at this time of ``time.monotonic``.
+        deadline: the whole message must be there at this time of ``time.monotonic``.
 
     Raises:
-        MessageError: if the stream ends within a frame, or the body is longer than ``longest`` bytes.
+        MessageError: if the stream ends within a message, or the body is longer than ``longest`` bytes.
         OSError: as the socket does; TimeoutError if nothing comes in time.
     """
-    header = _read(channel, _HEADER.size, deadline)
+    header, descriptors = _start(channel)
     if not header:
         return None
+    header += _read(channel, _HEADER.size - len(header), deadline)
     if len(header) < _HEADER.size:
         raise MessageError("the stream ends within a header")
     kind, number, length = _HEADER.unpack(header)
     if longest is not None and length > longest:
-        raise MessageError(f"a frame of {length} bytes")
+        raise MessageError(f"a message of {length} bytes")
     body = _read(channel, length, deadline)
     if len(body) < length:
         raise MessageError("the stream ends within a body")
-    return kind, number, body
+    return Message(kind, number, body, descriptors)
+
+
+def _start(channel: socket.socket) -> tuple[bytes, list[int]]:
+    if channel.family == socket.AF_INET:  # where there is no fork, and no descriptor to pass
+        return channel.recv(_HEADER.size), []
+    header, descriptors, _, _ = socket.recv_fds(channel, _HEADER.size, _MOST_DESCRIPTORS)
+    return header, descriptors
 
 
 def _read(channel: socket.socket, length: int, deadline: float | None) -> bytes:

@@ -12,9 +12,9 @@ from typing import Any
 
 from gem.arguments import integer, real, string
 from gem.errors import ArgumentError, ArgumentTypeError, ProcessCallError, ProcessCrashError
-from gem.processes.clients import Settings, Source, Spawner, Template, Worker
 from gem.processes.cpus import usable_cpus
 from gem.processes.fork_hooks import after_fork_in_child
+from gem.processes.workers import ForkedWorkers, Settings, SpawnedWorkers, WorkerProcess, WorkerSource
 
 __all__ = ["ProcessPool"]
 
@@ -98,7 +98,7 @@ class ProcessPool:
 
     def _begin_in_child(self) -> None:
         self._at_end.detach()
-        self._state.forget()
+        self._state.disown()
         self._begin()
 
 
@@ -109,9 +109,9 @@ class _State:
         self._settings = settings
         self._lock = threading.Lock()
         self._turns = _Turns(workers)
-        self._source: Source | None = None
-        self._idle: deque[Worker] = deque()
-        self._busy: set[Worker] = set()
+        self._source: WorkerSource | None = None
+        self._idle: deque[WorkerProcess] = deque()
+        self._busy: set[WorkerProcess] = set()
         self._over = False
 
     def call(self, body: bytes, seconds: float) -> Any:
@@ -148,14 +148,14 @@ class _State:
         else:
             self.close()
 
-    def forget(self) -> None:
+    def disown(self) -> None:
         """Close descriptors only. No lock: the thread that held it does not exist in this process."""
         for worker in [*self._idle, *self._busy]:
             worker.channel.close()
         if self._source is not None:
-            self._source.forget()
+            self._source.disown()
 
-    def _take(self) -> Worker:
+    def _take(self) -> WorkerProcess:
         while True:
             with self._lock:
                 worker = self._idle.pop() if self._idle else None
@@ -167,7 +167,7 @@ class _State:
                 return worker
             self._give_back(worker, keep=False)
 
-    def _new_worker(self) -> Worker:
+    def _new_worker(self) -> WorkerProcess:
         worker = None
         for _ in range(_TRIES):
             source = self._living_source()
@@ -190,15 +190,15 @@ class _State:
             raise
         return worker
 
-    def _living_source(self) -> Source:
+    def _living_source(self) -> WorkerSource:
         with self._lock:
             if self._over:
                 raise ProcessCallError("the interpreter is exiting")
             if self._source is None:
-                self._source = (Template if _CAN_FORK else Spawner)(self._settings)
+                self._source = (ForkedWorkers if _CAN_FORK else SpawnedWorkers)(self._settings)
             return self._source
 
-    def _give_back(self, worker: Worker, keep: bool) -> None:
+    def _give_back(self, worker: WorkerProcess, keep: bool) -> None:
         with self._lock:
             if keep and worker in self._busy:  # not closed in the meantime
                 self._busy.remove(worker)

@@ -9,28 +9,24 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from gem.entry_points import load
-from gem.processes import messages
+from gem.processes import messages, rlimits
+from gem.processes.fork_loop import described
 
-resource: Any
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None
+__all__ = ["NO_ROOM", "become_worker", "limit", "main", "prepare", "serve"]
 
-__all__ = ["become_worker", "described", "limit", "main", "prepare", "serve"]
+NO_ROOM = 2
+"""Number of an ERROR at the start: the system has no room for another process."""
 
 CALLS = 1000
 """Calls after which a worker is replaced, so that caches cannot grow without end."""
 
 _OPEN_FILES = 64
-_LONGEST_MESSAGE = 2000
+_SLACK = 2.0
+"""Seconds of processor time that a call may have beyond its wall-clock time, before the kernel ends the worker."""
 
 
 def prepare(function: str, warm_up: str | None) -> Callable[..., Any]:
@@ -47,19 +43,10 @@ def limit(memory: int) -> None:
     Args:
         memory: bytes of address space beyond those that it has now.
     """
-    if resource is None:
-        return
-    with suppress(OSError):  # when the system's memory runs out, it ends rather this process than the trainer
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    rlimits.prefer_to_kill()
     limits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": 0, "RLIMIT_NOFILE": _OPEN_FILES, "RLIMIT_NPROC": 0}
-    size = _address_space()
-    if size is not None:
-        limits["RLIMIT_AS"] = size + memory
-    for name, value in limits.items():
-        which = getattr(resource, name, None)
-        if which is not None:
-            with suppress(OSError, ValueError):  # already lower
-                resource.setrlimit(which, (value, value))
+    size = rlimits.address_space()
+    rlimits.lower_limits({**limits, "RLIMIT_AS": size + memory} if size else limits)
 
 
 def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> None:
@@ -72,10 +59,9 @@ def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> 
         call = messages.receive(channel)
         if call is None:
             return
-        _, milliseconds, body = call
-        arguments = json.loads(body)
-        del body
-        _limit_processor(milliseconds / 1000)
+        rlimits.limit_processor(call.number / 1000 + _SLACK)
+        arguments = json.loads(call.body)
+        del call  # the text of large arguments
         kind, answer = _answer(function, arguments)
         if os.getpid() != process:  # the function forked, and this is the copy
             os._exit(0)
@@ -101,15 +87,6 @@ def main() -> None:
         serve(channel, function, settings["memory"])
 
 
-def described(error: BaseException) -> bytes:
-    """An exception as the body of a frame."""
-    try:
-        message = str(error)[:_LONGEST_MESSAGE]
-    except BaseException:
-        message = ""
-    return json.dumps([type(error).__name__, message]).encode()
-
-
 def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[bytes, bytes]:
     """Kind and body of the answer; the kind M is an error after which memory may be short."""
     try:
@@ -123,28 +100,12 @@ def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[bytes, 
         return messages.ERROR, described(error)
 
 
-def _limit_processor(seconds: float) -> None:
-    """Let the kernel end this process if it computes on although nobody waits any more."""
-    if resource is not None:
-        most = int(time.process_time() + seconds) + 2
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-
-
 def _peak() -> int:
     """Bytes that this process has had in memory at most."""
-    if resource is None:
+    if rlimits.resource is None:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit
-
-
-def _address_space() -> int | None:
-    """Bytes of address space that this process has, where the system tells."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
+    return int(rlimits.resource.getrusage(rlimits.resource.RUSAGE_SELF).ru_maxrss) * unit
 
 
 def become_worker(channel: socket.socket, function: Callable[..., Any], memory: int) -> None:

@@ -11,7 +11,7 @@ On Linux a program runs in a jail made of the kernel's own parts: user, process,
 filter of system calls, no capabilities. It sees the interpreter and the installed packages, read-only, and an empty
 scratch folder; no network, no other processes, no environment variables of this process. Its time, memory, processes,
 files and output are limited (:class:`Limits`), and when it ends or is ended, everything that it has started is gone.
-Programs are forked from template processes that have the usual modules imported already.
+Programs are forked from warm servers that have the usual modules imported already.
 
 What the jail does not protect from: defects of the kernel, which is shared; a program that measures what others do to
 the processor; a program's tampering with its own output. Never let code under test compute its own reward: judge what

@@ -14,12 +14,13 @@ from gem.errors import ArgumentTypeError
 from gem.processes.cpus import usable_cpus
 from gem_tools.sandbox.errors import SandboxError, SandboxWarning
 from gem_tools.sandbox.execution import Execution
+from gem_tools.sandbox.jail_launcher import JailLauncher
+from gem_tools.sandbox.launcher import Launcher
+from gem_tools.sandbox.launchers import JailLaunchers
 from gem_tools.sandbox.limits import Limits
-from gem_tools.sandbox.plain import WARNING, Plain
+from gem_tools.sandbox.plain_launcher import WARNING, PlainLauncher
 from gem_tools.sandbox.running import Running, program_file, text_file, watch
 from gem_tools.sandbox.session import Session
-from gem_tools.sandbox.templates import Templates
-from gem_tools.sandbox.warm import Warm
 
 __all__ = ["Sandbox", "default_sandbox"]
 
@@ -30,7 +31,7 @@ class Sandbox:
     """Runs Python that nobody has read, away from this process; any number of threads may use it at once.
 
     Nothing starts before the first use, and starting does not count against the time of a program. A process that
-    is forked from this one gets template processes of its own.
+    is forked from this one gets fork servers of its own.
 
     Args:
         mode: ``"auto"``: in a jail, or, with one :class:`SandboxWarning`, in plain subprocesses where no jail can
@@ -41,8 +42,8 @@ class Sandbox:
     def __init__(self, mode: str = "auto", limits: Limits | None = None) -> None:
         self.mode = choice("mode", mode, ("auto", "required", "plain"))
         self.limits = _checked_limits(limits, Limits())
-        self._templates = Templates()
-        self._plain = Plain() if mode == "plain" else None
+        self._jails = JailLaunchers()
+        self._plain = PlainLauncher() if mode == "plain" else None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -53,7 +54,7 @@ class Sandbox:
         Raises:
             SandboxError: with ``"required"``, if no jail can be had.
         """
-        return isinstance(self._launcher(""), Warm)
+        return isinstance(self._launcher(""), JailLauncher)
 
     def run(self, code: str, *, stdin: str | bytes = "", limits: Limits | None = None, prelude: str = "") -> Execution:
         """Run a program as ``__main__`` and wait for its end.
@@ -113,7 +114,7 @@ class Sandbox:
     def close(self) -> None:
         """End all that runs in it. Calling it again does nothing; running something afterwards is an error."""
         self._closed = True
-        self._templates.close()
+        self._jails.close()
 
     def __enter__(self) -> Sandbox:
         return self
@@ -167,7 +168,7 @@ class Sandbox:
             everything = range(len(inputs))
             watch(begin(everything), at_once, lambda number, execution: done(number, execution, everything, False))
             if again:
-                # The template died, which is nothing that a program can do to it on purpose.
+                # The fork server died, which is nothing that a program can do to it on purpose.
                 launcher.discard(generation)
                 rest = list(again)
                 watch(begin(rest), 1, lambda number, execution: done(number, execution, rest, True))
@@ -175,14 +176,14 @@ class Sandbox:
             os.close(program)
         return executions
 
-    def _launcher(self, code: str) -> Warm | Plain:
+    def _launcher(self, code: str) -> Launcher:
         """What starts a program."""
         if self._closed:
             raise SandboxError("this sandbox has been closed; make another")
         if self._plain is not None:
             return self._plain
         try:
-            self._templates.check()
+            self._jails.check()
         except SandboxError as error:
             if self.mode == "required":
                 raise SandboxError(
@@ -190,18 +191,18 @@ class Sandbox:
                     "root outside of a container, or use mode='auto' to run it in plain subprocesses"
                 ) from error
             return self._fall_back(str(error))
-        return self._templates.of(code)
+        return self._jails.launcher_for(code)
 
-    def _fall_back(self, reason: str) -> Plain:
+    def _fall_back(self, reason: str) -> PlainLauncher:
         with self._lock:
             there = self._plain
-            plain = self._plain = there or Plain()
+            plain = self._plain = there or PlainLauncher()
         if there is None:
             warnings.warn(WARNING.format(reason=reason), SandboxWarning, stacklevel=5)
         return plain
 
 
-def _start(launcher: Warm | Plain, limits: Limits, program: int, stdin: bytes) -> Running:
+def _start(launcher: Launcher, limits: Limits, program: int, stdin: bytes) -> Running:
     given = text_file(stdin)
     try:
         return launcher.start(limits, (program, given))
@@ -245,12 +246,12 @@ def default_sandbox(mode: str = "auto") -> Sandbox:
     """Return the sandbox that everything in this process shares; it ends with the process.
 
     Args:
-        mode: see :class:`Sandbox`; there is one for each, and both use the same template processes.
+        mode: see :class:`Sandbox`; there is one for each, and both use the same fork servers.
     """
     choice("mode", mode, ("auto", "required"))
     with _shared_lock:
         if not _shared:
             _shared["auto"] = Sandbox("auto")
             _shared["required"] = Sandbox("required")
-            _shared["required"]._templates = _shared["auto"]._templates
+            _shared["required"]._jails = _shared["auto"]._jails
         return _shared[mode]

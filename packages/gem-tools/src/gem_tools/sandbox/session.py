@@ -19,8 +19,7 @@ from gem_tools.sandbox.limits import Limits
 from gem_tools.sandbox.running import Running, program_file, text_file
 
 if TYPE_CHECKING:
-    from gem_tools.sandbox.plain import Plain
-    from gem_tools.sandbox.warm import Warm
+    from gem_tools.sandbox.launcher import Launcher
 
 __all__ = ["Session"]
 
@@ -36,7 +35,7 @@ class Session:
     (:attr:`Execution.session_ended`); the next call begins afresh. ``sys.exit`` ends a call only.
     """
 
-    def __init__(self, launcher: Callable[[str], Warm | Plain], limits: Limits) -> None:
+    def __init__(self, launcher: Callable[[str], Launcher], limits: Limits) -> None:
         self.limits = limits
         self._launcher = launcher
         self._running: Running | None = None

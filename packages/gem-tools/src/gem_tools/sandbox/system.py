@@ -8,10 +8,7 @@ import sysconfig
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["ENVIRONMENT", "FLAGS", "hidden_folders", "import_path", "shown_folders"]
-
-FLAGS = ("-I", "-S", "-B", "-X", "utf8")
-"""An interpreter that reads nothing from the environment, runs no ``.pth`` files and writes no bytecode."""
+__all__ = ["ENVIRONMENT", "hidden_folders", "import_path", "shown_folders"]
 
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
 

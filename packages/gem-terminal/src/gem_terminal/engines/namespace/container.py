@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pty
-import resource
 import shutil
 import signal
 import stat
@@ -81,11 +80,7 @@ class NamespaceContainer(Container):
         self._cgroup = Cgroup(limits)
         self._counts = Counts()
         # The second best where there are no control groups: of each process, and of all in a user namespace of its own.
-        self._rlimits = (
-            [(resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_NPROC, limits.processes)]
-            if spawner.rootless
-            else []
-        )
+        self._rlimits = {"RLIMIT_DATA": limits.memory, "RLIMIT_NPROC": limits.processes} if spawner.rootless else {}
         self.id = self._cgroup.name
         try:
             self._first, self._target, self._lifeline = self._begun(layers)

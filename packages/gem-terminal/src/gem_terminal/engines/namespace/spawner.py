@@ -1,23 +1,19 @@
-"""Starts processes inside the namespaces of a container; a program of its own, spoken to through a socket.
+"""Starts processes inside the namespaces of a container: the fork server of the namespace engine.
 
-It stays small and has one thread, so that forking it costs a millisecond, and it is the parent of what it starts, so
-that exit codes are exact. It is run by path (``python -I -S spawner.py FD FILTER``) and imports nothing but the
-standard library. A request is one JSON datagram with four descriptors or five: what the process reads, what it writes,
-what it writes errors to, where its exit status goes, as one decimal line, and the first process of its container.
+It stays small, so that forking it costs a millisecond, and it is the parent of what it starts, so that exit codes are
+exact. A bare interpreter runs it, so it imports the standard library and modules of :mod:`gem.processes` that do the
+same. A request is JSON with four descriptors or five: what the process reads, what it writes, what it writes errors
+to, where its exit status goes, as one decimal line, and the first process of its container.
 
 Privileges are given up before anything of the container is executed: the bounding set, then the user, then
-``no_new_privs``, then system calls, by the filter. The numbers are those of ``capability.h``, ``prctl.h`` and
-``seccomp.h`` of Linux.
+``no_new_privs``, then system calls, by the filter.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import os
-import resource
-import select
 import signal
 import socket
 import stat
@@ -25,86 +21,83 @@ import sys
 import tarfile
 import termios
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from fcntl import ioctl
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_CLONE_NEWPID = 0x20000000
-_NAMESPACES = (("user", 0x10000000), ("mnt", 0x00020000), ("uts", 0x04000000), ("ipc", 0x08000000), ("net", 0x40000000))
-_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
-_PR_SET_CHILD_SUBREAPER = 36
-_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
-_CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 1 << 14, 1 << 18
+from gem.processes import linux, rlimits
+from gem.processes.fork_loop import Child, ForkLoop, serve
+
+if TYPE_CHECKING:
+    import resource
+
+__all__ = ["main"]
+
+_NAMESPACES = (
+    ("user", linux.CLONE_NEWUSER),
+    ("mnt", linux.CLONE_NEWNS),
+    ("uts", linux.CLONE_NEWUTS),
+    ("ipc", linux.CLONE_NEWIPC),
+    ("net", linux.CLONE_NEWNET),
+)
 _DIES_IN = 5.0
 """Seconds that a process takes to go once it was killed, unless the kernel holds it."""
 _DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
-_CAPABILITIES = 41
-"""CAP_CHOWN is 0, CAP_CHECKPOINT_RESTORE, the last one that Linux has, is 40."""
-
 _KEPT = frozenset((0, 1, 3, 4, 5, 6, 7))
 """CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID: as the Docker engine gives them."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
+
+def main() -> None:
+    """Be the server; arguments: the filter of system calls in hexadecimal digits, and the descriptor of the channel."""
+    seccomp, control = bytes.fromhex(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+
+    def prepare() -> Callable[[], None]:
+        return _SpawnerLoop(control, seccomp).run
+
+    serve(control, prepare)
 
 
-def main(descriptor: int, seccomp: bytes) -> None:
-    """Serve requests until the other end of the socket is closed."""
-    requests = socket.socket(fileno=descriptor)
-    listening: list[Any] = [requests]
-    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(wake)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    # Root of a user namespace alone may not come back to the machine's namespace of processes.
-    rootless = _libc.setns(own, _CLONE_NEWPID) != 0
-    running: dict[int, int] = {}
-    while True:
-        select.select([*listening, woken], [], [])
-        _drain(woken)
-        _report(running)
-        if not select.select(listening, [], [], 0)[0]:
-            continue
-        message, descriptors, _, _ = socket.recv_fds(requests, 1 << 20, 5)
-        if not message:
-            return
-        stdin, stdout, stderr, status, *target = descriptors
-        request = {**json.loads(message), "target": target[0] if target else None, "seccomp": seccomp}
-        request["rootless"] = rootless
+class _Spawned(Child):
+    """A process whose exit status is written to a pipe."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        super().__init__(pid)
+        self._status = status
+
+    def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
+        _tell(self._status, str(returncode))
+        os.close(self._status)
+
+
+class _SpawnerLoop(ForkLoop):
+    def __init__(self, control: socket.socket, seccomp: bytes) -> None:
+        super().__init__(control)
+        self._seccomp = seccomp
+        linux.adopt_orphans()
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            pid = _start(request, (stdin, stdout, stderr), own)
+            linux.setns(self._own, linux.CLONE_NEWPID)
+            self._rootless = False
+        except OSError:  # root of a user namespace alone may not come back to the machine's namespace of processes
+            self._rootless = True
+
+    def start(self, body: bytes, descriptors: list[int]) -> Child | None:
+        stdin, stdout, stderr, status, *target = descriptors
+        request = {**json.loads(body), "target": target[0] if target else None, "seccomp": self._seccomp}
+        request["rootless"] = self._rootless
+        try:
+            pid = _start(request, (stdin, stdout, stderr), self._own)
         except OSError as error:
             _tell(status, f"! {error}")
             os.close(status)
-        else:
-            _tell(status, str(pid))
-            running[pid] = status
-        for used in (stdin, stdout, stderr, *target):
-            os.close(used)
-
-
-def _drain(descriptor: int) -> None:
-    try:
-        while os.read(descriptor, 4096):
-            pass
-    except BlockingIOError:
-        return
-
-
-def _report(running: dict[int, int]) -> None:
-    """Write the exit status of every process that has ended where it was asked for."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not pid:
-            return
-        where = running.pop(pid, None)  # none for an orphan that was taken in
-        if where is not None:
-            _tell(where, str(os.waitstatus_to_exitcode(status)))
-            os.close(where)
+            return None
+        finally:
+            for used in (stdin, stdout, stderr, *target):
+                os.close(used)
+        _tell(status, str(pid))
+        return _Spawned(pid, status)
 
 
 def _tell(where: int, what: str) -> None:
@@ -124,13 +117,13 @@ def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int
         _check_alive(request)
         if request["rootless"]:
             return _start_by_another(request, ends, theirs)
-        _check(_libc.setns(theirs, _CLONE_NEWPID))
+        linux.setns(theirs, linux.CLONE_NEWPID)
         try:
             pid = os.fork()
             if not pid:
                 _become(request, ends)
         finally:
-            _check(_libc.setns(own, _CLONE_NEWPID))
+            linux.setns(own, linux.CLONE_NEWPID)
     finally:
         os.close(theirs)
     return pid
@@ -142,7 +135,7 @@ def _start_by_another(request: dict[str, Any], ends: tuple[int, int, int], their
     between = os.fork()
     if not between:
         try:
-            _check(_libc.setns(theirs, _CLONE_NEWPID))
+            linux.setns(theirs, linux.CLONE_NEWPID)
             pid = os.fork()
             if not pid:
                 _become(request, ends)
@@ -187,23 +180,18 @@ def _build(place: str, size: int, files: int, layers: list[str], devices: bool) 
         devices: whether to make devices as well, in ``devices``. Those of the machine could be had instead, but then
             who is root in the container could change their modes for everybody.
     """
-    _check(_libc.unshare(_CLONE_NEWNS))
-    _mount("none", "/", None, _MS_REC | _MS_PRIVATE, "")
-    _mount("tmpfs", place, "tmpfs", 0, f"size={size},nr_inodes={files},mode=755")
+    linux.unshare(linux.CLONE_NEWNS)
+    linux.make_private()
+    linux.mount("tmpfs", place, f"size={size},nr_inodes={files},mode=755")
     os.chdir(place)
     for name in ("upper", "work", "root", "devices"):
         os.mkdir(name)  # noqa: PTH102  # pathlib is slower, and there are no paths to speak of
     under = ":".join("".join(f"\\{letter}" if letter in "\\:," else letter for letter in layer) for layer in layers)
-    _mount("overlay", "root", "overlay", 0, f"lowerdir={under},upperdir=upper,workdir=work")
+    linux.mount("overlay", "root", f"lowerdir={under},upperdir=upper,workdir=work")
     for name, major, minor in _DEVICES if devices else ():
         os.mknod(f"devices/{name}", stat.S_IFCHR, os.makedev(major, minor))
         Path("devices", name).chmod(0o666)
     os.chdir("/")
-
-
-def _mount(source: str, target: str, kind: str | None, flags: int, options: str) -> None:
-    words = [None if word is None else word.encode() for word in (source, target, kind)]
-    _check(_libc.mount(*words, ctypes.c_ulong(flags), options.encode()))
 
 
 def _say(request: dict[str, Any], error: BaseException) -> None:
@@ -245,10 +233,9 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         _check_alive(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
-        for number, most in request["rlimits"]:  # counted in the user namespace of the container, before it is joined
-            resource.setrlimit(number, (most, most))
+        rlimits.lower_limits(request["rlimits"])  # counted in the user namespace of the container, before it is joined
         for namespace, kind in namespaces:
-            _check(_libc.setns(namespace, kind))
+            linux.setns(namespace, kind)
         os.fchdir(root)
         os.chroot(".")
         os.closerange(3, 1 << 16)
@@ -268,8 +255,8 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         _give_up_privileges(user, request["rootless"])
         environment = {"HOME": user[2], "PATH": _PATH, **request["environment"]}
         os.chdir(request["workdir"] or "/")
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _give_up_calls(request["seccomp"])
+        rlimits.lower_limits({"RLIMIT_CORE": 0})
+        linux.seccomp(request["seccomp"])
         os.execvpe(request["command"][0], request["command"], environment)  # noqa: S606  # no shell is wanted
     except BaseException as error:  # the copy of the spawner must not go on
         _say(request, error)
@@ -408,35 +395,11 @@ def _user(name: str | None) -> tuple[int, int, str]:
 
 
 def _give_up_privileges(user: tuple[int, int, str], rootless: bool) -> None:
-    for capability in range(_CAPABILITIES):
-        if capability not in _KEPT:
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-    _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    linux.bound_capabilities(_KEPT)
     uid, gid, _ = user
     with suppress(PermissionError) if rootless else nullcontext():  # there are none to be had in a user namespace
         os.setgroups([gid])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
     # Root keeps what it has until it executes something, which then has no more than the bounding set.
-    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-
-
-class _Filter(ctypes.Structure):
-    """``struct sock_fprog``: how many instructions of 8 bytes, and where."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-
-def _give_up_calls(program: bytes) -> None:
-    argument = ctypes.byref(_Filter(len(program) // 8, program))
-    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, argument, 0, 0))
-
-
-def _check(result: int) -> None:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), bytes.fromhex(sys.argv[2]))
+    linux.no_new_privileges()

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from gem.errors import ForkServerError
+from gem.processes.fork_server import ForkServer, bare_python
 from gem_terminal.engines.descriptors import ready
-from gem_terminal.engines.namespace.seccomp import program
+from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.errors import EngineError
 
 __all__ = ["Process", "Spawner"]
 
-_SPAWNER = Path(__file__).with_name("spawner.py")
 _ANSWERS_IN = 30.0
 """Seconds in which the spawner answers, or counts as gone."""
+_LONGEST_REQUEST = 256 << 10
+"""Bytes; the kernel executes no command with much more."""
 
 
 class Process:
@@ -71,34 +68,29 @@ class Process:
 
 
 class Spawner:
-    """Starts the process and speaks to it. Safe to use from several threads.
+    """Starts the fork server and speaks to it. Safe to use from several threads.
 
     Args:
         rootless: whether this is an ordinary user, who is root in a user namespace.
+
+    Raises:
+        EngineError: if it cannot start.
     """
 
     def __init__(self, rootless: bool) -> None:
         self.rootless = rootless
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-I", "-S", str(_SPAWNER), str(theirs.fileno()), program().hex()]
+        command = [*bare_python("gem_terminal.engines.namespace.spawner"), container_filter().hex()]
         if rootless:
             command = ["unshare", "--user", "--map-root-user", *command]
         try:
-            self._process = subprocess.Popen(  # noqa: S603  # a command of ours
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True, env={}
-            )
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        ours.settimeout(_ANSWERS_IN)
-        self._socket = ours
+            self.server = ForkServer(command, {}, starts_in=_ANSWERS_IN, answers_in=_ANSWERS_IN)
+        except ForkServerError as error:
+            raise EngineError(f"the spawner of the namespace engine cannot start: {error}") from error
 
     @property
     def is_alive(self) -> bool:
         """Whether it goes on, as far as is known."""
-        return self._process.poll() is None
+        return self.server.is_alive
 
     def start(
         self, command: Iterable[str], ends: tuple[int, int, int], target: int | None = None, **request: Any
@@ -113,48 +105,38 @@ class Spawner:
             request: more of it; see the spawner.
 
         Raises:
-            EngineError: if the spawner or the container has gone.
+            EngineError: if the spawner or the container has gone, or the request is too large.
         """
         asked = {
             "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
-            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": [], **request,
+            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": {}, **request,
         }  # fmt: skip
+        body = json.dumps(asked).encode()
+        if len(body) > _LONGEST_REQUEST:
+            raise EngineError(
+                f"the command {next(iter(asked['command']), '')!r} and its environment are larger than what the "
+                "namespace engine takes; put what is large into a file"
+            )
         reader, writer = os.pipe()
         try:
-            passed = [*ends, writer] if target is None else [*ends, writer, target]
-            socket.send_fds(self._socket, [json.dumps(asked).encode()], passed)
+            self.server.request(body, [*ends, writer] if target is None else [*ends, writer, target])
         except OSError as error:
             os.close(reader)
-            if error.errno == errno.EMSGSIZE:
-                raise EngineError(
-                    f"the command {next(iter(asked['command']), '')!r} and its environment are larger than what the "
-                    "namespace engine takes; put what is large into a file"
-                ) from error
-            self._end()
+            self.server.kill()
             raise EngineError(f"the spawner of the namespace engine has ended: {error}") from error
         finally:
             os.close(writer)
         try:
             return Process(reader)
         except (TimeoutError, ConnectionError) as error:
-            self._end()
+            # One that does not answer must be gone for certain, so that the next caller has a new one.
+            self.server.kill()
             raise EngineError(f"the spawner of the namespace engine {error}") from error
 
     def close(self) -> None:
         """End it, and every container with it."""
-        self._socket.close()
-        deadline = time.monotonic() + _ANSWERS_IN
-        while self._process.poll() is None:
-            if time.monotonic() > deadline:
-                self._process.kill()
-            time.sleep(0.001)
-
-    def _end(self) -> None:
-        """Let one that does not answer be gone for certain, so that whoever asks next has a new one."""
-        self._process.kill()
-        self._process.wait()
+        self.server.close(patience=_ANSWERS_IN)
 
     def disown(self) -> None:
-        """Close a forked child's copy of the socket; the process is its parent's."""
-        self._socket.close()
-        self._process.returncode = 0
+        """Close a forked child's copy of the channel; the process is its parent's."""
+        self.server.disown()

@@ -1,5 +1,5 @@
-"""What runs on the other side: in the template processes, and in the processes that execute code.
+"""What runs on the other side: in the fork servers, and in the processes that execute code.
 
-These modules are loaded by a bare interpreter under the name ``inside``, not as part of ``gem_tools``, so they import
-nothing but the standard library and each other.
+A bare interpreter loads these modules (:func:`gem.processes.fork_server.bare_python`), so they import the standard
+library, each other, and modules of :mod:`gem.processes` that do the same.
 """

@@ -1,36 +1,36 @@
-"""One execution: a fork of the template confines itself further and becomes the program."""
+"""One execution: a fork of the server confines itself further and becomes the program."""
 
 from __future__ import annotations
 
 import gc
 import math
 import os
-import resource
 import signal
 import socket
 import sys
 
-from . import interactive, script, syscalls
-from .jail import BOX, HOME
+from gem.processes import linux, rlimits
+from gem.processes.fork_loop import reset_signals
+from gem_tools.sandbox.inside import interactive, script, wire
+from gem_tools.sandbox.inside.jail import BOX, HOME
 
-__all__ = ["become", "set_limits"]
+__all__ = ["become"]
 
 _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
 
 
-def become(
-    limits: tuple[int, int, int, int, float, float], descriptors: list[int], base_memory: int, seccomp: bytes
-) -> None:
+def become(limits: wire.Request, descriptors: list[int], base_memory: int, seccomp: bytes) -> None:
     """Execute a program and exit; never returns.
 
     Args:
         limits: of the request.
         descriptors: the program, the standard streams, and for a session the channel of its calls.
-        base_memory: bytes of address space that the template takes, which are not the program's.
+        base_memory: bytes of address space that the fork server takes, which are not the program's.
         seccomp: filter to add.
     """
     try:
+        reset_signals()
         # Signals to one's own process group know no namespaces.
         os.setsid()
         channel = _take(descriptors)
@@ -59,41 +59,32 @@ def _take(descriptors: list[int]) -> socket.socket | None:
     last = channel[0] if channel else program
     if last != 3:
         os.dup2(last, 3, inheritable=False)
-    syscalls.close_from(4)
+    linux.close_from(4)
     return socket.socket(fileno=3) if channel else None
 
 
-def _confine(limits: tuple[int, int, int, int, float, float], base_memory: int, seccomp: bytes) -> None:
-    memory, processes, disk, open_files, _, cpu_seconds = limits
-    syscalls.unshare(syscalls.CLONE_NEWNS)
-    syscalls.mount_tmpfs(BOX, f"mode=755,size={disk},nr_inodes={1024 + disk // 65536}")
+def _confine(limits: wire.Request, base_memory: int, seccomp: bytes) -> None:
+    linux.unshare(linux.CLONE_NEWNS)
+    linux.mount_tmpfs(BOX, f"mode=755,size={limits.disk},nr_inodes={1024 + limits.disk // 65536}")
     for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):  # noqa: S108 - a folder of this execution alone
         os.mkdir(name)
     os.chdir(HOME)
-    resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+    rlimits.lower_limits({"RLIMIT_NPROC": limits.processes})
     # A user namespace without a map: nobody there can become anybody, and processes are counted apart.
-    syscalls.unshare(syscalls.CLONE_NEWUSER)
-    set_limits(memory + base_memory, disk, open_files, cpu_seconds)
-    syscalls.drop_capabilities()
-    syscalls.seccomp(seccomp)
+    linux.unshare(linux.CLONE_NEWUSER)
+    rlimits.lower_limits(
+        {
+            "RLIMIT_AS": limits.memory + base_memory,
+            "RLIMIT_FSIZE": limits.disk,
+            "RLIMIT_NOFILE": limits.open_files,
+            "RLIMIT_CORE": 0,
+        }
+    )
+    if math.isfinite(limits.cpu_seconds):  # the server counts finer than this
+        rlimits.lower_limits({"RLIMIT_CPU": math.ceil(limits.cpu_seconds) + 1})
+    linux.drop_capabilities()
+    linux.seccomp(seccomp)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def set_limits(memory: int, disk: int, open_files: int, cpu_seconds: float) -> None:
-    """Set what the kernel can limit for each process by itself. CPU time has a guard that counts finer than this."""
-    _limit(resource.RLIMIT_AS, memory)
-    _limit(resource.RLIMIT_FSIZE, disk)
-    _limit(resource.RLIMIT_NOFILE, open_files)
-    _limit(resource.RLIMIT_CORE, 0)
-    if math.isfinite(cpu_seconds):
-        _limit(resource.RLIMIT_CPU, math.ceil(cpu_seconds) + 1)
-
-
-def _limit(kind: int, value: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(kind, (value, value))
 
 
 def _reseed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from . import script, wire
+from gem_tools.sandbox.inside import script, wire
 
 __all__ = ["serve_calls"]
 

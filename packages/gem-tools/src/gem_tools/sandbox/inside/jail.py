@@ -1,4 +1,4 @@
-"""The jail around a template process: a file system of its own, no network, no other processes, no privileges.
+"""The jail around a fork server: a file system of its own, no network, no other processes, no privileges.
 
 What it shows is read-only: the system's libraries and programs, the interpreter and the packages it was told of.
 ``/box`` is where each execution gets a scratch of its own.
@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-from . import syscalls
+from gem.processes import linux
 
 __all__ = ["BOX", "HOME", "enter"]
 
@@ -24,13 +24,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _USERS = (0x47454D, 65534)
 """User ids for executions when the trainer is root, whose processes no limit on processes would hold."""
 
-_ISOLATED = (
-    syscalls.CLONE_NEWNS
-    | syscalls.CLONE_NEWNET
-    | syscalls.CLONE_NEWIPC
-    | syscalls.CLONE_NEWUTS
-    | syscalls.CLONE_NEWCGROUP
-)
+_ISOLATED = linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP
 
 
 def enter(shown: Iterable[str], hidden: Iterable[str]) -> None:
@@ -46,17 +40,17 @@ def enter(shown: Iterable[str], hidden: Iterable[str]) -> None:
     own = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
     root = os.geteuid() == 0
     if root:
-        syscalls.unshare(_ISOLATED)
+        linux.unshare(_ISOLATED)
         _build(shown, hidden)
         _become_somebody()
         _own_user_namespace(own)
-        syscalls.unshare(syscalls.CLONE_NEWPID)
+        linux.unshare(linux.CLONE_NEWPID)
     else:
         _own_user_namespace(own)
-        syscalls.unshare(_ISOLATED | syscalls.CLONE_NEWPID)
+        linux.unshare(_ISOLATED | linux.CLONE_NEWPID)
         _build(shown, hidden)
     os.close(own)
-    syscalls.no_new_privileges()
+    linux.no_new_privileges()
 
 
 def _become_somebody() -> None:
@@ -71,12 +65,12 @@ def _become_somebody() -> None:
                 raise
         else:
             break
-    syscalls.make_dumpable()
+    linux.make_dumpable()
 
 
 def _own_user_namespace(own: int) -> None:
     user, group = os.geteuid(), os.getegid()
-    syscalls.unshare(syscalls.CLONE_NEWUSER)
+    linux.unshare(linux.CLONE_NEWUSER)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         file = os.open(name, os.O_WRONLY, dir_fd=own)
         try:
@@ -86,20 +80,20 @@ def _own_user_namespace(own: int) -> None:
 
 
 def _build(shown: Iterable[str], hidden: Iterable[str]) -> None:
-    syscalls.make_private()
+    linux.make_private()
     # The old root moves to /old, so that what was mounted over here is seen there as it was.
-    syscalls.mount_tmpfs("/tmp", "mode=755,size=64k,nr_inodes=16")  # noqa: S108 - hidden from nobody else
+    linux.mount_tmpfs("/tmp", "mode=755,size=64k,nr_inodes=16")  # noqa: S108 - hidden from nobody else
     for name in ("/tmp/old", "/tmp/new"):  # noqa: S108
         os.mkdir(name)
-    syscalls.pivot_root("/tmp", "/tmp/old")  # noqa: S108
+    linux.pivot_root("/tmp", "/tmp/old")  # noqa: S108
     os.chdir("/")
-    syscalls.mount_tmpfs("/new", "mode=755,size=1m,nr_inodes=4096")
+    linux.mount_tmpfs("/new", "mode=755,size=1m,nr_inodes=4096")
     for path in (*_SYSTEM, *_SETTINGS, *shown):
         _show(path)
     for path in hidden:
         if os.path.isdir(f"/new{path}"):
-            syscalls.mount_tmpfs(f"/new{path}", "mode=755,size=4k,nr_inodes=2")
-            syscalls.read_only(f"/new{path}")
+            linux.mount_tmpfs(f"/new{path}", "mode=755,size=4k,nr_inodes=2")
+            linux.read_only(f"/new{path}")
     _devices()
     os.makedirs(f"/new{BOX}")
     os.makedirs("/new/var", exist_ok=True)
@@ -108,10 +102,10 @@ def _build(shown: Iterable[str], hidden: Iterable[str]) -> None:
             os.symlink(f"{BOX}/tmp", name)  # noqa: S108 - of an execution alone
     os.symlink(f"{BOX}/shm", "/new/dev/shm")
     os.chdir("/new")
-    syscalls.pivot_root(".", ".")
-    syscalls.detach(".")
+    linux.pivot_root(".", ".")
+    linux.detach(".")
     os.chdir("/")
-    syscalls.read_only("/", recursive=False, devices=True)
+    linux.read_only("/", recursive=False, devices=True)
 
 
 def _show(path: str) -> None:
@@ -129,15 +123,15 @@ def _show(path: str) -> None:
         _touch(target)
     else:
         return
-    syscalls.bind(source, target)
-    syscalls.read_only(target)
+    linux.bind(source, target)
+    linux.read_only(target)
 
 
 def _devices() -> None:
     os.makedirs("/new/dev")
     for name in _DEVICES:
         _touch(f"/new/dev/{name}")
-        syscalls.bind(f"/old/dev/{name}", f"/new/dev/{name}")
+        linux.bind(f"/old/dev/{name}", f"/new/dev/{name}")
 
 
 def _touch(path: str) -> None:

@@ -9,19 +9,19 @@ import os
 import socket
 import sys
 
-from . import interactive, script
+from gem.processes import rlimits
+from gem_tools.sandbox.inside import interactive, script
 
 __all__ = ["main"]
 
 
-def main(arguments: str) -> None:
+def main() -> None:
     """Take on the limits and become the program; never returns.
 
-    Args:
-        arguments: JSON: ``path`` (folders to import from), ``channel`` or ``program`` (descriptors), and ``memory``,
-            ``disk``, ``open_files``, ``cpu_seconds`` and ``processes``.
+    Argument of the command: JSON with ``path`` (folders to import from), ``channel`` or ``program`` (descriptors), and
+    ``memory``, ``disk``, ``open_files``, ``cpu_seconds`` and ``processes``.
     """
-    given = json.loads(arguments)
+    given = json.loads(sys.argv[1])
     import site
 
     sys.path[:] = [os.getcwd(), *given["path"]]
@@ -31,7 +31,7 @@ def main(arguments: str) -> None:
     site.sethelper()
     _set_limits(given)
     script.connect_streams()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "inside"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("gem", "gem_tools")]:
         del sys.modules[name]
     gc.collect()
     if given["channel"] is not None:
@@ -43,39 +43,18 @@ def main(arguments: str) -> None:
 
 
 def _set_limits(given: dict[str, float]) -> None:
-    try:
-        import resource
-    except ImportError:  # not on this system; the warning has said so
-        return
     limits = {
-        "RLIMIT_AS": int(given["memory"]) + _address_space(),
-        "RLIMIT_FSIZE": int(given["disk"]),
-        "RLIMIT_NOFILE": int(given["open_files"]),
+        "RLIMIT_AS": given["memory"] + rlimits.address_space(),
+        "RLIMIT_FSIZE": given["disk"],
+        "RLIMIT_NOFILE": given["open_files"],
         "RLIMIT_CORE": 0,
     }
     if given["cpu_seconds"] is not None:
         limits["RLIMIT_CPU"] = math.ceil(given["cpu_seconds"])
     if sys.platform == "linux":
         # Everything that the user runs counts, so what there is already comes on top.
-        limits["RLIMIT_NPROC"] = int(given["processes"]) + _threads_of_the_user()
-    for name, value in limits.items():
-        kind = getattr(resource, name, None)
-        if kind is None:
-            continue
-        hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        try:
-            resource.setrlimit(kind, (value, value))
-        except (OSError, ValueError):  # macOS refuses some
-            continue
-
-
-def _address_space() -> int:
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
+        limits["RLIMIT_NPROC"] = given["processes"] + _threads_of_the_user()
+    rlimits.lower_limits(limits)
 
 
 def _threads_of_the_user() -> int:

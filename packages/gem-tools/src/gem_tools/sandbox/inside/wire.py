@@ -1,13 +1,14 @@
-"""What passes between the trainer and a template: one message to start an execution, one on how it ended.
+"""What passes between the trainer and a fork server: one message to start an execution, one on how it ended.
 
 A request travels with descriptors: where to report, the program, standard input, output and error, and for a session
-the channel of its calls. What an execution reports about itself never counts: the answer is the template's, which has
-waited for it.
+the channel of its calls. What an execution reports about itself never counts: the answer is the fork server's, which
+has waited for it.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 __all__ = [
     "BY_ITSELF",
@@ -15,6 +16,7 @@ __all__ = [
     "OUT_OF_CPU",
     "OUT_OF_TIME",
     "STOPPED",
+    "Request",
     "pack_answer",
     "pack_call",
     "pack_request",
@@ -34,14 +36,25 @@ _ANSWER = struct.Struct("=Bidd")
 _CALL = struct.Struct("=i")
 
 
-def pack_request(memory: int, processes: int, disk: int, open_files: int, seconds: float, cpu_seconds: float) -> bytes:
+class Request(NamedTuple):
     """The limits of an execution; see :class:`gem_tools.sandbox.Limits`. Times may be infinite."""
-    return _REQUEST.pack(memory, processes, disk, open_files, seconds, cpu_seconds)
+
+    memory: int
+    processes: int
+    disk: int
+    open_files: int
+    seconds: float
+    cpu_seconds: float
 
 
-def unpack_request(message: bytes) -> tuple[int, int, int, int, float, float]:
+def pack_request(request: Request) -> bytes:
+    """Return the limits of an execution as a message."""
+    return _REQUEST.pack(*request)
+
+
+def unpack_request(message: bytes) -> Request:
     """Return the limits of a request."""
-    return _REQUEST.unpack(message)
+    return Request._make(_REQUEST.unpack(message))
 
 
 def pack_answer(reason: int, exit_code: int, seconds: float, cpu_seconds: float) -> bytes:

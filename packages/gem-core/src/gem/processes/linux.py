@@ -1,10 +1,16 @@
-"""Linux system calls that Python does not offer, by way of ctypes."""
+"""Linux system calls that Python does not offer, by way of ctypes.
+
+The numbers are those of ``sched.h``, ``sys/mount.h``, ``linux/prctl.h`` and ``linux/capability.h``. This module can be
+imported on Linux alone.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import platform
+from collections.abc import Container
+
+from gem.processes.syscall_numbers import numbers_on
 
 __all__ = [
     "CLONE_NEWCGROUP",
@@ -14,14 +20,16 @@ __all__ = [
     "CLONE_NEWPID",
     "CLONE_NEWUSER",
     "CLONE_NEWUTS",
-    "MACHINE",
+    "adopt_orphans",
     "bind",
+    "bound_capabilities",
     "close_from",
     "detach",
     "die_with_parent",
     "drop_capabilities",
     "make_dumpable",
     "make_private",
+    "mount",
     "mount_tmpfs",
     "no_new_privileges",
     "pivot_root",
@@ -30,8 +38,6 @@ __all__ = [
     "setns",
     "unshare",
 ]
-
-MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -45,12 +51,13 @@ _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 
 _MNT_DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
+_CAPABILITIES = 41
+"""CAP_CHOWN is 0; CAP_CHECKPOINT_RESTORE, the last one that Linux has, is 40."""
 _SECCOMP_MODE_FILTER = 2
 
-# Those without a function in every C library; the numbers of pivot_root, capset, close_range and mount_setattr.
-_NUMBERS = {"x86_64": (155, 126, 436, 442), "aarch64": (41, 91, 436, 442)}
-_PIVOT_ROOT, _CAPSET, _CLOSE_RANGE, _MOUNT_SETATTR = _NUMBERS.get(MACHINE, (-1, -1, -1, -1))
+_NUMBERS = numbers_on()
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _syscall = _libc.syscall
@@ -75,6 +82,12 @@ def _checked(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
+def _call(name: str, *arguments: object) -> int:
+    """Make a call that has no function in every C library."""
+    result: int = _syscall(_NUMBERS.get(name, -1), *arguments)
+    return result
+
+
 def unshare(flags: int) -> None:
     """Move this process (for ``CLONE_NEWPID`` its later children) into new namespaces."""
     _checked(_libc.unshare(flags), "unshare")
@@ -90,9 +103,15 @@ def make_private() -> None:
     _checked(_mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate /")
 
 
+def mount(kind: str, where: str, options: str, flags: int = 0) -> None:
+    """Mount a file system that no device holds."""
+    done = _mount(kind.encode(), os.fsencode(where), kind.encode(), flags, os.fsencode(options))
+    _checked(done, f"mounting {kind} at {where}")
+
+
 def mount_tmpfs(where: str, options: str) -> None:
-    """Mount an empty file system that lives in memory."""
-    _checked(_mount(b"tmpfs", where.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()), f"tmpfs at {where}")
+    """Mount an empty file system that lives in memory, without devices and deaf to set-user-id bits."""
+    mount("tmpfs", where, options, _MS_NOSUID | _MS_NODEV)
 
 
 def bind(source: str, target: str) -> None:
@@ -105,13 +124,13 @@ def read_only(path: str, *, recursive: bool = True, devices: bool = False) -> No
     """Make what is mounted at a path read-only and deaf to set-user-id bits, unless told so to devices as well."""
     wanted = _MountAttributes(_ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV), 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
-    done = _syscall(_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
+    done = _call("mount_setattr", _AT_FDCWD, os.fsencode(path), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
     _checked(done, f"read-only mount at {path}")
 
 
 def pivot_root(new: str, old: str) -> None:
     """Make ``new`` the root of the file system; the old one is then at ``old``."""
-    _checked(_syscall(_PIVOT_ROOT, new.encode(), old.encode()), "pivot_root")
+    _checked(_call("pivot_root", new.encode(), old.encode()), "pivot_root")
 
 
 def detach(path: str) -> None:
@@ -122,12 +141,25 @@ def detach(path: str) -> None:
 def drop_capabilities() -> None:
     """Give up every capability in this user namespace."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    _checked(_syscall(_CAPSET, header, (ctypes.c_uint32 * 6)()), "capset")
+    _checked(_call("capset", header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def die_with_parent() -> None:
     """Be killed when the parent (the thread that started this process) ends."""
     _checked(_prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "PR_SET_PDEATHSIG")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose own parents end."""
+    _checked(_prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "PR_SET_CHILD_SUBREAPER")
+
+
+def bound_capabilities(kept: Container[int]) -> None:
+    """Give up all capabilities but these for whatever is executed from here on."""
+    for capability in range(_CAPABILITIES):
+        if capability not in kept:
+            _prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # an old kernel does not have them all
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 
 
 def make_dumpable() -> None:
@@ -151,5 +183,5 @@ def seccomp(program: bytes) -> None:
 
 def close_from(first: int) -> None:
     """Close every descriptor from this one on."""
-    if _syscall(_CLOSE_RANGE, first, ctypes.c_uint(0xFFFFFFFF), 0) < 0:
+    if _call("close_range", first, ctypes.c_uint(0xFFFFFFFF), 0) < 0:
         os.closerange(first, os.sysconf("SC_OPEN_MAX"))

@@ -1,4 +1,4 @@
-"""Programs without a jail, where none can be had: :class:`Plain`."""
+"""Executions without a jail, where none can be had: :class:`PlainLauncher`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from gem.processes.fork_server import bare_python
 from gem_tools.sandbox.inside import wire
+from gem_tools.sandbox.launcher import Launcher
 from gem_tools.sandbox.limits import Limits
 from gem_tools.sandbox.running import Running
-from gem_tools.sandbox.system import ENVIRONMENT, FLAGS, import_path
+from gem_tools.sandbox.system import ENVIRONMENT, import_path
 
-__all__ = ["WARNING", "Plain"]
+__all__ = ["WARNING", "PlainLauncher"]
 
 WARNING = (
     "The code of agents runs in plain subprocesses, because no jail can be had: {reason}. Its time, memory, files and "
@@ -30,16 +30,14 @@ WARNING = (
     "Pass sandbox='required' to refuse instead."
 )
 
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from inside.plain import main; main(sys.argv[2])"
 _LOOK = 0.01
 """Seconds between two looks at whether a program has ended."""
 
 
-class Plain:
+class PlainLauncher(Launcher):
     """Starts each program as a process group of its own, in an empty folder, and kills the group at the end."""
 
     def start(self, limits: Limits, descriptors: Sequence[int], *, session: bool = False) -> Running:
-        """Start an execution; see :meth:`gem_tools.sandbox.warm.Warm.start`."""
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         ours, theirs = socket.socketpair()
@@ -49,20 +47,6 @@ class Plain:
         )
         guard.start()
         return Running(ours, out_read, err_read, limits)
-
-    def check(self) -> None:
-        """There is nothing that could be missing."""
-
-    generation = 0
-
-    def discard(self, generation: int) -> None:
-        """There is nothing that could break."""
-
-    def close(self) -> None:
-        """What runs ends with its caller."""
-
-    def forget(self) -> None:
-        """There is nothing to let go of."""
 
 
 def _guard(report: socket.socket, limits: Limits, descriptors: list[int], session: bool) -> None:
@@ -107,7 +91,7 @@ def _launch(folder: str, limits: Limits, descriptors: list[int], session: bool) 
         "processes": limits.processes,
     }
     return subprocess.Popen(  # noqa: S603 - this interpreter
-        [sys.executable, *FLAGS, "-c", _START, str(Path(__file__).parent), json.dumps(arguments)],
+        [*bare_python("gem_tools.sandbox.inside.plain"), json.dumps(arguments)],
         env={**ENVIRONMENT, "HOME": folder, "TMPDIR": folder},
         cwd=folder,
         pass_fds=[passed],

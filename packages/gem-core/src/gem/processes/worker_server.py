@@ -1,0 +1,120 @@
+"""The fork server of a pool: a process that has imported the function and forks a worker for each request.
+
+It never calls the function. It ends, with all its workers, when the pool's end of the channel closes or the pool's
+process has gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gem.processes import messages
+from gem.processes.fork_loop import Child, ForkLoop, described, serve
+from gem.processes.worker import NO_ROOM, become_worker, prepare
+
+if TYPE_CHECKING:
+    import resource
+
+__all__ = ["RETURN_CODE", "main"]
+
+RETURN_CODE = struct.Struct("!i")
+"""What the pool is told of a worker that has ended."""
+
+_CHILDREN = Path("/proc/thread-self/children")
+
+
+def main() -> None:
+    """Be the server; arguments: the settings as JSON, and the descriptor of the channel."""
+    settings, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def prepared() -> Callable[[], None]:
+        function = prepare(settings["function"], settings["warm_up"])
+        loop = _WorkerLoop(control, function, settings["memory"])
+        gc.collect()
+        gc.disable()
+        gc.freeze()
+        return loop.run_to_the_end
+
+    serve(control, prepared)
+
+
+class _Worker(Child):
+    """A worker; what the pool does with the other end of ``interest`` ends it."""
+
+    def end(self) -> None:
+        _kill(self.pid)
+
+    def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
+        assert self.interest is not None
+        with suppress(OSError):  # the pool has closed its end
+            self.interest.send(RETURN_CODE.pack(returncode))
+        self.interest.close()
+
+
+class _WorkerLoop(ForkLoop):
+    def __init__(self, control: socket.socket, function: Callable[..., Any], memory: int) -> None:
+        super().__init__(control)
+        self._function = function
+        self._memory = memory
+        self._die_with_parent: Callable[[], None] = lambda: None
+        if sys.platform == "linux":
+            from gem.processes import linux
+
+            self._die_with_parent = linux.die_with_parent
+            linux.adopt_orphans()  # what escapes from a worker becomes a child of this process
+
+    def run_to_the_end(self) -> None:
+        """Serve, and leave no process behind."""
+        try:
+            self.run()
+        finally:
+            for worker in self.children:
+                _kill(worker)
+            deadline = time.monotonic() + 1
+            while self.children and time.monotonic() < deadline:
+                self.reap()
+                time.sleep(0.001)
+
+    def start(self, body: bytes, descriptors: list[int]) -> Child | None:
+        channel, interest = (socket.socket(fileno=descriptor) for descriptor in descriptors)
+        server = os.getpid()
+        try:
+            worker = os.fork()
+        except OSError as error:
+            with channel, interest, suppress(OSError):
+                messages.send(channel, messages.ERROR, NO_ROOM, described(error))
+            return None
+        if worker == 0:
+            self._die_with_parent()
+            if os.getppid() != server:
+                os._exit(1)
+            self.become_child()
+            interest.close()
+            become_worker(channel, self._function, self._memory)
+        channel.close()
+        return _Worker(worker, interest)
+
+    def settle(self) -> None:
+        """End processes that left their worker's group and have lost their parent."""
+        with suppress(OSError, ValueError):
+            for stray in {int(child) for child in _CHILDREN.read_text().split()} - self.children:
+                _kill(stray)
+
+
+def _kill(process: int) -> None:
+    """End a worker and its group. It is not waited for yet, so that the id is still its own."""
+    for kill in (os.killpg, os.kill):  # the group does not exist before the worker has made it
+        with suppress(ProcessLookupError, PermissionError):
+            kill(process, signal.SIGKILL)

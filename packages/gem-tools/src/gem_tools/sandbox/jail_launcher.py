@@ -1,0 +1,124 @@
+"""Executions in a jail: :class:`JailLauncher` has a warm fork server, which forks and confines each of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import threading
+from collections.abc import Sequence
+
+from gem.errors import ForkServerError
+from gem.processes.fork_server import ForkServer, bare_python
+from gem_tools.sandbox.errors import SandboxError
+from gem_tools.sandbox.inside import wire
+from gem_tools.sandbox.launcher import Launcher
+from gem_tools.sandbox.limits import Limits
+from gem_tools.sandbox.running import Running
+from gem_tools.sandbox.system import ENVIRONMENT, hidden_folders, import_path, shown_folders
+
+__all__ = ["JailLauncher"]
+
+_STARTS_IN = 120.0
+_ANSWERS_IN = 60.0
+
+
+class JailLauncher(Launcher):
+    """Forks executions from a server with some modules already imported; the server starts on first use.
+
+    Args:
+        modules: to be imported in it.
+    """
+
+    def __init__(self, modules: Sequence[str] = ()) -> None:
+        self.modules = tuple(modules)
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._server: ForkServer | None = None
+
+    def start(self, limits: Limits, descriptors: Sequence[int], *, session: bool = False) -> Running:
+        first, second = descriptors
+        given = (first, first, second) if session else (first, second)
+        generation, server = self._started()
+        try:
+            return _asked(server, limits, given, session=session)
+        except OSError:  # the server has died since
+            self.discard(generation)
+            return _asked(self._started()[1], limits, given, session=session)
+
+    def check(self) -> None:
+        self._started()
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def discard(self, generation: int) -> None:
+        with self._lock:
+            if self._generation == generation:
+                self._end(patience=0.0)
+
+    def close(self) -> None:
+        """End the server, and every execution in it."""
+        with self._lock:
+            self._end(patience=2.0)
+
+    def disown(self) -> None:
+        """Forget the server in a forked child of this process; the parent's goes on."""
+        self._lock = threading.Lock()
+        if self._server is not None:
+            self._server.disown()
+            self._server = None
+
+    def _started(self) -> tuple[int, ForkServer]:
+        with self._lock:
+            if self._server is None:
+                self._server = self._launch()
+                self._generation += 1
+            return self._generation, self._server
+
+    def _launch(self) -> ForkServer:
+        arguments = {
+            "trainer": os.getpid(),
+            "shown": shown_folders(),
+            "hidden": hidden_folders(),
+            "path": import_path(),
+            "modules": list(self.modules),
+        }
+        command = [*bare_python("gem_tools.sandbox.inside.server"), json.dumps(arguments)]
+        try:
+            return ForkServer(command, ENVIRONMENT, starts_in=_STARTS_IN, answers_in=_ANSWERS_IN)
+        except ForkServerError as error:
+            raise SandboxError(str(error)) from None
+
+    def _end(self, patience: float) -> None:
+        if self._server is not None:
+            self._server.close(patience)
+            self._server = None
+
+
+def _asked(server: ForkServer, limits: Limits, given: Sequence[int], *, session: bool) -> Running:
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    request = wire.Request(
+        limits.memory,
+        limits.processes,
+        limits.disk,
+        limits.open_files,
+        math.inf if session else limits.seconds,
+        math.inf if limits.cpu_seconds is None else limits.cpu_seconds,
+    )
+    program, stdin, *channel = given
+    running = Running(ours, out_read, err_read, limits)
+    try:
+        server.request(wire.pack_request(request), [theirs.fileno(), program, stdin, out_write, err_write, *channel])
+    except BaseException:
+        running.close()
+        raise
+    finally:
+        theirs.close()
+        os.close(out_write)
+        os.close(err_write)
+    return running

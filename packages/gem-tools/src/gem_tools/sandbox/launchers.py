@@ -1,0 +1,70 @@
+"""Which fork server a program is forked from: :class:`JailLaunchers`."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import weakref
+
+from gem.processes.fork_hooks import after_fork_in_child
+from gem_tools.sandbox.jail_launcher import JailLauncher
+
+__all__ = ["JailLaunchers"]
+
+# A program needs the last of these whose library it mentions. Each later one is dearer to start and to fork.
+_WARM = (
+    ("numpy", ("numpy",)),
+    ("sympy", ("numpy", "sympy")),
+    ("pandas", ("numpy", "pandas")),
+    ("scipy", ("numpy", "scipy", "scipy.optimize", "scipy.stats")),
+)
+_MENTION = re.compile(r"\b(?:numpy|sympy|pandas|scipy)\b")
+
+
+class JailLaunchers:
+    """Launchers with warm fork servers, each started when it is first needed.
+
+    One is for programs that import the standard library alone; the others have a large library imported already.
+    """
+
+    def __init__(self) -> None:
+        self._light = JailLauncher()
+        self._heavy = {name: JailLauncher(modules) for name, modules in _WARM}
+        _alive.add(self)
+        after_fork_in_child(self._disown)
+
+    def launcher_for(self, code: str) -> JailLauncher:
+        """Return the launcher for a program."""
+        mentioned = set(_MENTION.findall(code))
+        for name, _ in reversed(_WARM):
+            if name in mentioned:
+                return self._heavy[name]
+        return self._light
+
+    def check(self) -> None:
+        """Start the first fork server if it does not run yet.
+
+        Raises:
+            SandboxError: if it cannot be had.
+        """
+        self._light.check()
+
+    def close(self) -> None:
+        """End all fork servers."""
+        for launcher in (self._light, *self._heavy.values()):
+            launcher.close()
+
+    def _disown(self) -> None:
+        for launcher in (self._light, *self._heavy.values()):
+            launcher.disown()
+
+
+_alive: weakref.WeakSet[JailLaunchers] = weakref.WeakSet()
+
+
+def _close_at_exit() -> None:
+    for launchers in list(_alive):
+        launchers.close()
+
+
+atexit.register(_close_at_exit)
