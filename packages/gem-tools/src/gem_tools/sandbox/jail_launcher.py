@@ -102,7 +102,7 @@ def _asked(server: ForkServer, limits: Limits, given: Sequence[int], *, session:
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    request = wire.Request(
+    request = wire.ExecutionRequest(
         limits.memory,
         limits.processes,
         limits.disk,

@@ -20,7 +20,7 @@ _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
 
 
-def become(limits: wire.Request, descriptors: list[int], base_memory: int, seccomp: bytes) -> None:
+def become(limits: wire.ExecutionRequest, descriptors: list[int], base_memory: int, seccomp: bytes) -> None:
     """Execute a program and exit; never returns.
 
     Args:
@@ -63,7 +63,7 @@ def _take(descriptors: list[int]) -> socket.socket | None:
     return socket.socket(fileno=3) if channel else None
 
 
-def _confine(limits: wire.Request, base_memory: int, seccomp: bytes) -> None:
+def _confine(limits: wire.ExecutionRequest, base_memory: int, seccomp: bytes) -> None:
     linux.unshare(linux.CLONE_NEWNS)
     linux.mount_tmpfs(BOX, f"mode=755,size={limits.disk},nr_inodes={1024 + limits.disk // 65536}")
     for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):  # noqa: S108 - a folder of this execution alone

@@ -46,7 +46,7 @@ _HELD = ("gem", "gem_tools")
 class _Execution(Child):
     """An execution under way."""
 
-    def __init__(self, pid: int, interest: socket.socket, limits: wire.Request) -> None:
+    def __init__(self, pid: int, interest: socket.socket, limits: wire.ExecutionRequest) -> None:
         super().__init__(pid, interest)
         self.started = time.monotonic()
         self.deadline = self.started + limits.seconds

@@ -16,7 +16,7 @@ __all__ = [
     "OUT_OF_CPU",
     "OUT_OF_TIME",
     "STOPPED",
-    "Request",
+    "ExecutionRequest",
     "pack_answer",
     "pack_call",
     "pack_request",
@@ -36,7 +36,7 @@ _ANSWER = struct.Struct("=Bidd")
 _CALL = struct.Struct("=i")
 
 
-class Request(NamedTuple):
+class ExecutionRequest(NamedTuple):
     """The limits of an execution; see :class:`gem_tools.sandbox.Limits`. Times may be infinite."""
 
     memory: int
@@ -47,14 +47,14 @@ class Request(NamedTuple):
     cpu_seconds: float
 
 
-def pack_request(request: Request) -> bytes:
+def pack_request(request: ExecutionRequest) -> bytes:
     """Return the limits of an execution as a message."""
     return _REQUEST.pack(*request)
 
 
-def unpack_request(message: bytes) -> Request:
+def unpack_request(message: bytes) -> ExecutionRequest:
     """Return the limits of a request."""
-    return Request._make(_REQUEST.unpack(message))
+    return ExecutionRequest._make(_REQUEST.unpack(message))
 
 
 def pack_answer(reason: int, exit_code: int, seconds: float, cpu_seconds: float) -> bytes:
