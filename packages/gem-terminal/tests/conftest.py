@@ -1,12 +1,21 @@
-"""Engines for the tests. Where one cannot run, its tests are skipped and say why."""
+"""Engines for the tests, and the markers that follow from the engines that a test uses.
+
+Each worker makes an engine once and shares it among its tests. A test that uses an engine has the marker
+``containers``. A test of every engine runs on the namespace engine, whose containers start in milliseconds; it also
+runs on the other engines if it has the marker ``every_engine``, because what it tests is the engine's own code. The
+other cells of the matrix are nightly. A test that concerns one engine alone has the marker ``only_engine``.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -18,9 +27,15 @@ from gem_terminal.task import Image
 
 BASE = "debian:bookworm-slim"
 ROOT_FILES = "GEM_TERMINAL_TEST_ROOT"
-"""The environment variable that names a folder with a root file system of Debian, for want of a registry."""
+"""The environment variable that names a folder with a root file system of Debian, in place of a registry."""
+REQUIRED = "GEM_REQUIRE_ENGINES"
+"""The environment variable that names engines, separated by commas, whose tests fail where the engine does not work."""
 
 SMALL = Image(name=BASE)
+IMAGES = pytest.StashKey[Path]()
+ENGINE_FIXTURES = frozenset(("working_engine", "private_docker"))
+USUAL = "namespace"
+"""The engine of the tests that are about no engine in particular."""
 
 
 def _docker(cache: Path) -> Engine:
@@ -49,51 +64,131 @@ def _namespace(cache: Path) -> Engine:
     return engine
 
 
-ENGINES = {"docker": _docker, "namespace": _namespace}
+ENGINES: dict[str, Callable[[Path], Engine]] = {"namespace": _namespace, "docker": _docker}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell also the processes that tests start where unpacked images lie, and which engine is the usual one.
+    """Register the markers of this package, and choose the folder of unpacked images.
 
-    Images are kept from one run to the next and shared by all workers. The conformance kit notes the environment
-    variables when tests are collected, which is before any fixture.
+    Pytest's cache keeps the images from one run to the next, for all workers. Without that cache they are temporary.
     """
-    assert config.cache is not None
-    os.environ.setdefault("GEM_TERMINAL_IMAGES", str(config.cache.mkdir("gem-terminal")))
-    os.environ.setdefault("GEM_TERMINAL_ENGINE", "namespace")
+    config.addinivalue_line("markers", "every_engine: tests an engine's own code, so main runs it on every engine")
+    config.addinivalue_line("markers", "only_engine(name): concerns this engine alone")
+    if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
+        config.stash[IMAGES] = Path(folder)
+    elif (kept := getattr(config, "cache", None)) is not None:
+        config.stash[IMAGES] = kept.mkdir("gem-terminal")
+    else:
+        images = config.stash[IMAGES] = Path(tempfile.mkdtemp(prefix="gem-terminal-images-"))
+        config.add_cleanup(lambda: shutil.rmtree(images, ignore_errors=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Let the conformance kit see the variables of these tests: it notes the environment when it collects."""
+    with _variables(metafunc.config):
+        return (yield)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test by the engine that it uses."""
+    if not isinstance(item, pytest.Function) or not ENGINE_FIXTURES & set(item.fixturenames):
+        return
+    item.add_marker("containers")
+    engine = _engine_of(item)
+    if engine != USUAL and item.get_closest_marker("every_engine") is None:
+        item.add_marker("nightly")
+    # With pytest-xdist's `--dist loadgroup` one worker has the tests of a file that share a container.
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.name} {engine}"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the cells in which a test has nothing to say about the engine."""
+    items[:] = [item for item in items if _concerns(item)]
+
+
+def _engine_of(item: pytest.Function) -> str:
+    """The engine of the matrix that a test uses. Tests that a file takes from another one are of that file's engine."""
+    if hasattr(item, "callspec") and "engine" in item.callspec.params:
+        return str(item.callspec.params["engine"])
+    return USUAL if item.function.__module__ == item.module.__name__ else str(item.path.stem)
+
+
+def _concerns(item: pytest.Item) -> bool:
+    only = item.get_closest_marker("only_engine")
+    return only is None or not isinstance(item, pytest.Function) or _engine_of(item) in only.args
+
+
+@contextmanager
+def _variables(config: pytest.Config) -> Iterator[None]:
+    """Set the environment variables by which environments, and the processes of tests, find engine and images."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GEM_TERMINAL_IMAGES", str(config.stash[IMAGES]))
+        patch.setenv("GEM_TERMINAL_ENGINE", USUAL)
+        yield
 
 
 @pytest.fixture(scope="session")
-def cache() -> Path:
-    """Where unpacked images lie."""
-    return Path(os.environ["GEM_TERMINAL_IMAGES"])
+def cache(pytestconfig: pytest.Config) -> Path:
+    """The folder of unpacked images."""
+    return pytestconfig.stash[IMAGES]
+
+
+@pytest.fixture(scope="class")
+def engine_variables(pytestconfig: pytest.Config, working_engine: Callable[[str], Engine]) -> Iterator[None]:
+    """The usual engine, as an environment without arguments finds it."""
+    working_engine(USUAL)
+    with _variables(pytestconfig):
+        yield
 
 
 @pytest.fixture(scope="session")
-def engine_or_skip(cache: Path) -> Callable[[str], Engine]:
-    """Makes an engine that works; the test is skipped, loudly, where it does not."""
+def working_engine(cache: Path) -> Iterator[Callable[[str], Engine]]:
+    """Returns the engine of a name that the tests share.
 
-    def make(name: str) -> Engine:
-        try:
-            return ENGINES[name](cache)
-        except EngineError as error:
-            pytest.skip(f"LOUDLY: the {name} engine does not work here, so nothing about it is tested: {error}")
+    Where it does not work, the test fails if ``GEM_REQUIRE_ENGINES`` names it, and is skipped otherwise.
+    """
+    made: dict[str, Engine | EngineError] = {}
 
-    return make
+    def get(name: str) -> Engine:
+        if name not in made:
+            try:
+                made[name] = ENGINES[name](cache)
+            except EngineError as error:
+                made[name] = error
+        found = made[name]
+        return without_engine(name, found) if isinstance(found, EngineError) else found
+
+    yield get
+    for engine in made.values():
+        if isinstance(engine, Engine):
+            engine.close()
 
 
-# With pytest-xdist's `--dist loadgroup` one worker has all tests of an engine, so that no image is built twice.
-@pytest.fixture(
-    scope="session", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"engine {name}")) for name in ENGINES]
-)
-def engine(request: pytest.FixtureRequest, engine_or_skip: Callable[[str], Engine]) -> Iterator[Engine]:
+def without_engine(name: str, why: object) -> NoReturn:
+    """Fail or skip a test for want of an engine; the reason says whether an engine was looked for."""
+    if name in os.environ.get(REQUIRED, "").split(","):
+        pytest.fail(f"{REQUIRED} names the {name} engine, and it cannot be had because {why}", pytrace=False)
+    if REQUIRED in os.environ or ROOT_FILES in os.environ:
+        pytest.skip(f"the {name} engine cannot be had because {why}")
+    pytest.skip(f"no {name} engine was looked for (.ci/engine does); without that: {why}")
+
+
+@pytest.fixture(scope="session", params=list(ENGINES))
+def engine(request: pytest.FixtureRequest, working_engine: Callable[[str], Engine]) -> Engine:
     """Every engine in turn."""
-    made = engine_or_skip(request.param)
-    yield made
-    made.close()
+    return working_engine(request.param)
+
+
+@pytest.fixture(scope="session")
+def missing_engine() -> Callable[[str, object], NoReturn]:
+    """Fails or skips a test for want of an engine that the test starts itself."""
+    return without_engine
 
 
 @pytest.fixture(scope="session")
 def small() -> Image:
-    """The smallest image that is at hand."""
+    """The smallest image at hand."""
     return SMALL

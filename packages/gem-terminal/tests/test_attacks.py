@@ -81,6 +81,7 @@ FORK_BOMBS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bomb", FORK_BOMBS)
 def test_a_fork_bomb(env: TerminalEnv, bomb: str) -> None:
     """It meets the limit on processes, which the agent is told."""
@@ -89,6 +90,7 @@ def test_a_fork_bomb(env: TerminalEnv, bomb: str) -> None:
     assert_works(env)
 
 
+@pytest.mark.every_engine
 def test_a_memory_bomb(env: TerminalEnv) -> None:
     """What takes too much is killed, and the agent is told why."""
     observation, info = run(env, "head -c 1G /dev/zero | tail -c 900M | wc -c")
@@ -120,7 +122,14 @@ DISK_FILLERS = {
 REFUSALS = re.compile("No space left on device|File size limit exceeded|File too large|were written to the disk")
 
 
-@pytest.mark.parametrize("filler", DISK_FILLERS)
+@pytest.mark.parametrize(
+    "filler",
+    [
+        pytest.param("one huge file", marks=pytest.mark.every_engine),
+        pytest.param("many files", marks=pytest.mark.nightly),
+        *sorted(DISK_FILLERS.keys() - {"one huge file", "many files"}),
+    ],
+)
 def test_a_disk_filler(env: TerminalEnv, filler: str) -> None:
     """It writes little more than it may, is refused or killed, and what it wrote can be removed."""
     observation, info = run(env, DISK_FILLERS[filler], 120)
@@ -172,7 +181,14 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("command", ENDS)
+SLOW_ENDS = {"exec 0<&- 1>&- 2>&-", "exec sleep 60", "trap '' TERM INT HUP; while :; do :; done"}
+"""They wait as long as a stopped shell does, which main waits for."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(command, marks=pytest.mark.nightly) if command in SLOW_ENDS else command for command in ENDS],
+)
 def test_a_shell_that_is_ended(shared: TerminalEnv, command: str) -> None:
     """The agent is told that it has ended, or that its time was up, and not later than need be."""
     observation, info = run(shared, command, ENDS[command])
@@ -255,6 +271,7 @@ def _end(container: Container) -> None:
         container._client.api.wait(container.id)
 
 
+@pytest.mark.every_engine
 def test_a_container_that_dies(env: TerminalEnv) -> None:
     """The episode is truncated with an error, and the next one works."""
     assert env._workplace is not None
@@ -266,6 +283,7 @@ def test_a_container_that_dies(env: TerminalEnv) -> None:
     assert_works(env)
 
 
+@pytest.mark.every_engine
 def test_a_container_that_dies_during_a_command(env: TerminalEnv) -> None:
     """The command ends with it, long before its time."""
     assert env._workplace is not None

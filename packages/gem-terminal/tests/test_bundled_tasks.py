@@ -32,7 +32,9 @@ def play(env: TerminalEnv, policy: OraclePolicy | None) -> tuple[float, dict[str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name == "parallel-jobs" else name for name in TASKS]
+)
 def test_the_oracle_earns_all_and_doing_nothing_nothing(engine: Engine, name: str) -> None:
     """A task that its own solution does not solve, or that is solved from the start, teaches nothing."""
     with TerminalEnv(task=name, engine=engine) as env:
@@ -173,7 +175,10 @@ def test_what_the_tests_execute_of_the_agent_cannot_reach_the_reward(engine: Eng
     assert info["tests_total"] > 1, info
 
 
-@pytest.mark.parametrize("case", WORTHLESS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.nightly) if case == "a view without end" else case for case in WORTHLESS],
+)
 def test_what_the_agent_puts_in_the_place_of_its_work_earns_nothing(engine: Engine, case: str) -> None:
     """Tests follow its links with its own rights, know what was given, and are not held up by what has no end."""
     name, command = WORTHLESS[case]
@@ -182,7 +187,10 @@ def test_what_the_agent_puts_in_the_place_of_its_work_earns_nothing(engine: Engi
     assert reward == 0.0, info
 
 
-@pytest.mark.parametrize("case", SPOILT)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.nightly) if SPOILT[case][0] == "parallel-jobs" else case for case in SPOILT],
+)
 def test_a_solution_that_was_spoilt_does_not_earn_all(engine: Engine, case: str) -> None:
     """What a task asks for is looked at as a whole, and not by names and sizes alone."""
     name, command = SPOILT[case]
@@ -192,6 +200,7 @@ def test_a_solution_that_was_spoilt_does_not_earn_all(engine: Engine, case: str)
     assert 0.0 < reward < 1.0, info
 
 
+@pytest.mark.nightly
 def test_a_pipe_does_not_hold_up_the_tests_of_a_new_task(engine: Engine, tmp_path: Path) -> None:
     """What `gem terminal new` writes is copied, and so are its mistakes."""
     CliRunner().invoke(new_command, ["word-count", "--into", str(tmp_path / "task")], catch_exceptions=False)

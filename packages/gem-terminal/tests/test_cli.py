@@ -111,6 +111,7 @@ def test_every_command_explains_itself(name: str) -> None:
     assert f"\n  {name} " in run("--help")
 
 
+@pytest.mark.every_engine
 def test_engines_say_what_they_bound(chosen: Engine) -> None:
     """A version, and each kind of limit; all of this without a container."""
     rows = {row["name"]: row for row in run_json("engines")}
@@ -276,6 +277,7 @@ def test_what_is_going_on_ends_at_once_when_it_is_stopped(
     assert not proofs[0].ok
 
 
+@pytest.mark.every_engine
 def test_images_are_made_ahead_once(chosen: Engine, tmp_path: Path) -> None:
     """The second time it was there before; one that cannot be made fails, and the others are made."""
     unique = f"FROM debian:bookworm-slim\nENV WHICH={secrets.token_hex(8)}\n"
@@ -304,6 +306,7 @@ engine.close()
 """
 
 
+@pytest.mark.every_engine
 def test_one_of_many_processes_makes_an_image(engine: Engine, cache: Path, tmp_path: Path) -> None:
     """Processes that need the same image at once all have it, and it is made once."""
     nonce = secrets.token_hex(8)
@@ -317,6 +320,7 @@ def test_one_of_many_processes_makes_an_image(engine: Engine, cache: Path, tmp_p
     _forget(engine, done[0][0])
 
 
+@pytest.mark.every_engine
 def test_one_of_many_threads_makes_an_image(engine: Engine, tmp_path: Path) -> None:
     """Threads that need the same image at once wait for the one that makes it, which tells its steps."""
     nonce = secrets.token_hex(8)
@@ -388,6 +392,7 @@ def private(engine: Engine, cache: Path, tmp_path: Path, monkeypatch: pytest.Mon
         made.close()
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("kind", ["root file system", "saved image"])
 def test_a_base_image_comes_from_an_archive(private: Engine, tmp_path: Path, kind: str) -> None:
     """A Dockerfile can begin with it; it is taken once; what the image sets is set."""
@@ -418,6 +423,7 @@ def _variables(engine: Engine, reference: str) -> dict[str, str]:
     return variables
 
 
+@pytest.mark.every_engine
 def test_an_archive_that_is_no_image_is_refused(private: Engine, tmp_path: Path, failing: Callable[..., str]) -> None:
     """The file is named, and no image of that name comes about."""
     name = f"gem-terminal-test/{secrets.token_hex(6)}:1"
@@ -434,10 +440,10 @@ def test_a_base_image_has_one_source(failing: Callable[..., str], tmp_path: Path
     assert "does not exist" in failing("base", "mine:1", "--from", tmp_path / "b.tar", code=2)
 
 
+@pytest.mark.only_engine("namespace")
 def test_what_nobody_needs_is_removed(private: Engine, tmp_path: Path) -> None:
     """Images go but for those that are to be kept, with their layers; base images stay."""
-    if not isinstance(private, NamespaceEngine):
-        pytest.skip("images of an engine that others use at the same time stay")
+    assert isinstance(private, NamespaceEngine), "images of an engine that others use at the same time stay"
     for name in ("kept", "gone"):
         write_task(
             tmp_path / name,
@@ -451,10 +457,11 @@ def test_what_nobody_needs_is_removed(private: Engine, tmp_path: Path) -> None:
     assert "removed 0 containers and 1 images" in run("reap", "--engine", "namespace", "--images", tmp_path / "kept")
 
 
+@pytest.mark.every_engine
+@pytest.mark.only_engine("docker")
 def test_only_images_of_tasks_are_removed(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a Docker engine those that were built here, but for the ones to keep."""
-    if not isinstance(engine, DockerEngine):
-        pytest.skip("the test is about a Docker engine")
+    assert isinstance(engine, DockerEngine)
     folders = [tmp_path / name for name in ("kept", "gone")]
     for folder in folders:
         folder.mkdir()
@@ -472,6 +479,7 @@ def test_only_images_of_tasks_are_removed(engine: Engine, tmp_path: Path, monkey
     _forget(engine, kept)
 
 
+@pytest.mark.every_engine
 def test_reaping_says_how_many(chosen: Engine) -> None:
     """A number for each engine; arguments that do not fit are wrong usage."""
     (row,) = run_json("reap", "--engine", chosen.name)

@@ -15,13 +15,13 @@ import pytest
 
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.cgroups import groups
-from gem_terminal.engines.docker import DockerEngine
-from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.container import NamespaceContainer
 from gem_terminal.engines.namespace.spawning import Process
 from gem_terminal.engines.owners import Owner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, Limits
+
+pytestmark = pytest.mark.every_engine  # what a container is, is the engine's own code
 
 LIMITS = Limits(memory=128 << 20, processes=64, disk=16 << 20)
 
@@ -58,13 +58,13 @@ def test_a_file_replaces_what_waits_in_its_place(container: Container) -> None:
     assert sh(container, "cd /desk; cat pipe link root target; find . -type l") == "newnewnewkept\n"
 
 
+@pytest.mark.only_engine("namespace")
 @pytest.mark.parametrize("way", ["put", "get"])
 def test_a_container_cannot_hold_up_its_files(
     engine: Engine, container: Container, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """Root in it can stop what packs and unpacks there, which is given up then; on Docker nothing does so inside."""
-    if not isinstance(container, NamespaceContainer):
-        pytest.skip("the test is about the namespace engine")
+    assert isinstance(container, NamespaceContainer)
     sh(container, "head -c 4M /dev/zero > /large")
     many = archive(**{f"file{number}": "x" * 1000 for number in range(1500)})
     start = container._start
@@ -112,18 +112,16 @@ def test_output_that_is_closed_early_hides_no_exit_code(container: Container) ->
     assert container.run(("bash", "-c", "exec >&- 2>&-; sleep 0.3; exit 7"), seconds=60).exit_code == 7
 
 
+@pytest.mark.only_engine("namespace")
 def test_a_share_that_no_kernel_would_take(engine: Engine, small: Image) -> None:
     """One that is too small is the smallest that there is."""
-    if isinstance(engine, DockerEngine):
-        pytest.skip("the engine has a say of its own")
     with engine.start(engine.prepare(small), Limits(memory=128 << 20, cpus=0.0001)) as container:
         assert container.run(("echo", "slow"), seconds=60).output == b"slow\n"
 
 
+@pytest.mark.only_engine("namespace")
 def test_limits_that_cannot_be_set_are_an_error(engine: Engine, small: Image, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the kind that all of an engine's are, and no group of them stays."""
-    if not isinstance(engine, NamespaceEngine):
-        pytest.skip("the test is about the namespace engine")
 
     def refuse(file: object, value: object) -> None:
         raise PermissionError(13, "refused", str(file))
@@ -152,7 +150,7 @@ def test_processes_with_numbers_of_their_own_are_on_another_machine() -> None:
     apart = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
     done = subprocess.run([*apart, sys.executable, "-c", SAYS_ITS_HOST], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        pytest.skip(f"LOUDLY: no namespace of processes can be had here: {done.stderr}")
+        pytest.skip(f"a namespace of processes cannot be had because {done.stderr}")
     theirs, ours = done.stdout.strip(), Owner.this_process()
     assert theirs != ours.host
     assert Owner(theirs, 1, "1").is_alive()

@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -95,21 +96,21 @@ class PrivateDocker:
 
 
 @pytest.fixture(scope="module")
-def private() -> Iterator[PrivateDocker]:
+def private_docker(missing_engine: Callable[[str, object], NoReturn]) -> Iterator[PrivateDocker]:
     """A private engine that runs and has the smallest image.
 
     Its folder is none of pytest's, which would be removed with what is mounted in it if a test run is killed.
     """
     root = os.environ.get("GEM_TERMINAL_TEST_ROOT")
     if os.getuid() != 0 or shutil.which("dockerd") is None or not root:
-        pytest.skip("LOUDLY: no private Docker engine can be started here, so none is restarted")
+        missing_engine("docker", "a private one needs root, dockerd and GEM_TERMINAL_TEST_ROOT")
     folder = Path(tempfile.mkdtemp(prefix="gem-terminal-docker-"))
     docker = PrivateDocker(folder)
     try:
         docker.start()
     except EngineError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"LOUDLY: {error}")
+        missing_engine("docker", error)
     try:
         pack = ["tar", "-C", root, "-c", "."]
         with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
@@ -133,22 +134,22 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.fixture
-def namespace(engine_or_skip: Callable[[str], Engine], cache: Path) -> Iterator[NamespaceEngine]:
+def namespace(working_engine: Callable[[str], Engine], cache: Path) -> Iterator[NamespaceEngine]:
     """A namespace engine of its own."""
-    engine_or_skip("namespace").close()
+    working_engine("namespace")
     made = NamespaceEngine(cache)
     yield made
     made.close()
 
 
-def test_a_docker_engine_that_restarts(private: PrivateDocker, tmp_path: Path) -> None:
+def test_a_docker_engine_that_restarts(private_docker: PrivateDocker, tmp_path: Path) -> None:
     """The episode is truncated with an error, and the next one works with the same engine object."""
-    engine = DockerEngine(private.url)
+    engine = DockerEngine(private_docker.url)
     with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
         env.reset(seed=0)
         assert env.step("<bash>echo on</bash>")[0] == "on\n[exit code 0]"
-        private.stop()
-        private.start()
+        private_docker.stop()
+        private_docker.start()
         *_, terminated, truncated, info = env.step("<bash>echo off</bash>")
         assert (terminated, truncated) == (False, True), info
         assert info["error"]
@@ -159,9 +160,9 @@ def test_a_docker_engine_that_restarts(private: PrivateDocker, tmp_path: Path) -
     engine.close()
 
 
-def test_a_docker_engine_that_restarts_during_a_command(private: PrivateDocker, tmp_path: Path) -> None:
+def test_a_docker_engine_that_restarts_during_a_command(private_docker: PrivateDocker, tmp_path: Path) -> None:
     """The command ends when the engine does, long before its time."""
-    engine = DockerEngine(private.url)
+    engine = DockerEngine(private_docker.url)
     with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
         env.reset(seed=0)
         env.step("<bash>mkfifo begun</bash>")
@@ -170,8 +171,8 @@ def test_a_docker_engine_that_restarts_during_a_command(private: PrivateDocker, 
 
         def restart() -> None:
             container.run(("cat", "/desk/begun"), seconds=30)
-            private.stop()
-            private.start()
+            private_docker.stop()
+            private_docker.start()
 
         restarting = threading.Thread(target=restart)
         restarting.start()
@@ -184,12 +185,12 @@ def test_a_docker_engine_that_restarts_during_a_command(private: PrivateDocker, 
     engine.close()
 
 
-def test_a_docker_engine_that_stops_for_good(private: PrivateDocker, tmp_path: Path) -> None:
+def test_a_docker_engine_that_stops_for_good(private_docker: PrivateDocker, tmp_path: Path) -> None:
     """Whatever is asked of it is an EngineError that says so, also of one that never ran."""
-    engine = DockerEngine(private.url)
+    engine = DockerEngine(private_docker.url)
     with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
         env.reset(seed=0)
-        private.stop()
+        private_docker.stop()
         try:
             *_, truncated, info = env.step("<bash>true</bash>")
             assert truncated
@@ -198,9 +199,9 @@ def test_a_docker_engine_that_stops_for_good(private: PrivateDocker, tmp_path: P
                 with pytest.raises(EngineError):
                     refused()
             with pytest.raises(EngineError, match="no Docker engine answers"):
-                DockerEngine(private.url).check()
+                DockerEngine(private_docker.url).check()
         finally:
-            private.start()
+            private_docker.start()
     engine.reap()  # what could not be removed before is now
     assert engine.client.containers.list(all=True, sparse=True) == []
     engine.close()
@@ -216,13 +217,13 @@ def test_a_docker_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytes
             DockerEngine(f"unix://{tmp_path}/mute").check()
 
 
-def test_what_gone_processes_left_is_removed(private: PrivateDocker) -> None:
+def test_what_gone_processes_left_is_removed(private_docker: PrivateDocker) -> None:
     """Containers in every state and volumes that carry the label of a process that has gone, and no others."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     ours = Owner.this_process()
     labels = [{LABEL: str(Owner(ours.host, gone.pid, "1"))}, {LABEL: str(ours)}, {"other": "label"}]
-    engine = DockerEngine(private.url)
+    engine = DockerEngine(private_docker.url)
     client = engine.client
     kept, left = [], []
     for label in labels:
@@ -245,15 +246,15 @@ def test_what_gone_processes_left_is_removed(private: PrivateDocker) -> None:
         engine.close()
 
 
-def test_many_reap_at_once(private: PrivateDocker) -> None:
+def test_many_reap_at_once(private_docker: PrivateDocker) -> None:
     """What somebody else removes at this moment is no error."""
-    engine = DockerEngine(private.url)
+    engine = DockerEngine(private_docker.url)
     for _ in range(4):
         engine.client.containers.create(BASE, ["true"], labels={LABEL: "nobody/0/0"}, network_mode="none")
     counts: list[int] = []
 
     def reap() -> None:
-        another = DockerEngine(private.url)
+        another = DockerEngine(private_docker.url)
         counts.append(another.reap())
         another.close()
 
@@ -312,6 +313,7 @@ def test_a_request_that_is_too_large(namespace: NamespaceEngine, small: Image) -
         )
 
 
+@pytest.mark.every_engine
 def test_no_descriptor_is_leaked(engine: Engine, small: Image) -> None:
     """After containers that lived, failed and were killed there are as many as before."""
     reference = engine.prepare(small)

@@ -6,7 +6,6 @@ import json
 import resource
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +63,7 @@ def screen_with(env: TerminalEnv, text: str, *keys: str) -> str:
     return observation
 
 
+@pytest.mark.every_engine
 def test_the_task_is_done_and_verified(env: TerminalEnv) -> None:
     """A command changes the container, finishing runs the tests, and the reward is theirs."""
     observation, reward, terminated, truncated, info = env.step("I write it. <bash>echo hello > hello.txt; pwd</bash>")
@@ -187,6 +187,7 @@ def test_chat_messages_answer_every_call(env: TerminalEnv) -> None:
     assert answers == [("1", "one\n[exit code 0]"), ("2", "two\n[exit code 0]")]
 
 
+@pytest.mark.every_engine
 def test_an_interactive_program_is_played(env: TerminalEnv) -> None:
     """A program that draws on a terminal is seen as a person sees it, and answers keys."""
     screen_with(env, "\nName?", "read -p 'Name? ' name; clear; echo \"Hi $name\"", "Enter")
@@ -244,6 +245,7 @@ def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: 
         assert (info["timed_out"], truncated) == (True, False)
 
 
+@pytest.mark.every_engine
 def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
     """The step says what failed; the next episode works."""
     assert env._workplace is not None
@@ -319,12 +321,12 @@ def test_terminals_that_ended_leave_nothing_open(env: TerminalEnv) -> None:
 
 
 def test_a_process_without_descriptors_truncates_the_episode(
-    engine_or_skip: Callable[[str], Engine], tmp_path: Path
+    working_engine: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     """A trainer that has opened too much is told so by the step, as of any failure of the engine."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     folder = write_task(tmp_path / "task")
-    with closing(engine_or_skip("namespace")) as engine, TerminalEnv(path=folder, engine=engine) as env:
+    with TerminalEnv(path=folder, engine=working_engine("namespace")) as env:
         env.reset(seed=0)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:

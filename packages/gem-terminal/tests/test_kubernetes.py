@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import io
 import socket
@@ -11,7 +10,6 @@ import sys
 import tarfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -32,27 +30,15 @@ from gem_terminal.errors import EngineError
 from gem_terminal.screen import Screen
 from gem_terminal.task import Image, Limits
 
-pytest.importorskip(
-    "kubernetes", reason="LOUDLY: the official client is not installed, so nothing about Kubernetes is tested"
-)
+pytest.importorskip("kubernetes", reason="the official client of Kubernetes is not installed")
 
 from kubernetes.client import CoreV1Api
 
-# The pods are containers of the namespace engine, so its worker has them.
+# One worker has the cluster.
 pytestmark = [
-    pytest.mark.xdist_group("engine namespace"),
+    pytest.mark.xdist_group("kubernetes"),
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed <ssl:ResourceWarning"),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _collected() -> Iterator[None]:
-    """Once a connection of these tests was left to the garbage collector; it is not to fail somebody else's test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 def beside(name: str) -> ModuleType:
@@ -85,11 +71,9 @@ class WithRegistry(KubernetesEngine):
 
 
 @pytest.fixture(scope="module")
-def nodes(engine_or_skip: Callable[[str], Engine]) -> Iterator[Engine]:
-    """What the pods run on."""
-    made = engine_or_skip("namespace")
-    yield made
-    made.close()
+def nodes(working_engine: Callable[[str], Engine]) -> Engine:
+    """The engine that the pods run on."""
+    return working_engine("namespace")
 
 
 @pytest.fixture(scope="module")
@@ -408,7 +392,7 @@ def another(cluster: Any) -> Iterator[Callable[..., KubernetesEngine]]:
     [
         ("no-such-image", Limits(), "ImagePullBackOff.*no-such-image.*not found"),
         ("broken", Limits(), "does not start: StartError"),
-        ("debian:bookworm-slim", Limits(cpus=99), "within 10 seconds: Unschedulable: 0/1 nodes"),
+        ("debian:bookworm-slim", Limits(cpus=99), "within 3 seconds: Unschedulable: 0/1 nodes"),
         ("debian:bookworm-slim", Limits(memory=-1), "quantities"),
     ],
 )
@@ -419,7 +403,7 @@ def test_a_pod_that_does_not_start_says_why(
     cluster.images["broken"] = "no-such-reference"
     before = set(cluster.pods)
     with pytest.raises(EngineError, match=message):
-        another(start_seconds=10.0 if limits.cpus == 99 else 60.0).start(name, limits)
+        another(start_seconds=3.0 if limits.cpus == 99 else 60.0).start(name, limits)
     assert set(cluster.pods) == before
 
 
@@ -644,6 +628,15 @@ def test_an_api_that_goes_away_truncates_the_episode(nodes: Engine, small: Image
         assert (reward, terminated, truncated) == (0.0, False, True)
         assert info["error"]
     engine.close()
+
+
+def test_a_server_that_goes_away_resets_no_connection(nodes: Engine, tmp_path: Path) -> None:
+    """A client that has just connected meets the end of the connection, which every Python closes cleanly."""
+    cluster = api.Cluster(nodes, {}, tmp_path)
+    cluster._server.shutdown()  # so that the connection is not accepted
+    with socket.create_connection(("127.0.0.1", cluster.port)) as client:
+        cluster.close()
+        assert client.recv(1) == b""
 
 
 def test_many_threads_share_an_engine(engine: KubernetesEngine, small: Image) -> None:

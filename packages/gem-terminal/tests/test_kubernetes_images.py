@@ -136,15 +136,14 @@ def image(tmp_path: Path) -> Image:
 
 
 @pytest.fixture
-def builder(engine_or_skip: Callable[[str], Engine], registry: Registry, image: Image) -> Iterator[DockerEngine]:
+def builder(working_engine: Callable[[str], Engine], registry: Registry, image: Image) -> Iterator[DockerEngine]:
     """A real Docker engine, from which the image of this test is removed again."""
-    made = engine_or_skip("docker")
+    made = working_engine("docker")
     assert isinstance(made, DockerEngine)
     yield made
     for repository in ("gem-terminal", f"{registry.name}/gem-terminal"):
         with suppress(APIError, OSError):  # an engine that others keep busy may take longer than its client waits
             made.client.images.remove(f"{repository}:{digest_of(image)}")
-    made.close()
 
 
 def test_a_folder_is_built_and_pushed_once(builder: DockerEngine, registry: Registry, image: Image) -> None:

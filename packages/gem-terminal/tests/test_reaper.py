@@ -101,6 +101,7 @@ class FirstProcesses:
         return not select.select(self._open, [], [], 0)[0]
 
 
+@pytest.mark.every_engine
 def test_a_killed_trainer_leaves_nothing(engine: Engine, trainer: Trainer) -> None:
     """After kill -9 in mid-episode, with warm containers waiting, the reaper of another process removes everything.
 
@@ -142,7 +143,9 @@ def test_the_next_trainer_reaps(engine: Engine, trainer: Trainer) -> None:
     assert left_of(engine, mine["owner"]) == []
 
 
-@pytest.mark.parametrize(("how", "code"), [("exit", 3), ("raise", 1), ("multiprocessing", 0)])
+@pytest.mark.parametrize(
+    ("how", "code"), [pytest.param("exit", 3, marks=pytest.mark.every_engine), ("raise", 1), ("multiprocessing", 0)]
+)
 def test_a_trainer_that_ends_removes_everything(engine: Engine, trainer: Trainer, how: str, code: int) -> None:
     """Environments that nobody closed, and what was made ahead, end with the process, without a reaper."""
     process = trainer(how)
@@ -189,10 +192,11 @@ def test_a_forked_child_keeps_nothing_alive(engine: Engine, trainer: Trainer) ->
     assert left_of(engine, mine["owner"]) == []
 
 
+@pytest.mark.every_engine
+@pytest.mark.only_engine("docker")
 def test_owners_that_cannot_be_seen_are_left_alone(engine: Engine, small: Image) -> None:
     """A container of a process on another machine, as a shared engine may have, is not removed."""
-    if not isinstance(engine, DockerEngine):
-        pytest.skip("only a daemon can be shared by machines")
+    assert isinstance(engine, DockerEngine), "only a daemon can be shared by machines"
     elsewhere, nobody = "another-machine-and-boot/12/345", "whoever"
     containers = [
         engine.client.containers.create(engine.prepare(small), ["true"], labels={LABEL: owner}, network_mode="none")

@@ -31,6 +31,7 @@ def shell(container: Container) -> Iterator[Shell]:
     made.close()
 
 
+@pytest.mark.every_engine
 def test_state_stays(shell: Shell) -> None:
     """Working directory, variables, functions and background jobs live from one command to the next."""
     shell.run("cd /tmp; X=5; f() { echo f$X; }; sleep 60 &", PATIENT)
@@ -71,7 +72,7 @@ def test_input_is_empty(shell: Shell) -> None:
     "command",
     [
         "sleep 60",
-        "trap '' TERM INT HUP QUIT; while :; do :; done",
+        pytest.param("trap '' TERM INT HUP QUIT; while :; do :; done", marks=pytest.mark.every_engine),
         "(trap '' TERM; sleep 60) | cat",
         "bash -c 'sleep 60 & wait'",
     ],
@@ -136,13 +137,23 @@ def test_options_of_the_shell_do_not_hide_the_end_of_a_command(shell: Shell, opt
     assert len(shell._jobs.split()) == 1
 
 
-@pytest.mark.parametrize("command", ["exit 3", "kill -9 $$", "exec true", "exec 1>&- 2>&-; sleep 60", "set -e; false"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "exit 3",
+        "kill -9 $$",
+        "exec true",
+        pytest.param("exec 1>&- 2>&-; sleep 60", marks=pytest.mark.every_engine),
+        "set -e; false",
+    ],
+)
 def test_a_shell_that_is_ended_is_replaced(shell: Shell, command: str) -> None:
     """The command is told to have ended it, and the next one meets a new shell."""
     assert shell.run(command, 1).shell_ended
     assert shell.run("echo new", PATIENT).output == "new\n"
 
 
+@pytest.mark.every_engine
 def test_a_flood_is_cut(shell: Shell) -> None:
     """Endless output ends the command early; what is shown is its beginning and its end, with a note between."""
     done = shell.run("echo first; yes", PATIENT)
@@ -164,6 +175,7 @@ def test_a_long_output_is_cut_in_the_middle(shell: Shell) -> None:
     assert len(head) + missing + len(tail.partition("...]\n")[2]) == sum(len(str(n)) + 1 for n in range(1, 100001))
 
 
+@pytest.mark.every_engine
 def test_a_fork_bomb_is_bounded(shell: Shell, container: Container) -> None:
     """It ends at the limit on processes, is killed, and the container goes on."""
     bomb = shell.run("f() { f | f & }; f", 2)
@@ -173,6 +185,7 @@ def test_a_fork_bomb_is_bounded(shell: Shell, container: Container) -> None:
     assert bomb.shell_ended or "the shell had been ended, so this ran in a new one" in done.notices
 
 
+@pytest.mark.every_engine
 def test_a_memory_bomb_is_bounded(shell: Shell) -> None:
     """It is killed alone; the shell goes on."""
     done = shell.run("head -c 2G /dev/zero | tail -c 1G | wc -c", PATIENT)
@@ -180,6 +193,7 @@ def test_a_memory_bomb_is_bounded(shell: Shell) -> None:
     assert shell.run("echo alive", PATIENT).output == "alive\n"
 
 
+@pytest.mark.every_engine
 def test_nothing_reaches_outside(shell: Shell) -> None:
     """No network, no devices, no mounts, no new privileges."""
     assert shell.run("mount -t tmpfs none /mnt", PATIENT).exit_code != 0

@@ -88,6 +88,7 @@ def names(packed: bytes | None) -> list[str]:
 # Files out of a container.
 
 
+@pytest.mark.every_engine
 def test_a_tree_is_given_as_it_lies(container: Container) -> None:
     """Names are relative to the folder above, links are links, and owners and modes are those in the container."""
     sh(container, "mkdir -p /t/a; cd /t/a; echo hi > f; chmod 640 f; chown 7:8 f; ln -s /etc/passwd l; mkfifo p")
@@ -105,12 +106,14 @@ def test_a_tree_is_given_as_it_lies(container: Container) -> None:
     assert names(container.get("/t/a/l")) == ["l"]
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("path", ["/nothing", "/etc/passwd/nothing", "/nothing/at/all"])
 def test_what_is_not_there_is_none(container: Container, path: str) -> None:
     """A path that leads nowhere is no failure."""
     assert container.get(path) is None
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("command", ["truncate -s 40M /t/f", "for i in 1 2 3; do head -c 4M /dev/zero > /t/$i; done"])
 def test_what_is_too_large_is_refused(container: Container, command: str) -> None:
     """No more than was allowed is held, and the container goes on."""
@@ -120,6 +123,7 @@ def test_what_is_too_large_is_refused(container: Container, command: str) -> Non
     assert sh(container, "echo on") == "on\n"
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("path", ["/dev/zero", "/t/pipe", "/proc/1"])
 def test_what_has_no_end_is_not_opened(container: Container, path: str) -> None:
     """A device, a pipe or a folder of the kernel is named at most."""
@@ -144,6 +148,7 @@ def test_a_tree_that_changes_meanwhile_does_no_harm(container: Container) -> Non
         assert not [name for name in names(packed) if name.count("/") > 2]
 
 
+@pytest.mark.every_engine
 def test_a_container_that_has_gone_gives_nothing(container: Container) -> None:
     """It is an error, and not a file that is missing."""
     container.remove()
@@ -151,6 +156,7 @@ def test_a_container_that_has_gone_gives_nothing(container: Container) -> None:
         container.get("/etc/passwd")
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("name", ["nsswitch.conf", "group"])
 def test_nobody_is_held_up_by_who_the_container_knows(container: Container, name: str) -> None:
     """An engine that looks up names as the container says would wait for the end of a pipe, with everything locked."""
@@ -162,6 +168,7 @@ def test_nobody_is_held_up_by_who_the_container_knows(container: Container, name
     container.remove()
 
 
+@pytest.mark.every_engine
 def test_files_are_put_whoever_the_container_knows(container: Container) -> None:
     """Owners are numbers: their names would be looked up as the container wants it, with its own libraries."""
     sh(container, "rm -f /etc/nsswitch.conf; mkfifo /etc/nsswitch.conf")
@@ -170,6 +177,7 @@ def test_files_are_put_whoever_the_container_knows(container: Container) -> None
     assert container.run(("stat", "-c", "%u %g %a %s", "/x/f"), seconds=60.0).output == b"7 8 4757 2\n"
 
 
+@pytest.mark.every_engine
 def test_what_survives_is_counted_from_outside(container: Container) -> None:
     """Processes that go on count, those that have ended do not, and after all were killed there is none."""
     channels = [container.open(("sh", "-c", "echo up; exec sleep 1000")) for _ in range(3)]
@@ -417,6 +425,7 @@ def test_any_summary_is_read_in_time(parts: list[str]) -> None:
 # In the agent's container.
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize(("answer", "reward"), [("42", 1.0), ("41", 0.0)])
 def test_work_is_judged(container: Container, tmp_path: Path, answer: str, reward: float) -> None:
     """The tests see what the agent has made; what they print is kept."""
@@ -519,6 +528,7 @@ def test_an_ordinary_user_has_no_say_in_tests_that_root_runs(container: Containe
     assert (verdict.reward, verdict.error) == (0.0, None)
 
 
+@pytest.mark.every_engine
 def test_processes_that_stop_what_kills_them_are_killed(container: Container, tmp_path: Path) -> None:
     """Root in a container may stop whatever is started in it; the verdict comes all the same."""
     channels = [
@@ -577,10 +587,10 @@ def test_a_reward_beside_large_files_is_read(container: Container, tmp_path: Pat
 def test_tests_that_take_too_long_are_ended(container: Container, tmp_path: Path) -> None:
     """There is no reward, though one was written, and what they printed is kept."""
     task = task_of(tmp_path, "echo 1 > /logs/verifier/reward.txt; echo begun; sleep 100")
-    task = replace(task, tests=replace(task.tests, seconds=10.0))
+    task = replace(task, tests=replace(task.tests, seconds=3.0))
     verdict = verify(task, container)
     assert (verdict.reward, verdict.log) == (0.0, "begun\n")
-    assert "longer than 10 seconds" in str(verdict.error)
+    assert "longer than 3 seconds" in str(verdict.error)
     assert all_are_gone(container)
 
 
@@ -707,7 +717,7 @@ def test_what_runs_is_written_down_first(container: Container, watched: Any, sma
     hooks = (
         Collect("read x < /desk/port; echo $x > /desk/answer; id -un > /desk/who", user="nobody"),
         Collect("false"),
-        Collect("echo late > /desk/late; sleep 1000", seconds=10.0),
+        Collect("echo late > /desk/late; sleep 1000", seconds=3.0),
     )
     task = separate(tmp_path, small, f"cat /desk/who /desk/late; {SOLVED}", "/desk", collect=hooks)
     verdict = verify(task, container, watched)
