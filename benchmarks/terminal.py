@@ -82,8 +82,8 @@ class Bench:
 
 def wait_until_ready() -> None:
     """Return once nothing is made or discarded in the background."""
-    while hands := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
-        hands[0].join()  # which may have called another one meanwhile
+    while workers := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
+        workers[0].join()  # which may have started another one meanwhile
 
 
 def step_seconds(env: TerminalEnv, command: str) -> float:
@@ -109,9 +109,9 @@ def commands(bench: Bench) -> list[str]:
             env.reset()
         docker = envs["docker"].engine
         assert isinstance(docker, DockerEngine)
-        workplace = envs["docker"]._workplace
-        assert workplace is not None
-        container = docker.client.containers.get(workplace._container.id)
+        session = envs["docker"]._session
+        assert session is not None
+        container = docker.client.containers.get(session._container.id)
         for _ in range(bench.rounds):
             for kind, (command, argv, _) in kinds.items():
                 seconds: dict[str, list[float]] = {}
@@ -140,14 +140,14 @@ def starts(bench: Bench) -> list[str]:
     """Beginning an episode: from what was made ahead, and without."""
     lines = ["| beginning an episode, ms | engine | p50 | p95 | goal | met |", "|---|---|---|---|---|---|"]
     for engine in bench.engines:
-        seconds: dict[str, list[float]] = {"a workplace is ready": [], "none is": []}
+        seconds: dict[str, list[float]] = {"a session is ready": [], "none is": []}
         # Another size of output makes it another kind, so that it cannot take what was made for the warm one.
         with bench.env(engine, warm=1) as warm, bench.env(engine).spawn(output=20_000) as cold:
             for _ in range(2):  # from its second episode on an environment has the next one made
                 warm.reset()
             for _ in range(bench.episodes):
                 wait_until_ready()
-                seconds["a workplace is ready"].append(timed(warm.reset))
+                seconds["a session is ready"].append(timed(warm.reset))
                 wait_until_ready()
                 seconds["none is"].append(timed(cold.reset))
         for what, values in seconds.items():
@@ -183,7 +183,7 @@ def engines(bench: Bench) -> list[str]:
 
 
 def verified(bench: Bench) -> list[str]:
-    """A whole episode: begun with a ready workplace, one command, verified."""
+    """A whole episode: begun with a ready session, one command, verified."""
     lines = ["| an episode of one command, ms | engine | p50 | p95 |", "|---|---|---|---|"]
     for engine in bench.engines:
         seconds: dict[str, list[float]] = {"all of it": [], "verification alone": []}

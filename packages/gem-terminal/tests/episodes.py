@@ -14,7 +14,7 @@ from typing import Any
 from gem.text import TERMINAL_STATE
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 
 sys.path.insert(0, str(Path(__file__).parent))
 from trainer import engine_of, say
@@ -91,7 +91,7 @@ def main(name: str, cache: str, task: str, episodes: str) -> None:
 
     before = play_all(range(1), 1)
     after = play_all(range(int(episodes)), THREADS)
-    say({"owner": str(Owner.this_process()), "failures": failures, "before": before, "after": after})
+    say({"owner": str(ContainerOwner.this_process()), "failures": failures, "before": before, "after": after})
     sys.stdin.read()
     os._exit(0)  # nothing that would tidy up is run
 

@@ -28,7 +28,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from gem_terminal.engines import Container, Engine
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Limits
+from gem_terminal.task import ResourceLimits
 
 TOKEN = "a-token"
 NODE_CPUS = 8
@@ -190,7 +190,7 @@ class Cluster:
             return
         isolated = any(_selects(policy, pod.stored) for policy in self.policies.values())
         environment = {entry["name"]: _expanded(entry.get("value", "")) for entry in container.get("env", [])}
-        limits = Limits(
+        limits = ResourceLimits(
             cpus=_number(asked["cpu"]),
             memory=int(_number(asked["memory"])),
             processes=POD_PIDS,

@@ -14,7 +14,7 @@ from gem_terminal.actions import (
     TOOL_SCHEMAS,
     Bash,
     Finish,
-    Malformed,
+    MalformedMove,
     ReadFile,
     SendKeys,
     WriteFile,
@@ -44,22 +44,22 @@ def native(*calls: tuple[Any, Any]) -> dict[str, Any]:
         ("<bash>echo '<finish/>'</bash>", Bash("echo '<finish/>'")),
         ("<bash>cmd: make all\ntimeout_secs: 120</bash>", Bash("make all", 120.0)),
         ("<bash>\ncmd: |\n  cat <<END\n  a: b\n  END\n</bash>", Bash("cat <<END\na: b\nEND\n")),
-        ("<bash>cmd: [1, 2]</bash>", Malformed("")),
+        ("<bash>cmd: [1, 2]</bash>", MalformedMove("")),
         ("<bash>cmd: : :</bash>", Bash("cmd: : :")),
         ("<finish/>", Finish()),
         ("done <finish />", Finish()),
         ("<finish></finish>", Finish()),
         ("<finish/> <bash>rm -rf /</bash>", Finish()),
-        ("<bash>ls", Malformed("")),
-        ("ls", Malformed("")),
+        ("<bash>ls", MalformedMove("")),
+        ("ls", MalformedMove("")),
         ('<tool_call>{"name": "read_file", "arguments": {"path": "/a"}}</tool_call>', ReadFile("/a")),
-        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', Malformed("")),
+        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', MalformedMove("")),
     ],
 )
 def test_the_first_complete_tag_counts(text: str, move: Any) -> None:
     """A command, the reference's YAML form of it, the end of the task, and tool calls written as text are read."""
     (asked,) = moves_of(text)
-    assert isinstance(asked.move, Malformed) if isinstance(move, Malformed) else asked.move == move
+    assert isinstance(asked.move, MalformedMove) if isinstance(move, MalformedMove) else asked.move == move
     assert asked.call is None
 
 
@@ -101,7 +101,7 @@ def test_native_calls_are_read_in_order() -> None:
 def test_a_wrong_call_is_answered_with_what_is_wrong(name: Any, arguments: Any, why: str) -> None:
     """The agent can mend it: the sentence says which argument, or which tools there are."""
     (asked,) = moves_of(native((name, arguments)))
-    assert isinstance(asked.move, Malformed)
+    assert isinstance(asked.move, MalformedMove)
     assert why in asked.move.why
 
 
@@ -156,7 +156,7 @@ def test_anything_is_understood_or_malformed(action: Any) -> None:
     asked = moves_of(action)
     assert asked
     for one in asked:
-        if not isinstance(one.move, (Finish, Malformed)):
+        if not isinstance(one.move, (Finish, MalformedMove)):
             assert move_of(json.loads(json.dumps(recorded_move(one.move)))) == one.move
 
 
@@ -184,7 +184,7 @@ def test_whatever_looks_like_yaml_is_a_command_or_malformed(lines: list[tuple[st
     """Tags on what is not of their type, dates that are none, and aliases of nothing raise nothing."""
     body = "\n".join(f"{key}: {node}" for key, node in [("cmd", lines[0][1]), *lines[1:]])
     (asked,) = moves_of(f"<bash>{body}</bash>")
-    assert isinstance(asked.move, (Bash, Finish, Malformed))
+    assert isinstance(asked.move, (Bash, Finish, MalformedMove))
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_reading_is_linear(piece: str) -> None:
 def test_yaml_without_measure_is_read_in_bounded_time(piece: str) -> None:
     """Where a body is short enough to be read as YAML, no nesting or repetition of it crashes the parser."""
     (asked,) = moves_of(f"<bash>cmd: a\n{piece * (16_000 // len(piece))}</bash>")
-    assert isinstance(asked.move, (Bash, Malformed))
+    assert isinstance(asked.move, (Bash, MalformedMove))

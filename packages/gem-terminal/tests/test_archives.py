@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_terminal.engines.archives import Content, flattened, looked_into, unpack
-from gem_terminal.engines.base import Stage
+from gem_terminal.engines.base import ProgressStage
 from gem_terminal.errors import EngineError
 
 NAME = "test/base:1"
@@ -242,7 +242,7 @@ def test_an_image_among_several_is_found_by_its_name(tmp_path: Path) -> None:
 
 def test_how_far_it_is_can_be_told(tmp_path: Path) -> None:
     """Each layer is a stage; and nothing is left in the folder for temporary files."""
-    told: list[Stage] = []
+    told: list[ProgressStage] = []
     archive = saved(tmp_path / "image.tar", *(layer({"usr/x": b""}) for _ in range(3)))
     with flattened(archive, looked_into(archive, NAME), told.append) as flat:
         assert flat.is_file()

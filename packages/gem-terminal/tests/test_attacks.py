@@ -18,7 +18,7 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker.container import DockerContainer
 from gem_terminal.engines.namespace.container import NamespaceContainer
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 FILES = {
     "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\nstorage_mb = 64\n",
@@ -274,8 +274,8 @@ def _end(container: Container) -> None:
 @pytest.mark.every_engine
 def test_a_container_that_dies(env: TerminalEnv) -> None:
     """The episode is truncated with an error, and the next one works."""
-    assert env._workplace is not None
-    _end(env._workplace._container)
+    assert env._session is not None
+    _end(env._session._container)
     _, reward, terminated, truncated, info = env.step("<bash>true</bash>")
     assert (reward, terminated, truncated) == (0.0, False, True)
     assert info["error"]
@@ -286,8 +286,8 @@ def test_a_container_that_dies(env: TerminalEnv) -> None:
 @pytest.mark.every_engine
 def test_a_container_that_dies_during_a_command(env: TerminalEnv) -> None:
     """The command ends with it, long before its time."""
-    assert env._workplace is not None
-    container = env._workplace._container
+    assert env._session is not None
+    container = env._session._container
     run(env, "mkfifo begun")
     with ThreadPoolExecutor() as pool:
         pending = pool.submit(env.step, "<bash>echo > begun; sleep 600</bash>")
@@ -305,7 +305,7 @@ def test_many_containers_at_once(engine: Engine, small: Image) -> None:
     reference = engine.prepare(small)
 
     def use(number: int) -> bytes:
-        with engine.start(reference, Limits(memory=128 << 20, processes=64)) as container:
+        with engine.start(reference, ResourceLimits(memory=128 << 20, processes=64)) as container:
             return container.run(("sh", "-c", f"echo {number}; exit {number}"), seconds=60).output
 
     with ThreadPoolExecutor(32) as pool:

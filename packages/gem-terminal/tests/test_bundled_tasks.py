@@ -13,13 +13,13 @@ from gem.manifest import read_specs
 from gem_terminal import TerminalEnv, load_task
 from gem_terminal.cli.new import new_command
 from gem_terminal.engines import Engine
-from gem_terminal.oracle import OraclePolicy
+from gem_terminal.oracle import OracleSolutionPolicy
 
 PACKAGE = Path(str(files("gem_terminal")))
 TASKS = sorted(folder.name for folder in (PACKAGE / "tasks").iterdir())
 
 
-def play(env: TerminalEnv, policy: OraclePolicy | None) -> tuple[float, dict[str, Any]]:
+def play(env: TerminalEnv, policy: OracleSolutionPolicy | None) -> tuple[float, dict[str, Any]]:
     """Return what an episode earns, and its last info; without a policy it is finished at once."""
     observation, info = env.reset(seed=0)
     if policy is not None:
@@ -38,7 +38,7 @@ def play(env: TerminalEnv, policy: OraclePolicy | None) -> tuple[float, dict[str
 def test_the_oracle_earns_all_and_doing_nothing_nothing(engine: Engine, name: str) -> None:
     """A task that its own solution does not solve, or that is solved from the start, teaches nothing."""
     with TerminalEnv(task=name, engine=engine) as env:
-        reward, info = play(env, OraclePolicy(env))
+        reward, info = play(env, OracleSolutionPolicy(env))
         assert reward == 1.0, info
         reward, info = play(env, None)
         assert reward == 0.0, info

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 
 from gem.cli import main as gem_command
 from gem_terminal import engines
-from gem_terminal.cli.chosen import tasks_of
 from gem_terminal.cli.main import COMMANDS, terminal_command
 from gem_terminal.cli.proof import Prover
+from gem_terminal.cli.task_targets import tasks_of
 from gem_terminal.engines import Engine
-from gem_terminal.engines.base import BOUNDS, Stage
+from gem_terminal.engines.base import BOUNDS, ProgressStage
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.env import TerminalEnv
@@ -325,7 +325,7 @@ def test_one_of_many_threads_makes_an_image(engine: Engine, tmp_path: Path) -> N
     """Threads that need the same image at once wait for the one that makes it, which tells its steps."""
     nonce = secrets.token_hex(8)
     (tmp_path / "Dockerfile").write_text(f"FROM debian:bookworm-slim\nRUN echo {nonce} > /nonce\n")
-    stages: list[Stage] = []
+    stages: list[ProgressStage] = []
     references: list[str] = []
     threads = [
         Thread(target=lambda: references.append(engine.prepare(Image(folder=tmp_path), stages.append)))

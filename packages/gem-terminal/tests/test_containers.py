@@ -17,13 +17,13 @@ from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.namespace.container import NamespaceContainer
 from gem_terminal.engines.namespace.spawning import Process
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 pytestmark = pytest.mark.every_engine  # what a container is, is the engine's own code
 
-LIMITS = Limits(memory=128 << 20, processes=64, disk=16 << 20)
+LIMITS = ResourceLimits(memory=128 << 20, processes=64, disk=16 << 20)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_output_that_is_closed_early_hides_no_exit_code(container: Container) ->
 @pytest.mark.only_engine("namespace")
 def test_a_share_that_no_kernel_would_take(engine: Engine, small: Image) -> None:
     """One that is too small is the smallest that there is."""
-    with engine.start(engine.prepare(small), Limits(memory=128 << 20, cpus=0.0001)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=128 << 20, cpus=0.0001)) as container:
         assert container.run(("echo", "slow"), seconds=60).output == b"slow\n"
 
 
@@ -126,11 +126,14 @@ def test_limits_that_cannot_be_set_are_an_error(engine: Engine, small: Image, mo
     def refuse(file: object, value: object) -> None:
         raise PermissionError(13, "refused", str(file))
 
-    reference, before = engine.prepare(small), {folder for folder, owner in groups() if owner == Owner.this_process()}
+    reference, before = (
+        engine.prepare(small),
+        {folder for folder, owner in groups() if owner == ContainerOwner.this_process()},
+    )
     monkeypatch.setattr("gem_terminal.engines.cgroups._set", refuse)
     with pytest.raises(EngineError, match="limits of a container cannot be set"):
         engine.start(reference, LIMITS)
-    assert {folder for folder, owner in groups() if owner == Owner.this_process()} <= before
+    assert {folder for folder, owner in groups() if owner == ContainerOwner.this_process()} <= before
 
 
 def test_a_folder_for_what_runs_that_is_not_there(
@@ -142,7 +145,7 @@ def test_a_folder_for_what_runs_that_is_not_there(
         assert container.run(("echo", "on"), seconds=60).output == b"on\n"
 
 
-SAYS_ITS_HOST = "from gem_terminal.engines.owners import Owner; print(Owner.this_process().host)"
+SAYS_ITS_HOST = "from gem_terminal.engines.owner import ContainerOwner; print(ContainerOwner.this_process().host)"
 
 
 def test_processes_with_numbers_of_their_own_are_on_another_machine() -> None:
@@ -151,10 +154,10 @@ def test_processes_with_numbers_of_their_own_are_on_another_machine() -> None:
     done = subprocess.run([*apart, sys.executable, "-c", SAYS_ITS_HOST], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"a namespace of processes cannot be had because {done.stderr}")
-    theirs, ours = done.stdout.strip(), Owner.this_process()
+    theirs, ours = done.stdout.strip(), ContainerOwner.this_process()
     assert theirs != ours.host
-    assert Owner(theirs, 1, "1").is_alive()
-    assert not Owner(ours.host, 1, "1").is_alive()
+    assert ContainerOwner(theirs, 1, "1").is_alive()
+    assert not ContainerOwner(ours.host, 1, "1").is_alive()
 
 
 def test_a_name_of_a_process_that_is_no_text() -> None:
@@ -163,7 +166,7 @@ def test_a_name_of_a_process_that_is_no_text() -> None:
     with subprocess.Popen([sys.executable, "-c", named], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"named\n"
-        assert not Owner(Owner.this_process().host, process.pid, "1").is_alive()
+        assert not ContainerOwner(ContainerOwner.this_process().host, process.pid, "1").is_alive()
         process.communicate(b"\n")
 
 

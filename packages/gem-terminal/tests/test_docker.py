@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from gem_terminal.engines import Engine, Finished
-from gem_terminal.engines.allowance import files_of
+from gem_terminal.engines import Engine, ExecResult
+from gem_terminal.engines.container_defaults import files_of
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.container import DockerContainer
-from gem_terminal.engines.docker.disk import DiskWatch, Written
+from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
-LIMITS = Limits(memory=128 << 20, processes=64, disk=16 << 20)
+LIMITS = ResourceLimits(memory=128 << 20, processes=64, disk=16 << 20)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_a_container_that_cannot_start_leaves_nothing(docker: DockerEngine, smal
     ours = {"label": f"{LABEL}={docker._owner}"}
     before = len(api.containers(all=True, filters=ours))
     with pytest.raises(EngineError, match="could not start"):
-        docker.start(docker.prepare(small), Limits(cpus=1e6))
+        docker.start(docker.prepare(small), ResourceLimits(cpus=1e6))
     with pytest.raises(EngineError, match="could not start"):
         docker.start("no-such-image:at-all", LIMITS)
     assert len(api.containers(all=True, filters=ours)) <= before
@@ -136,8 +136,8 @@ class Writer:
 
 def test_who_writes_too_much_is_told_first() -> None:
     """Killed when it has, left alone while it cleans up, and removed if it goes on all the same."""
-    written = Written(0)
-    watch = DiskWatch(lambda: {"writer": written, "unknown": Written(1 << 40)})
+    written = DiskUsage(0)
+    watch = DiskWatch(lambda: {"writer": written, "unknown": DiskUsage(1 << 40)})
     writer = Writer()
     watch._limits = {"writer": (writer, 1000)}
     for size, files, expected in (
@@ -150,7 +150,7 @@ def test_who_writes_too_much_is_told_first() -> None:
         (10, 0, [False, False, True]),
         (10, files_of(1000) + 1, [False, False, True, False]),
     ):
-        written = Written(size, files)
+        written = DiskUsage(size, files)
         watch.look()
         assert writer.told == expected
 
@@ -196,7 +196,7 @@ def test_output_that_comes_with_the_answer_is_not_lost() -> None:
     engine = DockerEngine(f"tcp://127.0.0.1:{server.server_address[1]}")
     try:
         container = DockerContainer(engine.client, {"Id": "a" * 64}, LIMITS, lambda *_: None)
-        assert container.run(("true",), seconds=60) == Finished(b"first, second", 3)
+        assert container.run(("true",), seconds=60) == ExecResult(b"first, second", 3)
     finally:
         engine.close()
         server.shutdown()

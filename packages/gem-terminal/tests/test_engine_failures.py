@@ -24,9 +24,9 @@ from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.engines.namespace import NamespaceEngine
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 # The SDK leaves the sockets open with which it did not reach an engine.
 pytestmark = [
@@ -166,8 +166,8 @@ def test_a_docker_engine_that_restarts_during_a_command(private_docker: PrivateD
     with TerminalEnv(path=write_task(tmp_path / "task"), engine=engine) as env:
         env.reset(seed=0)
         env.step("<bash>mkfifo begun</bash>")
-        assert env._workplace is not None
-        container = env._workplace._container
+        assert env._session is not None
+        container = env._session._container
 
         def restart() -> None:
             container.run(("cat", "/desk/begun"), seconds=30)
@@ -195,7 +195,7 @@ def test_a_docker_engine_that_stops_for_good(private_docker: PrivateDocker, tmp_
             *_, truncated, info = env.step("<bash>true</bash>")
             assert truncated
             assert info["error"]
-            for refused in (env.reset, engine.reap, engine.about, lambda: engine.start(BASE, Limits())):
+            for refused in (env.reset, engine.reap, engine.about, lambda: engine.start(BASE, ResourceLimits())):
                 with pytest.raises(EngineError):
                     refused()
             with pytest.raises(EngineError, match="no Docker engine answers"):
@@ -221,8 +221,8 @@ def test_what_gone_processes_left_is_removed(private_docker: PrivateDocker) -> N
     """Containers in every state and volumes that carry the label of a process that has gone, and no others."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    ours = Owner.this_process()
-    labels = [{LABEL: str(Owner(ours.host, gone.pid, "1"))}, {LABEL: str(ours)}, {"other": "label"}]
+    ours = ContainerOwner.this_process()
+    labels = [{LABEL: str(ContainerOwner(ours.host, gone.pid, "1"))}, {LABEL: str(ours)}, {"other": "label"}]
     engine = DockerEngine(private_docker.url)
     client = engine.client
     kept, left = [], []
@@ -272,8 +272,8 @@ def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) ->
     """Its containers go with it, the episode is truncated with an error, and the next one has a new spawner."""
     with TerminalEnv(path=write_task(tmp_path / "task"), engine=namespace) as env:
         env.reset(seed=0)
-        assert env._workplace is not None
-        first = env._workplace._container._pid  # type: ignore[attr-defined]
+        assert env._session is not None
+        first = env._session._container._pid  # type: ignore[attr-defined]
         ends = os.pidfd_open(first)
         namespace.spawner.server.kill()
         assert select.select([ends], [], [], 30)[0]
@@ -289,20 +289,20 @@ def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) ->
 def test_a_spawner_that_is_stopped(namespace: NamespaceEngine, monkeypatch: pytest.MonkeyPatch, small: Image) -> None:
     """One that does not answer counts as gone, and is replaced."""
     reference = namespace.prepare(small)
-    container = namespace.start(reference, Limits())
+    container = namespace.start(reference, ResourceLimits())
     monkeypatch.setattr("gem_terminal.engines.namespace.spawning._ANSWERS_IN", 0.2)
     namespace.spawner.server._process.send_signal(signal.SIGSTOP)
     with pytest.raises(EngineError, match="did not answer"):
         container.run(("true",), seconds=30)
     monkeypatch.undo()
     container.remove()
-    with namespace.start(reference, Limits()) as another:
+    with namespace.start(reference, ResourceLimits()) as another:
         assert another.run(("echo", "on"), seconds=30).output == b"on\n"
 
 
 def test_a_request_that_is_too_large(namespace: NamespaceEngine, small: Image) -> None:
     """A command or an environment that the spawner cannot be sent is refused, and the container goes on."""
-    with namespace.start(namespace.prepare(small), Limits()) as container:
+    with namespace.start(namespace.prepare(small), ResourceLimits()) as container:
         with pytest.raises(EngineError, match="larger"):
             container.run(("echo", "x" * (1 << 20)), seconds=30)
         with pytest.raises(EngineError, match="larger"):
@@ -320,7 +320,7 @@ def test_no_descriptor_is_leaked(engine: Engine, small: Image) -> None:
     rounds = 100 if engine.name == "namespace" else 5
 
     def use() -> None:
-        with engine.start(reference, Limits(memory=64 << 20)) as container:
+        with engine.start(reference, ResourceLimits(memory=64 << 20)) as container:
             container.run(("true",), seconds=30)
             container.run(("no-such-command",), seconds=30)
             container.open(("sleep", "60")).close()
@@ -338,10 +338,10 @@ def test_a_container_that_cannot_begin(namespace: NamespaceEngine, tmp_path: Pat
     """It leaves nothing behind, neither descriptors nor control groups, and says why."""
     (tmp_path / "empty").mkdir()
     with pytest.raises(EngineError):
-        namespace.start_on([tmp_path / "empty"], Limits(), {}, {})
+        namespace.start_on([tmp_path / "empty"], ResourceLimits(), {}, {})
     before = open_descriptors()
     for layer in (tmp_path / "empty", tmp_path / "missing"):
         with pytest.raises(EngineError, match="could not start"):
-            namespace.start_on([layer], Limits(), {}, {})
+            namespace.start_on([layer], ResourceLimits(), {}, {})
     assert open_descriptors() <= before
-    assert Owner.this_process() not in {owner for _, owner in groups()}
+    assert ContainerOwner.this_process() not in {owner for _, owner in groups()}

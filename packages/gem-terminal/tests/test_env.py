@@ -16,7 +16,7 @@ from gem.text import TERMINAL_STATE
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
 from gem_terminal.errors import EngineError
-from gem_terminal.oracle import OraclePolicy
+from gem_terminal.oracle import OracleSolutionPolicy
 
 FILES = {
     "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
@@ -227,17 +227,17 @@ def test_running_out_of_time_verifies(engine: Engine, tmp_path: Path) -> None:
     with TerminalEnv(path=write_task(tmp_path / "slow"), engine=engine, episode_seconds=500.0) as env:
         env.reset(seed=0)
         env.step("<bash>echo hello > hello.txt</bash>")
-        assert env._workplace is not None
-        left = env._workplace.seconds_left
+        assert env._session is not None
+        left = env._session.seconds_left
         assert left is not None
         assert 0.0 < left <= 500.0
-        env._workplace._deadline = time.monotonic() + 0.5
+        env._session._deadline = time.monotonic() + 0.5
         assert env.step("<bash>sleep 30</bash>")[1:4] == (1.0, False, True)
 
 
 def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much time an agent asks for, where neither the task nor the caller bounds the episode."""
-    monkeypatch.setattr("gem_terminal.workplace._MOST_SECONDS", 0.5)
+    monkeypatch.setattr("gem_terminal.task_session._MOST_SECONDS", 0.5)
     folder = write_task(tmp_path / "task", **{"task.toml": "[environment]\nmemory_mb = 256\n"})
     with TerminalEnv(path=folder, engine=engine, command_seconds=0.2) as env:
         env.reset(seed=0)
@@ -248,8 +248,8 @@ def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: 
 @pytest.mark.every_engine
 def test_a_container_that_dies_truncates_the_episode(env: TerminalEnv) -> None:
     """The step says what failed; the next episode works."""
-    assert env._workplace is not None
-    env._workplace._container.remove()
+    assert env._session is not None
+    env._session._container.remove()
     _, reward, terminated, truncated, info = env.step("<bash>true</bash>")
     assert (reward, terminated, truncated) == (0.0, False, True)
     assert info["error"]
@@ -402,7 +402,7 @@ def test_a_solution_of_many_commands_is_played(engine: Engine, tmp_path: Path, o
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     with TerminalEnv(path=folder, engine=engine) as env:
-        policy = OraclePolicy(env)
+        policy = OracleSolutionPolicy(env)
         for _ in range(2):  # a policy is as good for the next episode
             observation, info = env.reset(seed=0)
             policy.reset(observation, info)

@@ -14,7 +14,7 @@ from gem.errors import ArgumentError
 from gem_terminal import load_task, load_tasks
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.terminal_bench import steps_of
-from gem_terminal.task import Artifact, Collect, Healthcheck, Limits
+from gem_terminal.task import Artifact, CollectCommand, Healthcheck, ResourceLimits
 
 HARBOR = """
 version = "1.0"
@@ -217,7 +217,7 @@ workdir = "/desk"
     assert place.artifacts == (
         Artifact("/app/out"), Artifact("/app/log", exclude=("*.pyc",)), Artifact("/desk/here")
     )  # fmt: skip
-    assert place.collect == (Collect("dump", 5.0, "db"),)
+    assert place.collect == (CollectCommand("dump", 5.0, "db"),)
     assert (task.tests.sources, task.tests.user) == ((), "1000")
 
 
@@ -261,7 +261,7 @@ def test_a_compose_file_of_one_service_is_read(tmp_path: Path) -> None:
     )
     task = load_task(folder)
     assert (dict(task.environment), task.workdir, task.user) == ({"MODE": "quick"}, "/app", "1000")
-    assert task.limits == Limits(memory=1 << 30, network=True)
+    assert task.limits == ResourceLimits(memory=1 << 30, network=True)
     assert (task.image.folder, task.image.dockerfile) == (folder, "Dockerfile")
 
 

@@ -21,14 +21,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from gem_terminal import TerminalEnv
-from gem_terminal.engines import Container, Engine, Finished, engine_by_name
+from gem_terminal.engines import Container, Engine, ExecResult, engine_by_name
 from gem_terminal.engines.base import Progress
 from gem_terminal.engines.kubernetes import KubernetesEngine
 from gem_terminal.engines.kubernetes.container import Pod
 from gem_terminal.engines.kubernetes.pods import POLICY, phase_of
 from gem_terminal.errors import EngineError
 from gem_terminal.screen import Screen
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 pytest.importorskip("kubernetes", reason="the official client of Kubernetes is not installed")
 
@@ -117,7 +117,7 @@ def test_an_agent_that_breaks_its_container_is_answered(env: TerminalEnv, ends: 
 @pytest.fixture(scope="module")
 def pod(engine: KubernetesEngine, small: Image) -> Iterator[Container]:
     """A pod that tests share which leave it as it was."""
-    with engine.start(engine.prepare(small), Limits(memory=256 << 20), {"COLOUR": "$(HOME) $$ blue"}) as made:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20), {"COLOUR": "$(HOME) $$ blue"}) as made:
         done = made.run(
             ("sh", "-c", "echo 'ada:*:1234:1234::/home/ada:/bin/sh' >> /etc/passwd; chmod 1777 /tmp"), seconds=30
         )
@@ -167,7 +167,7 @@ def test_a_user_who_is_not_there_is_an_error(pod: Container) -> None:
 def test_users_are_changed_with_what_the_image_has(engine: KubernetesEngine, small: Image) -> None:
     """setpriv, or else runuser, or else su; exit codes and arguments are kept, and without any of them it says so."""
     command = ("sh", "-c", 'echo "$(id -u)$1$HOME$X"; exit 7', "sh", " '$(id)' \n")
-    with engine.start(engine.prepare(small), Limits(memory=256 << 20)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20)) as container:
         said(container, "sh", "-c", "echo 'ada:*:1234:1234::/home/ada:/bin/sh' >> /etc/passwd")
         for program in ("setpriv", "runuser", "su"):
             done = container.run(command, seconds=30, user="ada", environment={"X": "y z"})
@@ -260,7 +260,7 @@ def test_a_process_that_does_not_read_holds_nobody_up(pod: Container) -> None:
 def test_both_protocols_are_spoken(cluster: Any, pod: Container, spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters before 1.30 know version 4 alone."""
     monkeypatch.setattr(cluster, "subprotocols", (spoken,))
-    assert pod.run(("sh", "-c", "echo x; exit 9"), seconds=30) == Finished(b"x\n", 9)
+    assert pod.run(("sh", "-c", "echo x; exit 9"), seconds=30) == ExecResult(b"x\n", 9)
 
 
 def test_a_signal_is_128_and_its_number(pod: Container) -> None:
@@ -327,7 +327,7 @@ def test_a_giant_with_holes_does_no_harm(pod: Container) -> None:
 
 def test_files_need_a_program(engine: KubernetesEngine, small: Image) -> None:
     """Without tar and python3 the image takes and gives none, and the message says so."""
-    with engine.start(engine.prepare(small), Limits(memory=256 << 20)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20)) as container:
         said(container, "sh", "-c", "rm -f $(command -v tar) $(command -v python3)")
         with pytest.raises(EngineError, match="neither tar nor python3"):
             container.put(packed(a=b"a"), "/tmp")
@@ -337,7 +337,7 @@ def test_files_need_a_program(engine: KubernetesEngine, small: Image) -> None:
 
 def test_a_pod_is_closed_in(engine: KubernetesEngine, cluster: Any, small: Image) -> None:
     """What is asked of the cluster: few capabilities, limits that are requests, no tokens, an end."""
-    limits = Limits(cpus=0.5, memory=256 << 20, disk=1 << 30)
+    limits = ResourceLimits(cpus=0.5, memory=256 << 20, disk=1 << 30)
     with engine.start(engine.prepare(small), limits, {"X": "1"}) as container:
         stored = cluster.pods[container.id].stored
     (task,) = stored["spec"]["containers"]
@@ -356,18 +356,18 @@ def test_a_pod_is_closed_in(engine: KubernetesEngine, cluster: Any, small: Image
 
 def test_the_network_is_denied_by_a_policy(engine: KubernetesEngine, cluster: Any, small: Image) -> None:
     """It is made once, selects the pods whose tasks ask for none, and one that lets something through is refused."""
-    with engine.start(engine.prepare(small), Limits(memory=256 << 20)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20)) as container:
         assert said(container, "sh", "-c", "wc -l < /proc/net/route").strip() == "1"
         assert cluster.pods[container.id].stored["metadata"]["labels"]["gem.terminal/network"] == "none"
     assert sum(call.startswith("POST /apis/networking") for call in cluster.calls) == 1
-    with engine.start(engine.prepare(small), Limits(memory=256 << 20, network=True)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20, network=True)) as container:
         assert cluster.pods[container.id].stored["metadata"]["labels"]["gem.terminal/network"] == "any"
     other = KubernetesEngine(kubeconfig=cluster.kubeconfig)
     closed = cluster.policies[POLICY]
     cluster.policies[POLICY] = {**closed, "spec": {**closed["spec"], "egress": [{}]}}
     try:
         with pytest.raises(EngineError, match="lets something through"):
-            other.start(other.prepare(small), Limits())
+            other.start(other.prepare(small), ResourceLimits())
     finally:
         cluster.policies[POLICY] = closed
         other.close()
@@ -390,14 +390,14 @@ def another(cluster: Any) -> Iterator[Callable[..., KubernetesEngine]]:
 @pytest.mark.parametrize(
     ("name", "limits", "message"),
     [
-        ("no-such-image", Limits(), "ImagePullBackOff.*no-such-image.*not found"),
-        ("broken", Limits(), "does not start: StartError"),
-        ("debian:bookworm-slim", Limits(cpus=99), "within 3 seconds: Unschedulable: 0/1 nodes"),
-        ("debian:bookworm-slim", Limits(memory=-1), "quantities"),
+        ("no-such-image", ResourceLimits(), "ImagePullBackOff.*no-such-image.*not found"),
+        ("broken", ResourceLimits(), "does not start: StartError"),
+        ("debian:bookworm-slim", ResourceLimits(cpus=99), "within 3 seconds: Unschedulable: 0/1 nodes"),
+        ("debian:bookworm-slim", ResourceLimits(memory=-1), "quantities"),
     ],
 )
 def test_a_pod_that_does_not_start_says_why(
-    another: Callable[..., KubernetesEngine], cluster: Any, name: str, limits: Limits, message: str
+    another: Callable[..., KubernetesEngine], cluster: Any, name: str, limits: ResourceLimits, message: str
 ) -> None:
     """And it is not left behind."""
     cluster.images["broken"] = "no-such-reference"
@@ -413,7 +413,7 @@ def test_an_exhausted_quota_says_so(
     """What the API answers stands in the message."""
     monkeypatch.setattr(cluster, "full", True)
     with pytest.raises(EngineError, match="exceeded quota"):
-        another().start("debian:bookworm-slim", Limits())
+        another().start("debian:bookworm-slim", ResourceLimits())
 
 
 def test_a_watch_that_breaks_off_is_taken_up(
@@ -421,7 +421,7 @@ def test_a_watch_that_breaks_off_is_taken_up(
 ) -> None:
     """A pod starts whatever becomes of the connection that tells of it."""
     monkeypatch.setattr(cluster, "cut_watches", 2)
-    with another().start("debian:bookworm-slim", Limits()) as container:
+    with another().start("debian:bookworm-slim", ResourceLimits()) as container:
         assert said(container, "echo", "up") == "up\n"
     assert cluster.cut_watches == 0
 
@@ -434,7 +434,7 @@ def test_hiccups_are_met_with_patience(
     monkeypatch.setattr(cluster, "failures", [("POST /api", status), ("GET /api", status), ("DELETE /api", status)])
     monkeypatch.setattr(cluster, "lost", ["POST /api", "DELETE /api"])
     before = set(cluster.pods)
-    with another().start("debian:bookworm-slim", Limits()) as container:
+    with another().start("debian:bookworm-slim", ResourceLimits()) as container:
         assert cluster.pods.keys() - before == {container.id}
     assert set(cluster.pods) == before
     assert (cluster.failures, cluster.lost) == ([], [])
@@ -461,7 +461,7 @@ def test_exec_that_is_forbidden_says_so(pod: Container, cluster: Any, monkeypatc
 
 def test_a_pod_that_is_deleted_is_an_error(engine: KubernetesEngine, cluster: Any, small: Image) -> None:
     """By whomever: what ran in it ends, which is no success, and nothing else can be started."""
-    container = engine.start(engine.prepare(small), Limits(memory=256 << 20))
+    container = engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20))
     channel = container.open(("sleep", "60"))
     cluster.delete(container.id)
     while channel.read(30) is not None:
@@ -491,7 +491,7 @@ def test_what_a_dead_process_left_is_reaped(
     engine: KubernetesEngine, cluster: Any, small: Image, pod: Container
 ) -> None:
     """Pods of this machine whose process has gone are removed; those of a live one, and of other machines, are not."""
-    left = [engine.start(engine.prepare(small), Limits(memory=256 << 20)) for _ in range(3)]
+    left = [engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20)) for _ in range(3)]
     owner = engine._owner
     for container, annotation in zip(
         left, (str(replace(owner, began="0")), str(replace(owner, host="elsewhere")), "garbage"), strict=True
@@ -511,7 +511,7 @@ def test_overrides_are_merged(another: Callable[..., KubernetesEngine], cluster:
         "metadata": {"labels": {"team": "red"}},
         "spec": {"nodeSelector": {"disk": "ssd"}, "containers": [{"imagePullPolicy": "Always"}]},
     }
-    with another(pod_overrides=overrides).start("debian:bookworm-slim", Limits()) as container:
+    with another(pod_overrides=overrides).start("debian:bookworm-slim", ResourceLimits()) as container:
         stored = cluster.pods[container.id].stored
         assert stored["spec"]["nodeSelector"] == {"disk": "ssd"}
         assert stored["spec"]["containers"][0]["imagePullPolicy"] == "Always"
@@ -519,7 +519,7 @@ def test_overrides_are_merged(another: Callable[..., KubernetesEngine], cluster:
         assert stored["metadata"]["labels"].keys() > {"team", "gem.terminal"}
     for wrong in ({"spec": {"no-such-field": 1}}, {"spec": {"containers": []}}, {"metadata": {"name": "Not_a_name"}}):
         with pytest.raises(EngineError):
-            another(pod_overrides=wrong).start("debian:bookworm-slim", Limits())
+            another(pod_overrides=wrong).start("debian:bookworm-slim", ResourceLimits())
 
 
 RUNS = {"name": "task", "state": {"running": {}}}
@@ -644,7 +644,7 @@ def test_many_threads_share_an_engine(engine: KubernetesEngine, small: Image) ->
     answers: dict[int, str] = {}
 
     def work(number: int) -> None:
-        with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
+        with engine.start(engine.prepare(small), ResourceLimits(memory=64 << 20)) as container:
             answers[number] = said(container, "echo", str(number))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
@@ -660,7 +660,7 @@ def test_a_file_without_end_is_given_up(
 ) -> None:
     """What packs it is the container's own, and may write a little for ever."""
     monkeypatch.setattr("gem_terminal.engines.kubernetes.container._FILE_SECONDS", 2.0)
-    with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=64 << 20)) as container:
         endless = r"printf '#!/bin/bash\nwhile :; do head -c 8K /dev/zero; read -t 0.1 <> <(:); done' > /bin/tar"
         assert container.run(("bash", "-c", endless), seconds=60).exit_code == 0
         with pytest.raises(EngineError, match="does not give /etc"):
@@ -669,7 +669,7 @@ def test_a_file_without_end_is_given_up(
 
 def test_what_was_killed_is_known_to_be(engine: KubernetesEngine, small: Image) -> None:
     """Who holds a process sees that it has gone, before the connection tells."""
-    with engine.start(engine.prepare(small), Limits(memory=64 << 20)) as container:
+    with engine.start(engine.prepare(small), ResourceLimits(memory=64 << 20)) as container:
         kills = container.kills
         container.kill_all()
         assert container.kills == kills + 1

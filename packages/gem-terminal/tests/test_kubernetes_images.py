@@ -17,7 +17,7 @@ import pytest
 from docker.errors import APIError
 
 from gem_terminal.engines import Engine
-from gem_terminal.engines.base import Stage
+from gem_terminal.engines.base import ProgressStage
 from gem_terminal.engines.contexts import digest_of
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.kubernetes import KubernetesEngine
@@ -148,7 +148,7 @@ def builder(working_engine: Callable[[str], Engine], registry: Registry, image: 
 
 def test_a_folder_is_built_and_pushed_once(builder: DockerEngine, registry: Registry, image: Image) -> None:
     """Its name in the registry follows from its content; what is there is neither built nor pushed again."""
-    stages: list[Stage] = []
+    stages: list[ProgressStage] = []
     reference = KubernetesEngine(registry=registry.name, builder=builder).prepare(image, stages.append)
     tag = reference.removeprefix(f"{registry.name}/gem-terminal:")
     assert tag in registry.manifests

@@ -28,7 +28,7 @@ FILES = {
 def test_nothing_is_left_of_many_episodes(engine: Engine, cache: Path, tmp_path: Path, episodes: int) -> None:
     """No container, volume, network, control group, mount, child process, thread or descriptor, and no episode failed.
 
-    Eight threads play them with warm workplaces; a few are finished, most abandoned, some environments forgotten.
+    Eight threads play them with warm sessions; a few are finished, most abandoned, some environments forgotten.
     """
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.shell import Shell
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def namespace(working_engine: Callable[[str], Engine], cache: Path) -> Iterator[
 @pytest.fixture(scope="module")
 def container(namespace: NamespaceEngine, small: Image) -> Iterator[Container]:
     """A container that the tests of this file share."""
-    with namespace.start(namespace.prepare(small), Limits(processes=64, memory=256 << 20)) as made:
+    with namespace.start(namespace.prepare(small), ResourceLimits(processes=64, memory=256 << 20)) as made:
         yield made
 
 
@@ -83,7 +83,7 @@ def test_modes_of_devices_are_its_own(shell: Shell, namespace: NamespaceEngine, 
     before = Path("/dev/full").stat().st_mode
     assert shell.run("chmod 600 /dev/full; stat -c %a /dev/full; echo x > /dev/null", 60).output in ("600\n", "666\n")
     assert Path("/dev/full").stat().st_mode == before
-    with namespace.start(namespace.prepare(small), Limits()) as other:
+    with namespace.start(namespace.prepare(small), ResourceLimits()) as other:
         assert other.run(("stat", "-c", "%a", "/dev/full"), seconds=30).output == b"666\n"
 
 
@@ -178,7 +178,7 @@ def test_a_dockerfile_is_built(namespace: NamespaceEngine, tmp_path: Path) -> No
         'RUN ["touch", "exec form"]\nUSER nobody\n',
         **{"a.txt": "a", "b.txt": "b"},
     )
-    with namespace.start(reference, Limits()) as made:
+    with namespace.start(reference, ResourceLimits()) as made:
         told = made.run(
             ("sh", "-c", "pwd; ls; cat said /etc/renamed; echo $NAME; id -un; ls /etc/debian_version"), seconds=30
         )
@@ -232,7 +232,7 @@ from pathlib import Path
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.errors import EngineError
 from gem_terminal.shell import Shell
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 engine = NamespaceEngine(Path(sys.argv[1]))
 try:
@@ -247,7 +247,8 @@ folder.mkdir()
     "FROM debian:bookworm-slim\\nRUN rm /etc/debian_version && mkdir /desk\\nWORKDIR /desk\\nRUN echo built > here\\n"
 )
 told = {"unbounded": engine.unbounded}
-with engine.start(engine.prepare(Image(folder)), Limits(memory=256 << 20, processes=64, disk=32 << 20)) as container:
+limits = ResourceLimits(memory=256 << 20, processes=64, disk=32 << 20)
+with engine.start(engine.prepare(Image(folder)), limits) as container:
     shell = Shell(container)
     for name, command in {
         "built": "cat here; ls /etc/debian_version 2>/dev/null; id -u",

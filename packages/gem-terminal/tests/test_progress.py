@@ -15,14 +15,14 @@ from threading import Event, Thread
 import pytest
 
 from gem_terminal import progress
-from gem_terminal.engines.alone import alone
-from gem_terminal.engines.base import Stage
+from gem_terminal.engines.base import ProgressStage
+from gem_terminal.engines.exclusive import alone
 from gem_terminal.progress import showing
 
 BEGINNING = """
 import sys, time
 from gem_terminal import progress
-from gem_terminal.engines.base import Stage
+from gem_terminal.engines.base import ProgressStage
 from gem_terminal.progress import showing
 progress._PATIENCE = {patience}
 """
@@ -88,7 +88,7 @@ def test_a_step_of_so_many_is_shown_and_removed() -> None:
     """The title, the step and what it does are on the terminal while it goes on, and gone afterwards."""
     seen = Seen("""
         with showing("image of ledger") as tell:
-            tell(Stage("RUN make everything", 2, 7))
+            tell(ProgressStage("RUN make everything", 2, 7))
             input()
         print("after", file=sys.stderr)
     """)
@@ -101,7 +101,7 @@ def test_bytes_are_shown_as_megabytes() -> None:
     """A download is told in bytes, and shown as people read it."""
     seen = Seen("""
         with showing("image of ledger") as tell:
-            tell(Stage("fetching", 1_500_000, 30_000_000))
+            tell(ProgressStage("fetching", 1_500_000, 30_000_000))
             input()
     """)
     seen.until("1.5 of 30.0 MB")
@@ -117,7 +117,7 @@ def test_what_is_quick_says_nothing() -> None:
         from threading import Timer, enumerate as running
         with showing("image of ledger") as tell:
             for step in range(100):
-                tell(Stage("RUN true", step, 100))
+                tell(ProgressStage("RUN true", step, 100))
             assert [thread.interval for thread in running() if isinstance(thread, Timer)] == [progress._PATIENCE]
         """,
         patience=PATIENT_FOR,
@@ -133,7 +133,7 @@ def test_without_a_terminal_nothing_is_written(
     for stream in (sys.stderr, None):
         monkeypatch.setattr(sys, "stderr", stream)
         with showing("image of ledger") as tell:
-            tell(Stage("RUN true", 1, 2))
+            tell(ProgressStage("RUN true", 1, 2))
     assert capfd.readouterr() == ("", "")
 
 
@@ -141,7 +141,7 @@ def test_what_a_build_prints_cannot_command_the_terminal() -> None:
     """Escape sequences and markup are shown as text."""
     seen = Seen(r"""
         with showing("image of ledger") as tell:
-            tell(Stage("[red]a\x1b]0;owned\x07b\x1b[2Jc[/red]", 1, 2))
+            tell(ProgressStage("[red]a\x1b]0;owned\x07b\x1b[2Jc[/red]", 1, 2))
             input()
     """)
     seen.until("[red]a", "c[/red]")
@@ -156,10 +156,10 @@ def test_threads_share_one_display() -> None:
         from contextlib import ExitStack
         with ExitStack() as lines:
             first, second, third = [lines.enter_context(showing(f"image {n}")) for n in "ABC"]
-            first(Stage("waiting for another"))
+            first(ProgressStage("waiting for another"))
             input()
-            second(Stage("RUN make b", 1, 2))
-            third(Stage("RUN make c", 2, 3))
+            second(ProgressStage("RUN make b", 1, 2))
+            third(ProgressStage("RUN make c", 2, 3))
             input()
     """)
     seen.until("image A", "waiting for another")
@@ -181,7 +181,7 @@ def test_many_threads_at_once_do_no_harm() -> None:
                 for _ in range(5):
                     with showing(f"image {number}") as tell:
                         for step in range(50):
-                            tell(Stage("RUN true", step, 50))
+                            tell(ProgressStage("RUN true", step, 50))
             except BaseException as error:
                 failures.append(error)
         threads = [Thread(target=build, args=(number,)) for number in range(8)]
@@ -200,10 +200,10 @@ def test_another_display_keeps_the_terminal() -> None:
         with bars() as bar:
             bar.add_task("episodes", total=3, note="")
             with showing("image of ledger") as tell:
-                tell(Stage("waiting for another"))
-                tell(Stage("RUN make everything", 2, 7))
+                tell(ProgressStage("waiting for another"))
+                tell(ProgressStage("RUN make everything", 2, 7))
                 input()
-                tell(Stage("RUN make more", 3, 7))
+                tell(ProgressStage("RUN make more", 3, 7))
     """)
     seen.until("image of ledger: RUN make everything (2 of 7)")
     seen.go_on()
@@ -223,7 +223,7 @@ def test_a_forked_child_begins_anew() -> None:
                 held.set()
                 forked.wait()
         with showing("image of ledger") as tell:
-            tell(Stage("RUN make everything", 2, 7))
+            tell(ProgressStage("RUN make everything", 2, 7))
             input()
             thread = Thread(target=hold)
             thread.start()
@@ -232,7 +232,7 @@ def test_a_forked_child_begins_anew() -> None:
             if not child:
                 signal.alarm(60)
                 with showing("in the child") as told:
-                    told(Stage("RUN true", 1, 1))
+                    told(ProgressStage("RUN true", 1, 1))
                 os._exit(0)
             forked.set()
             thread.join()
@@ -248,7 +248,7 @@ def test_an_error_ends_the_display() -> None:
     seen = Seen("""
         try:
             with showing("image of ledger") as tell:
-                tell(Stage("RUN false", 1, 2))
+                tell(ProgressStage("RUN false", 1, 2))
                 input()
                 raise KeyError("it failed")
         except KeyError:
@@ -263,10 +263,10 @@ def test_an_error_ends_the_display() -> None:
 def test_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
     """Of many threads that ask for a lock one has it, and the others are told that they wait, and get it in turn."""
     inside, most, done = 0, 0, 0
-    told: list[Stage] = []
+    told: list[ProgressStage] = []
     all_wait = Event()
 
-    def tell(stage: Stage) -> None:
+    def tell(stage: ProgressStage) -> None:
         told.append(stage)
         if len(told) == 7:
             all_wait.set()

@@ -9,7 +9,7 @@ import pytest
 
 from gem_terminal.engines import Container, Engine
 from gem_terminal.shell import Shell
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 PATIENT = 60.0
 """Seconds for what ends by itself."""
@@ -18,7 +18,7 @@ PATIENT = 60.0
 @pytest.fixture(scope="module")
 def container(engine: Engine, small: Image) -> Iterator[Container]:
     """A container that the tests of this file share."""
-    with engine.start(engine.prepare(small), Limits(processes=64, memory=256 << 20)) as made:
+    with engine.start(engine.prepare(small), ResourceLimits(processes=64, memory=256 << 20)) as made:
         yield made
 
 

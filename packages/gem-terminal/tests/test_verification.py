@@ -22,12 +22,12 @@ from gem_terminal.archive import carried
 from gem_terminal.engines import Container, Engine, Progress
 from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
-from gem_terminal.task import Artifact, Collect, Healthcheck, Image, Limits, Separate, Task
+from gem_terminal.task import Artifact, CollectCommand, Healthcheck, Image, ResourceLimits, SeparateVerifier, Task
 from gem_terminal.task import Tests as HowToTest  # pytest would take the name for a class of tests
-from gem_terminal.verdict import FILES, Verdict, verdict_of_files, verdict_of_summary
 from gem_terminal.verification import verify
+from gem_terminal.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
 
-SMALL_LIMITS = Limits(memory=256 << 20, processes=128, disk=64 << 20)
+SMALL_LIMITS = ResourceLimits(memory=256 << 20, processes=128, disk=64 << 20)
 SOLVED = 'r=0; [ "$(cat /desk/answer 2>/dev/null)" = 42 ] && r=1; echo $r > /logs/verifier/reward.txt'
 
 
@@ -285,7 +285,7 @@ def test_any_bytes_are_an_archive_or_an_error(content: bytes) -> None:
 )
 def test_a_reward_is_read(written: dict[str, bytes | ValueError], rewards: dict[str, float]) -> None:
     """reward.json comes first; a number, or numbers by name."""
-    assert verdict_of_files(written).rewards == rewards
+    assert result_of_files(written).rewards == rewards
 
 
 @pytest.mark.parametrize(
@@ -313,19 +313,19 @@ def test_a_reward_is_read(written: dict[str, bytes | ValueError], rewards: dict[
 )
 def test_what_is_no_reward_is_an_error(name: str, content: bytes | ValueError) -> None:
     """It is 0.0, it is said why, and the other file does not stand in for it."""
-    verdict = verdict_of_files({"reward.txt": b"1", name: content})
-    assert (verdict.reward, verdict.rewards, verdict.success) == (0.0, {}, False)
-    assert verdict.error is not None
-    assert name in verdict.error
-    assert len(verdict.error) < 400
+    result = result_of_files({"reward.txt": b"1", name: content})
+    assert (result.reward, result.rewards, result.success) == (0.0, {}, False)
+    assert result.error is not None
+    assert name in result.error
+    assert len(result.error) < 400
 
 
 def test_a_reward_out_of_range_counts_as_the_end_of_it() -> None:
     """What was written stays to be seen; several numbers count as their mean, unless one is called the reward."""
-    assert [Verdict({"reward": value}).reward for value in (-3.0, 0.5, 7.0)] == [0.0, 0.5, 1.0]
-    assert Verdict({"reward": 7.0}).rewards == {"reward": 7.0}
-    assert Verdict({"a": 1.0, "b": 0.0}).reward == 0.5
-    assert Verdict({"reward": 1.0, "speed": 0.0}).reward == 1.0
+    assert [VerifierResult({"reward": value}).reward for value in (-3.0, 0.5, 7.0)] == [0.0, 0.5, 1.0]
+    assert VerifierResult({"reward": 7.0}).rewards == {"reward": 7.0}
+    assert VerifierResult({"a": 1.0, "b": 0.0}).reward == 0.5
+    assert VerifierResult({"reward": 1.0, "speed": 0.0}).reward == 1.0
 
 
 CTRF = {
@@ -344,10 +344,10 @@ CTRF = {
 
 def test_a_report_of_tests_gives_their_share() -> None:
     """The tests one by one come from ctrf.json, and the reward from the task all the same."""
-    verdict = verdict_of_files({"reward.txt": b"0", "ctrf.json": json.dumps(CTRF).encode()})
-    assert (verdict.reward, verdict.passed, verdict.total, verdict.fraction) == (0.0, 2, 3, 2 / 3)
-    assert verdict.tests == {"test_a": True, "test_b": False, "test_c": True}
-    assert verdict_of_files({"ctrf.json": json.dumps(CTRF).encode()}).fraction is None, "there is no reward"
+    result = result_of_files({"reward.txt": b"0", "ctrf.json": json.dumps(CTRF).encode()})
+    assert (result.reward, result.passed, result.total, result.fraction) == (0.0, 2, 3, 2 / 3)
+    assert result.tests == {"test_a": True, "test_b": False, "test_c": True}
+    assert result_of_files({"ctrf.json": json.dumps(CTRF).encode()}).fraction is None, "there is no reward"
 
 
 @pytest.mark.parametrize(
@@ -365,8 +365,8 @@ def test_a_report_of_tests_gives_their_share() -> None:
 )
 def test_a_report_that_is_none_is_passed_over(report: bytes) -> None:
     """The reward is the task's, and how many tests passed is not known."""
-    verdict = verdict_of_files({"reward.txt": b"1", "ctrf.json": report})
-    assert (verdict.reward, verdict.fraction, verdict.total) == (1.0, None, None)
+    result = result_of_files({"reward.txt": b"1", "ctrf.json": report})
+    assert (result.reward, result.fraction, result.total) == (1.0, None, None)
 
 
 @given(
@@ -374,11 +374,11 @@ def test_a_report_that_is_none_is_passed_over(report: bytes) -> None:
 )
 def test_whatever_tests_write_there_is_a_verdict(written: dict[str, bytes | ValueError]) -> None:
     """It has a reward or an error, never both, and survives JSON."""
-    verdict = verdict_of_files(written)
-    assert 0.0 <= verdict.reward <= 1.0
-    assert bool(verdict.rewards) == (verdict.error is None)
-    assert all(math.isfinite(reward) for reward in verdict.rewards.values())
-    json.dumps([verdict.rewards, verdict.error, verdict.log, verdict.tests], allow_nan=False).encode()
+    result = result_of_files(written)
+    assert 0.0 <= result.reward <= 1.0
+    assert bool(result.rewards) == (result.error is None)
+    assert all(math.isfinite(reward) for reward in result.rewards.values())
+    json.dumps([result.rewards, result.error, result.log, result.tests], allow_nan=False).encode()
 
 
 @pytest.mark.parametrize(
@@ -401,16 +401,16 @@ def test_whatever_tests_write_there_is_a_verdict(written: dict[str, bytes | Valu
 )
 def test_the_summary_of_pytest_is_read(lines: str, reward: float, passed: int, total: int) -> None:
     """One test that fails is enough for 0.0, whichever of its lines says so."""
-    verdict = verdict_of_summary(f"...\n=== short test summary info ===\n{lines}\n".encode())
-    assert (verdict.reward, verdict.passed, verdict.total) == (reward, passed, total)
+    result = result_of_summary(f"...\n=== short test summary info ===\n{lines}\n".encode())
+    assert (result.reward, result.passed, result.total) == (reward, passed, total)
 
 
 @pytest.mark.parametrize("output", [b"", b"PASSED t.py::a", b"== short test summary info ==\n", b"\xff" * 1000])
 def test_no_summary_is_no_success(output: bytes) -> None:
     """All of no tests have passed, and that is an error."""
-    verdict = verdict_of_summary(output)
-    assert (verdict.reward, verdict.rewards, verdict.total) == (0.0, {}, None)
-    assert "summary" in str(verdict.error)
+    result = result_of_summary(output)
+    assert (result.reward, result.rewards, result.total) == (0.0, {}, None)
+    assert "summary" in str(result.error)
 
 
 @given(
@@ -419,7 +419,7 @@ def test_no_summary_is_no_success(output: bytes) -> None:
 def test_any_summary_is_read_in_time(parts: list[str]) -> None:
     """What a program prints to confuse the reader costs no more than it is long."""
     text = "short test summary info\n" + "".join(parts) * 200
-    assert 0.0 <= verdict_of_summary(text.encode()).reward <= 1.0
+    assert 0.0 <= result_of_summary(text.encode()).reward <= 1.0
 
 
 # In the agent's container.
@@ -430,8 +430,8 @@ def test_any_summary_is_read_in_time(parts: list[str]) -> None:
 def test_work_is_judged(container: Container, tmp_path: Path, answer: str, reward: float) -> None:
     """The tests see what the agent has made; what they print is kept."""
     sh(container, f"echo {answer} > /desk/answer")
-    verdict = verify(task_of(tmp_path, f"echo I look; {SOLVED}"), container)
-    assert (verdict.reward, verdict.error, verdict.log) == (reward, None, "I look\n")
+    result = verify(task_of(tmp_path, f"echo I look; {SOLVED}"), container)
+    assert (result.reward, result.error, result.log) == (reward, None, "I look\n")
 
 
 LATER = "(sleep 0.1; echo 42 > /desk/answer) >/dev/null 2>&1 &"
@@ -472,8 +472,8 @@ AS_ROOT = {
 def test_what_root_leaves_behind_earns_nothing(container: Container, tmp_path: Path, case: str) -> None:
     """Planted files, settings and processes have no part in the verdict, and no process is left."""
     sh(container, AS_ROOT[case])
-    verdict = verify(task_of(tmp_path, f"rm -f /desk/answer; sleep 0.2; {SOLVED}"), container)
-    assert (verdict.reward, verdict.error) == (0.0, None)
+    result = verify(task_of(tmp_path, f"rm -f /desk/answer; sleep 0.2; {SOLVED}"), container)
+    assert (result.reward, result.error) == (0.0, None)
     assert container.survivors() == 0
 
 
@@ -495,17 +495,17 @@ def test_a_broken_container_gives_no_reward(
     sh(container, "echo 42 > /desk/answer")
     sh(container, BROKEN[case])
     try:
-        verdict = verify(task_of(tmp_path), container)
+        result = verify(task_of(tmp_path), container)
     except EngineError:
         return
-    assert verdict.reward == float(case == "an endless list of users" and verdict.error is None)
+    assert result.reward == float(case == "an endless list of users" and result.error is None)
 
 
 def test_a_full_disk_is_no_failure_of_the_engine(container: Container, tmp_path: Path) -> None:
     """Tests that have no room to report give no reward, and it is said why; where the disk grows they may."""
     sh(container, "head -c 200M /dev/zero > /desk/full; for i in {1..200}; do head -c 1M /dev/zero > /desk/$i; done")
-    verdict = verify(task_of(tmp_path, f"echo 42 > /desk/answer; {SOLVED}"), container)
-    assert (verdict.reward == 1.0) == (verdict.error is None)
+    result = verify(task_of(tmp_path, f"echo 42 > /desk/answer; {SOLVED}"), container)
+    assert (result.reward == 1.0) == (result.error is None)
 
 
 AS_USER = {
@@ -524,8 +524,8 @@ def test_an_ordinary_user_has_no_say_in_tests_that_root_runs(container: Containe
     """Nothing that it can write to is executed or believed."""
     sh(container, f"cd /desk; {AS_USER[case]}", user="nobody")
     task = replace(task_of(tmp_path, f"rm -f /desk/answer; sleep 0.2; {SOLVED}"), workdir="/desk", user="nobody")
-    verdict = verify(task, container)
-    assert (verdict.reward, verdict.error) == (0.0, None)
+    result = verify(task, container)
+    assert (result.reward, result.error) == (0.0, None)
 
 
 @pytest.mark.every_engine
@@ -538,8 +538,8 @@ def test_processes_that_stop_what_kills_them_are_killed(container: Container, tm
     deadline = time.monotonic() + 60
     while "T" not in _states_in(container):
         assert time.monotonic() < deadline
-    verdict = verify(task_of(tmp_path), container)
-    assert (verdict.reward, verdict.error) == (0.0, None)
+    result = verify(task_of(tmp_path), container)
+    assert (result.reward, result.error) == (0.0, None)
     for channel in channels:
         channel.close()
 
@@ -550,8 +550,8 @@ def test_tests_run_as_their_own_user(container: Container, tmp_path: Path) -> No
     (tmp_path / "tests" / "data").write_text("seen")
     (tmp_path / "tests" / "data").chmod(0o600)
     (tmp_path / "tests").chmod(0o700)
-    verdict = verify(task, container)
-    assert (verdict.reward, verdict.log) == (1.0, "nobody\nseen")
+    result = verify(task, container)
+    assert (result.reward, result.log) == (1.0, "nobody\nseen")
 
 
 WRITES = {
@@ -569,28 +569,28 @@ WRITES = {
 def test_what_tests_write_instead_of_a_reward_is_an_error(container: Container, tmp_path: Path, case: str) -> None:
     """It is read in bounded time and memory, without following or opening what is no file."""
     script, error = WRITES[case]
-    verdict = verify(task_of(tmp_path, f"echo I tried; cd /logs/verifier; {script}"), container)
-    assert verdict.reward == 0.0
-    assert verdict.error is not None
-    assert any(part in verdict.error for part in error.split("|"))
-    assert verdict.log == "I tried\n"
+    result = verify(task_of(tmp_path, f"echo I tried; cd /logs/verifier; {script}"), container)
+    assert result.reward == 0.0
+    assert result.error is not None
+    assert any(part in result.error for part in error.split("|"))
+    assert result.log == "I tried\n"
 
 
 def test_a_reward_beside_large_files_is_read(container: Container, tmp_path: Path) -> None:
     """Recordings and logs of the tests do not stand in its way; a log that is too long is not shown."""
     script = "echo 0.5 > /logs/verifier/reward.txt; head -c 20M /dev/zero > /logs/verifier/video; head -c 18M /dev/zero"
-    verdict = verify(task_of(tmp_path, script), container)
-    assert (verdict.reward, verdict.error) == (0.5, None)
-    assert "cannot be shown" in verdict.log
+    result = verify(task_of(tmp_path, script), container)
+    assert (result.reward, result.error) == (0.5, None)
+    assert "cannot be shown" in result.log
 
 
 def test_tests_that_take_too_long_are_ended(container: Container, tmp_path: Path) -> None:
     """There is no reward, though one was written, and what they printed is kept."""
     task = task_of(tmp_path, "echo 1 > /logs/verifier/reward.txt; echo begun; sleep 100")
     task = replace(task, tests=replace(task.tests, seconds=3.0))
-    verdict = verify(task, container)
-    assert (verdict.reward, verdict.log) == (0.0, "begun\n")
-    assert "longer than 3 seconds" in str(verdict.error)
+    result = verify(task, container)
+    assert (result.reward, result.log) == (0.0, "begun\n")
+    assert "longer than 3 seconds" in str(result.error)
     assert all_are_gone(container)
 
 
@@ -608,8 +608,8 @@ def test_the_summary_of_the_older_format_is_judged(container: Container, tmp_pat
         "printf '== short test summary info ==\\nPASSED a\\nFAILED b - no\\n'; exit 1"
     )
     tests = HowToTest(sources=(tmp_path / "run-tests.sh",), command="bash /tests/run-tests.sh", reward="pytest")
-    verdict = verify(Task("old", "Do it.", Image(name="none"), tests, tmp_path, "terminal-bench"), container)
-    assert (verdict.reward, verdict.fraction, verdict.error) == (0.0, 0.5, None)
+    result = verify(Task("old", "Do it.", Image(name="none"), tests, tmp_path, "terminal-bench"), container)
+    assert (result.reward, result.fraction, result.error) == (0.0, 0.5, None)
 
 
 def test_a_container_that_dies_is_an_error_of_the_engine(container: Container, tmp_path: Path) -> None:
@@ -622,17 +622,17 @@ def test_a_container_that_dies_is_an_error_of_the_engine(container: Container, t
 # In a container of their own.
 
 
-class Watched:
+class WatchedContainer:
     """An engine that remembers what it has started."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.started: list[tuple[Container, Limits]] = []
+        self.started: list[tuple[Container, ResourceLimits]] = []
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         return self._engine.prepare(image, progress)
 
-    def start(self, reference: str, limits: Limits, environment: Any = None) -> Container:
+    def start(self, reference: str, limits: ResourceLimits, environment: Any = None) -> Container:
         container = self._engine.start(reference, limits, environment)
         self.started.append((container, limits))
         return container
@@ -641,13 +641,13 @@ class Watched:
 @pytest.fixture
 def watched(engine: Engine) -> Any:
     """The engine, watched."""
-    return Watched(engine)
+    return WatchedContainer(engine)
 
 
 def separate(folder: Path, small: Image, script: str = SOLVED, *artifacts: str | Artifact, **changes: Any) -> Task:
     """Return a task whose tests run in a container of their own."""
     named = tuple(Artifact(each) if isinstance(each, str) else each for each in artifacts)
-    place = Separate(small, SMALL_LIMITS, artifacts=named, **changes)
+    place = SeparateVerifier(small, SMALL_LIMITS, artifacts=named, **changes)
     return task_of(folder, script, separate=place)
 
 
@@ -669,9 +669,9 @@ def test_only_what_is_declared_reaches_a_verifier_of_its_own(
         tmp_path, small, script, "/desk/answer", Artifact("/app/out", (".git",)), "/gone",
         environment={"KIND": "verifier"}, workdir="/tmp",
     )  # fmt: skip
-    verdict = verify(task, container, watched)
-    assert (verdict.reward, verdict.error) == (1.0, None)
-    assert verdict.log == (
+    result = verify(task, container, watched)
+    assert (result.reward, result.error) == (1.0, None)
+    assert result.log == (
         "/app/out/z 757\n/desk/answer 644\n/logs/artifacts/n 644\nls: cannot access '/gone': No such file or "
         "directory\nKIND=verifier\n/tmp\n"
     )
@@ -699,29 +699,29 @@ def test_no_link_leads_a_verifier_to_its_own_files(
     sh(container, f"mkdir -p /tests; echo 42 > /tests/expected; {LEADS_OUT[case]}")
     task = separate(tmp_path, small, "mkdir -p /desk; " + SOLVED, "/desk")
     (tmp_path / "tests" / "expected").write_text("42\n")
-    verdict = verify(task, container, watched)
-    assert (verdict.reward, verdict.error) == (0.0, None)
+    result = verify(task, container, watched)
+    assert (result.reward, result.error) == (0.0, None)
 
 
 def test_no_artifact_brings_tests_or_a_reward(container: Container, watched: Any, small: Image, tmp_path: Path) -> None:
     """Not even one that is declared so widely that they lie in it."""
     sh(container, "mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.json /logs/seen")
     script = "ls /logs/verifier/reward.json /logs/seen 2>/dev/null; echo 0.5 > /logs/verifier/reward.txt"
-    verdict = verify(separate(tmp_path, small, script, "/logs"), container, watched)
-    assert (verdict.reward, verdict.log) == (0.5, "/logs/seen\n")
+    result = verify(separate(tmp_path, small, script, "/logs"), container, watched)
+    assert (result.reward, result.log) == (0.5, "/logs/seen\n")
 
 
 def test_what_runs_is_written_down_first(container: Container, watched: Any, small: Image, tmp_path: Path) -> None:
     """Commands that collect meet the agent's processes alive, have their user and their time, and may fail."""
     sh(container, "mkfifo -m 666 /desk/port; setsid bash -c 'while :; do echo 42 > /desk/port; done' >/dev/null 2>&1 &")
     hooks = (
-        Collect("read x < /desk/port; echo $x > /desk/answer; id -un > /desk/who", user="nobody"),
-        Collect("false"),
-        Collect("echo late > /desk/late; sleep 1000", seconds=3.0),
+        CollectCommand("read x < /desk/port; echo $x > /desk/answer; id -un > /desk/who", user="nobody"),
+        CollectCommand("false"),
+        CollectCommand("echo late > /desk/late; sleep 1000", seconds=3.0),
     )
     task = separate(tmp_path, small, f"cat /desk/who /desk/late; {SOLVED}", "/desk", collect=hooks)
-    verdict = verify(task, container, watched)
-    assert (verdict.reward, verdict.log) == (1.0, "nobody\nlate\n")
+    result = verify(task, container, watched)
+    assert (result.reward, result.log) == (1.0, "nobody\nlate\n")
     assert container.survivors() == 0
 
 
@@ -731,9 +731,9 @@ def test_artifacts_without_end_are_an_error_of_the_verdict(
     """The agent has made them, and no container is started for them."""
     monkeypatch.setattr(verification, "_MOST_CARRIED", 1 << 20)
     sh(container, "truncate -s 600K /desk/a /desk/b")
-    verdict = verify(separate(tmp_path, small, SOLVED, "/desk/a", "/desk/b"), container, watched)
-    assert (verdict.rewards, watched.started) == ({}, [])
-    assert "artifacts cannot be carried over: /desk/b" in str(verdict.error)
+    result = verify(separate(tmp_path, small, SOLVED, "/desk/a", "/desk/b"), container, watched)
+    assert (result.rewards, watched.started) == ({}, [])
+    assert "artifacts cannot be carried over: /desk/b" in str(result.error)
 
 
 def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watched: Any, tmp_path: Path) -> None:
@@ -744,7 +744,7 @@ def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watc
         "FROM debian:bookworm-slim\nCOPY test.sh /tests/test.sh\nRUN chmod 755 /tests/test.sh\n"
     )
     (tests / "test.sh").write_text(f"#!/bin/bash\n{SOLVED}\n")
-    place = Separate(Image(folder=tests), SMALL_LIMITS, artifacts=(Artifact("/desk/answer"),))
+    place = SeparateVerifier(Image(folder=tests), SMALL_LIMITS, artifacts=(Artifact("/desk/answer"),))
     task = task_of(tmp_path)
     task = replace(task, tests=replace(task.tests, sources=(), separate=place))
     sh(container, "echo 42 > /desk/answer")

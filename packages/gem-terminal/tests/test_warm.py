@@ -9,7 +9,7 @@ import pytest
 
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
-from gem_terminal.workplace import Workplace
+from gem_terminal.task_session import TaskSession
 
 FILES = {
     "task.toml": "[environment]\nmemory_mb = 64\n",
@@ -28,14 +28,14 @@ def tasks(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def waiting(env: TerminalEnv) -> list[Workplace]:
+def waiting(env: TerminalEnv) -> list[TaskSession]:
     """What was made ahead, once everything is."""
-    while hands := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
-        hands[0].join(60)  # which may have called another one meanwhile
-        assert not hands[0].is_alive()
+    while workers := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
+        workers[0].join(60)  # which may have started another one meanwhile
+        assert not workers[0].is_alive()
     pool = env._pool
     assert pool is not None
-    return [workplace for ready in pool._ready.values() for workplace in ready]
+    return [session for ready in pool._ready.values() for session in ready]
 
 
 def test_nothing_is_made_before_an_environment_comes_back(engine: Engine, tasks: Path) -> None:
@@ -46,7 +46,7 @@ def test_nothing_is_made_before_an_environment_comes_back(engine: Engine, tasks:
         env.reset(seed=1)
         (ready,) = waiting(env)
         env.reset(seed=2)
-        assert env._workplace is ready
+        assert env._session is ready
         assert env.step("<bash>echo here</bash>")[0] == "here\n[exit code 0]"
     assert not any(thread.name == "gem-terminal pool" for thread in threading.enumerate())
     with TerminalEnv(path=tasks / "one", engine=engine, warm=0) as env:
@@ -62,7 +62,7 @@ def test_of_several_tasks_the_next_is_known(engine: Engine, tasks: Path) -> None
         twin.reset(seed=5)
         for _ in range(4):
             env.reset()
-            coming = {workplace.task.name for workplace in waiting(env)}
+            coming = {session.task.name for session in waiting(env)}
             twin.reset()
             assert env.task.name == twin.task.name
             ahead = twin.spawn(same_state=True)
@@ -71,7 +71,7 @@ def test_of_several_tasks_the_next_is_known(engine: Engine, tasks: Path) -> None
             assert not coming
         before = waiting(env)
         env.reset()
-        assert env._workplace in before
+        assert env._session in before
 
 
 def test_what_the_caller_chooses_is_not_guessed(engine: Engine, tasks: Path) -> None:
@@ -93,9 +93,9 @@ def test_environments_share_what_is_equal(engine: Engine, tasks: Path) -> None:
         (ready,) = waiting(env)
         with TerminalEnv(path=tasks / "one", engine=engine, output=500) as different:
             different.reset()
-            assert different._workplace is not ready
+            assert different._session is not ready
         other.reset()
-        assert other._workplace is ready
+        assert other._session is ready
         assert len(waiting(env)) == 1, "another is made for the first one"
 
 
@@ -107,5 +107,5 @@ def test_a_container_that_died_while_it_waited_is_replaced(engine: Engine, tasks
         (ready,) = waiting(env)
         ready._container.remove()
         env.reset()
-        assert env._workplace is not ready
+        assert env._session is not ready
         assert env.step("<bash>echo here</bash>")[0] == "here\n[exit code 0]"

@@ -1,6 +1,6 @@
 """A trainer for the tests to end in all the ways there are: ``python trainer.py ENGINE CACHE TASK HOW``.
 
-It begins episodes in two environments until workplaces wait for the next ones, and prints one line of JSON: its label,
+It begins episodes in two environments until sessions wait for the next ones, and prints one line of JSON: its label,
 and the containers with their first processes. ``HOW`` says what it does then.
 """
 
@@ -20,8 +20,8 @@ from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.container import NamespaceContainer
-from gem_terminal.engines.owners import Owner
-from gem_terminal.workplace import Workplace
+from gem_terminal.engines.owner import ContainerOwner
+from gem_terminal.task_session import TaskSession
 
 
 def engine_of(name: str, cache: str) -> Engine:
@@ -29,7 +29,7 @@ def engine_of(name: str, cache: str) -> Engine:
 
 
 def begin(engine: Engine, task: str) -> list[TerminalEnv]:
-    """Two environments in their second episodes, with warm workplaces waiting."""
+    """Two environments in their second episodes, with warm sessions waiting."""
     envs = [TerminalEnv(path=task, engine=engine, warm=2) for _ in range(2)]
     for _ in range(2):
         for env in envs:
@@ -41,26 +41,26 @@ def begin(engine: Engine, task: str) -> list[TerminalEnv]:
 
 def wait_for_the_pool() -> None:
     """Return once nothing is made or discarded in the background."""
-    while hands := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
-        hands[0].join()  # which may have called another one meanwhile
+    while workers := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
+        workers[0].join()  # which may have started another one meanwhile
 
 
 def told(envs: list[TerminalEnv]) -> dict[str, Any]:
     """What this process has: containers in use and waiting."""
     pool = envs[0]._pool
     assert pool is not None
-    used = [env._workplace for env in envs if env._workplace is not None]
-    waiting = [workplace for ready in pool._ready.values() for workplace in ready]
+    used = [env._session for env in envs if env._session is not None]
+    waiting = [session for ready in pool._ready.values() for session in ready]
     return {
-        "owner": str(Owner.this_process()),
+        "owner": str(ContainerOwner.this_process()),
         "pid": os.getpid(),
-        "used": [_container(workplace) for workplace in used],
-        "waiting": [_container(workplace) for workplace in waiting],
+        "used": [_container(session) for session in used],
+        "waiting": [_container(session) for session in waiting],
     }
 
 
-def _container(workplace: Workplace) -> dict[str, Any]:
-    container = workplace._container
+def _container(session: TaskSession) -> dict[str, Any]:
+    container = session._container
     return {"id": container.id, "first": container._pid if isinstance(container, NamespaceContainer) else None}
 
 

@@ -26,12 +26,12 @@ from gem_terminal.yaml_text import yaml_of
 __all__ = [
     "MOST_CALLS",
     "TOOL_SCHEMAS",
-    "Asked",
     "Bash",
     "Finish",
-    "Malformed",
+    "MalformedMove",
     "Move",
     "ReadFile",
+    "RequestedMove",
     "SendKeys",
     "WriteFile",
     "move_of",
@@ -77,17 +77,17 @@ class Finish:
 
 
 @dataclass(frozen=True)
-class Malformed:
+class MalformedMove:
     """Nothing that can be done; ``why`` is a sentence for the agent."""
 
     why: str
 
 
-Move = Bash | SendKeys | ReadFile | WriteFile | Finish | Malformed
+Move = Bash | SendKeys | ReadFile | WriteFile | Finish | MalformedMove
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedMove:
     """A move, and the native call that asks for it; None where the text of an action does."""
 
     move: Move
@@ -104,14 +104,14 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 _YAML_BODY = re.compile(r"\s*(?:cmd|timeout_secs)\s*:")
 _FINISH = re.compile(r"<finish\s*/?>")
-_NOTHING = Malformed("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
+_NOTHING = MalformedMove("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
 _LONGEST_YAML = 1 << 14
 """Characters; a longer body is taken for a command, since reading it as YAML could take seconds."""
 
 MOST_CALLS = 16
 """Calls of one message that are carried out."""
 
-_TOO_MANY = Malformed(f"Not carried out: one message may have {MOST_CALLS} calls.")
+_TOO_MANY = MalformedMove(f"Not carried out: one message may have {MOST_CALLS} calls.")
 
 
 def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,16 +149,16 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
 """The actions as chat APIs take them in ``tools``."""
 
 
-def moves_of(action: object) -> list[Asked]:
+def moves_of(action: object) -> list[RequestedMove]:
     """Return what an action asks for, in order.
 
     Takes anything; time is linear in the length of the text. There is always at least one move.
     """
     if not isinstance(action, str) and (calls := native_calls(action)):
-        carried_out = [Asked(_of_call(call), call) for call in calls[:MOST_CALLS]]
-        return carried_out + [Asked(_TOO_MANY, call) for call in calls[MOST_CALLS:]]
+        carried_out = [RequestedMove(_of_call(call), call) for call in calls[:MOST_CALLS]]
+        return carried_out + [RequestedMove(_TOO_MANY, call) for call in calls[MOST_CALLS:]]
     text = action_text(action)
-    return [Asked(_NOTHING if text is None else _of_text(text))]
+    return [RequestedMove(_NOTHING if text is None else _of_text(text))]
 
 
 def recorded_move(move: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any]:
@@ -195,13 +195,13 @@ def _of_body(body: str) -> Move:
     except ValueError:
         return Bash(body.strip("\n"))
     if not isinstance(content, dict) or not isinstance(content.get("cmd"), str):
-        return Malformed("The content of <bash> looks like YAML and has no cmd that is a string.")
+        return MalformedMove("The content of <bash> looks like YAML and has no cmd that is a string.")
     return Bash(content["cmd"], _seconds(content.get("timeout_secs")))
 
 
 def _of_call(call: ToolCall) -> Move:
     if call.error is not None:
-        return Malformed(call.error)
+        return MalformedMove(call.error)
     arguments = call.arguments
     try:
         if call.name == "bash":
@@ -210,7 +210,7 @@ def _of_call(call: ToolCall) -> Move:
             keys = arguments.get("keys")
             keys = [keys] if isinstance(keys, str) else keys
             if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-                return Malformed("The argument keys of send_keys must be a list of strings.")
+                return MalformedMove("The argument keys of send_keys must be a list of strings.")
             return SendKeys(tuple(keys), _seconds(arguments.get("timeout_secs")))
         if call.name == "read_file":
             return ReadFile(_text(arguments, "path"))
@@ -219,9 +219,9 @@ def _of_call(call: ToolCall) -> Move:
         if call.name == "finish":
             return Finish()
     except TypeError as error:
-        return Malformed(f"{error}")
+        return MalformedMove(f"{error}")
     names = ", ".join(schema["function"]["name"] for schema in TOOL_SCHEMAS)
-    return Malformed(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
+    return MalformedMove(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

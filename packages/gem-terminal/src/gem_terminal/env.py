@@ -17,11 +17,11 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem.text import TERMINAL_STATE
 from gem_terminal.actions import (
     TOOL_SCHEMAS,
-    Asked,
     Bash,
     Finish,
-    Malformed,
+    MalformedMove,
     ReadFile,
+    RequestedMove,
     SendKeys,
     WriteFile,
     move_of,
@@ -31,11 +31,11 @@ from gem_terminal.actions import (
 from gem_terminal.engines import NAMES, Engine, engine_by_name
 from gem_terminal.errors import EngineError
 from gem_terminal.formats import load_tasks
-from gem_terminal.pool import Pool
-from gem_terminal.pools import Plan, workplaces
+from gem_terminal.session_pools import SessionSpec, session_pool
 from gem_terminal.task import Task
-from gem_terminal.verification import Verdict
-from gem_terminal.workplace import Outcome, Workplace
+from gem_terminal.task_session import ActionResult, TaskSession
+from gem_terminal.verification import VerifierResult
+from gem_terminal.warm_pool import WarmPool
 
 __all__ = ["TerminalEnv"]
 
@@ -118,8 +118,8 @@ class TerminalEnv(Env[str, Action]):
         self._index = 0
         self._turn = 0
         self._moves: list[dict[str, Any]] = []
-        self._workplace: Workplace | None = None
-        self._pool: Pool[Plan, Workplace] | None = None
+        self._session: TaskSession | None = None
+        self._pool: WarmPool[SessionSpec, TaskSession] | None = None
         self._begun = 0
         self._draws_tasks = False
 
@@ -156,7 +156,7 @@ class TerminalEnv(Env[str, Action]):
         self._leave()
         self._index, self._turn, self._moves = index, 0, []
         self._draws_tasks = seed is None and not options
-        self._workplace = self._arrive()
+        self._session = self._arrive()
         self._phase = _WORKING
         syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns)
         observation = f"{self.task.instruction}\n\n{syntax}" if self.instructions else self.task.instruction
@@ -208,75 +208,77 @@ class TerminalEnv(Env[str, Action]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the container behind: a copy does again what was done, in one of its own."""
-        state = {**self.__dict__, "_workplace": None, "_pool": None}
+        state = {**self.__dict__, "_session": None, "_pool": None}
         state.pop("engine", None)
         return state
 
     def close(self) -> None:
-        self._workplace = None
+        self._session = None
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.leave(self)
         super().close()
 
-    def _play(self, moves: Sequence[Asked], info: Info) -> tuple[str, float, bool, bool, Info]:
-        workplace = self._workplace
-        if workplace is None:  # the state was set: what was done is done again
-            workplace = self._workplace = self._arrive()
+    def _play(self, moves: Sequence[RequestedMove], info: Info) -> tuple[str, float, bool, bool, Info]:
+        session = self._session
+        if session is None:  # the state was set: what was done is done again
+            session = self._session = self._arrive()
             for recorded in self._moves:
-                _carry_out(move_of(recorded), workplace)
+                _carry_out(move_of(recorded), session)
         info["action_status"] = "legal"
-        outcomes: list[Outcome] = []
+        action_results: list[ActionResult] = []
         finished = False
         for asked in moves:
-            if finished or workplace.seconds_left == 0.0:
-                outcomes.append(Outcome("Not carried out: the task is over.", ok=False))
+            if finished or session.seconds_left == 0.0:
+                action_results.append(ActionResult("Not carried out: the task is over.", ok=False))
             elif isinstance(asked.move, Finish):
                 finished = True
-                outcomes.append(Outcome(""))
-            elif isinstance(asked.move, Malformed):
+                action_results.append(ActionResult(""))
+            elif isinstance(asked.move, MalformedMove):
                 info["action_status"] = "malformed"
-                outcomes.append(Outcome(asked.move.why, ok=False))
+                action_results.append(ActionResult(asked.move.why, ok=False))
             else:
-                outcomes.append(_carry_out(asked.move, workplace))
+                action_results.append(_carry_out(asked.move, session))
                 self._moves.append(recorded_move(asked.move))
-            info.update(outcomes[-1].info)
-        if results := _tool_results(moves, outcomes):
+            info.update(action_results[-1].info)
+        if results := _tool_results(moves, action_results):
             info["tool_results"] = results
-        out_of_time = workplace.seconds_left == 0.0
+        out_of_time = session.seconds_left == 0.0
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
-            return _observation(moves, outcomes), 0.0, False, False, info
-        verdict = workplace.verify(keep_processes=self.keep_processes)
+            return _observation(moves, action_results), 0.0, False, False, info
+        result = session.verify(keep_processes=self.keep_processes)
         self._leave()
         self._phase = _OVER
         # Running out of turns decides the task where they were announced; the time never is.
         terminated = finished or (self.instructions and not out_of_time)
-        return TERMINAL_STATE, self._earned(verdict), terminated, not finished, {**info, **_said(verdict)}
+        return TERMINAL_STATE, self._earned(result), terminated, not finished, {**info, **_said(result)}
 
-    def _earned(self, verdict: Verdict) -> float:
+    def _earned(self, result: VerifierResult) -> float:
         if self.reward == "binary":
-            return float(verdict.success)
-        if self.reward == "fraction" and verdict.fraction is not None:
-            return verdict.fraction
-        return verdict.reward
+            return float(result.success)
+        if self.reward == "fraction" and result.fraction is not None:
+            return result.fraction
+        return result.reward
 
-    def _arrive(self) -> Workplace:
+    def _arrive(self) -> TaskSession:
         if self._pool is None:
-            self._pool = workplaces(self.engine)
+            self._pool = session_pool(self.engine)
             _IN_USE.add(self)
         self._begun += 1
         try:
-            workplace = self._pool.take(self, self._plan(self._index), [self._plan(index) for index in self._ahead()])
+            session = self._pool.take(
+                self, self._session_spec(self._index), [self._session_spec(index) for index in self._ahead()]
+            )
         except OSError as error:
             raise EngineError(f"no container can be had: {error}") from error
-        workplace.begin()
-        return workplace
+        session.begin()
+        return session
 
-    def _plan(self, index: int) -> Plan:
+    def _session_spec(self, index: int) -> SessionSpec:
         task = self.tasks[index]
         seconds = task.seconds if self.episode_seconds is None else self.episode_seconds
-        return Plan(task, self.output, self.command_seconds, seconds)
+        return SessionSpec(task, self.output, self.command_seconds, seconds)
 
     def _ahead(self) -> list[int]:
         """The tasks that come next, so that their containers can be started: none before an environment comes back."""
@@ -290,7 +292,7 @@ class TerminalEnv(Env[str, Action]):
         return [rng.randrange(len(self.tasks)) for _ in range(self.warm)]
 
     def _leave(self) -> None:
-        self._workplace = None
+        self._session = None
         if self._pool is not None:
             self._pool.release(self)
 
@@ -310,33 +312,34 @@ _IN_USE: WeakSet[TerminalEnv] = WeakSet()
 def _begin_anew() -> None:
     """Let go of the parent's containers, in a forked child, which does what was done again in its own."""
     for env in _IN_USE:
-        env._workplace = env._pool = None
+        env._session = env._pool = None
 
 
-def _carry_out(move: Bash | SendKeys | ReadFile | WriteFile, workplace: Workplace) -> Outcome:
+def _carry_out(move: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
     if isinstance(move, Bash):
-        return workplace.bash(move)
+        return session.bash(move)
     if isinstance(move, SendKeys):
-        return workplace.send_keys(move)
+        return session.send_keys(move)
     if isinstance(move, ReadFile):
-        return workplace.read_file(move)
-    return workplace.write_file(move)
+        return session.read_file(move)
+    return session.write_file(move)
 
 
-def _observation(moves: Sequence[Asked], outcomes: Sequence[Outcome]) -> str:
-    if len(outcomes) == 1:
-        return outcomes[0].text
+def _observation(moves: Sequence[RequestedMove], action_results: Sequence[ActionResult]) -> str:
+    if len(action_results) == 1:
+        return action_results[0].text
     names = [asked.call.name if asked.call is not None else None for asked in moves]
     return "\n\n".join(
-        f"Result of {str(name)[:64]}:\n{outcome.text}" for name, outcome in zip(names, outcomes, strict=True)
+        f"Result of {str(name)[:64]}:\n{action_result.text}"
+        for name, action_result in zip(names, action_results, strict=True)
     )
 
 
-def _tool_results(moves: Sequence[Asked], outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _tool_results(moves: Sequence[RequestedMove], action_results: Sequence[ActionResult]) -> list[dict[str, Any]]:
     """What came of each native call, as :class:`gem.tools.ToolEnvWrapper` reports it."""
     return [
-        {"tool_call_id": asked.call.id, "name": asked.call.name, "text": outcome.text, "ok": outcome.ok}
-        for asked, outcome in zip(moves, outcomes, strict=True)
+        {"tool_call_id": asked.call.id, "name": asked.call.name, "text": action_result.text, "ok": action_result.ok}
+        for asked, action_result in zip(moves, action_results, strict=True)
         if asked.call is not None and asked.call.id is not None
     ]
 
@@ -350,13 +353,13 @@ def _tasks(task: str | None, path: str | Path | None) -> tuple[Task, ...]:
     return load_tasks(bundled / str(choice("task", task, sorted(child.name for child in bundled.iterdir()))))
 
 
-def _said(verdict: Verdict) -> Info:
+def _said(result: VerifierResult) -> Info:
     said: Info = {
-        "success": verdict.success,
-        "rewards": verdict.rewards,
-        "verifier_log": verdict.log,
-        "verifier_error": verdict.error,
-        "tests_passed": verdict.passed,
-        "tests_total": verdict.total,
+        "success": result.success,
+        "rewards": result.rewards,
+        "verifier_log": result.log,
+        "verifier_error": result.error,
+        "tests_passed": result.passed,
+        "tests_total": result.total,
     }
     return {key: value for key, value in said.items() if value is not None}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
+from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Container
 from gem_terminal.errors import EngineError
-from gem_terminal.output import Cut
 from gem_terminal.task import Healthcheck
 
 __all__ = ["await_health"]
@@ -37,7 +37,7 @@ def await_health(container: Container, check: Healthcheck, workdir: str | None =
 def _attempt(container: Container, check: Healthcheck, workdir: str | None) -> tuple[str, int | None]:
     """Return what an attempt said, and its exit code. What takes too long is left, lest what it waits for is killed."""
     channel = container.open(("/bin/sh", "-c", check.command), workdir=workdir)
-    kept, deadline = Cut(), time.monotonic() + check.seconds
+    kept, deadline = BoundedOutput(), time.monotonic() + check.seconds
     try:
         while (left := deadline - time.monotonic()) > 0:
             data = channel.read(left)

@@ -1,4 +1,4 @@
-"""The policy that plays a task's own solution: :class:`OraclePolicy`."""
+"""The policy that plays a task's own solution: :class:`OracleSolutionPolicy`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gem.policies import Policy
 from gem_terminal.actions import MOST_CALLS
 from gem_terminal.env import TerminalEnv
 
-__all__ = ["OraclePolicy"]
+__all__ = ["OracleSolutionPolicy"]
 
 
-class OraclePolicy(Policy[Any, Action]):
+class OracleSolutionPolicy(Policy[Any, Action]):
     """Runs the solution that the task brings and finishes: it proves that the task can be solved.
 
     A script is one command; of a list of commands each message has as many as it may have.

@@ -15,7 +15,7 @@ from threading import RLock, Timer
 from typing import TYPE_CHECKING
 
 from gem.processes.fork_hooks import after_fork_in_child
-from gem_terminal.engines.base import Progress, Stage
+from gem_terminal.engines.base import Progress, ProgressStage
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -47,7 +47,7 @@ def showing(title: str) -> Iterator[Progress]:
         line.end()
 
 
-def _ignored(stage: Stage) -> None:
+def _ignored(stage: ProgressStage) -> None:
     pass
 
 
@@ -61,13 +61,13 @@ def _is_terminal() -> bool:
 class _Line:
     def __init__(self, title: str) -> None:
         self.title = title
-        self.stage: Stage | None = None
+        self.stage: ProgressStage | None = None
         self._timer: Timer | None = None
         self._due = False
         self._began = 0.0
         self._written = False
 
-    def tell(self, stage: Stage) -> None:
+    def tell(self, stage: ProgressStage) -> None:
         """Take the next stage."""
         with _screen.lock:
             self.stage = stage
@@ -144,7 +144,7 @@ class _Screen:
         going_on = [line for line in self._lines if line.stage is not None and line.stage.total is not None]
         shown = going_on or [next(iter(self._lines))]
         for line, task in self._lines.items():
-            stage = line.stage or Stage("")
+            stage = line.stage or ProgressStage("")
             self._bars.update(
                 task,
                 total=stage.total,
@@ -176,7 +176,7 @@ def _bars() -> Bars:
     )
 
 
-def _amount(stage: Stage) -> str:
+def _amount(stage: ProgressStage) -> str:
     if stage.total is None:
         return ""
     if stage.total <= _BYTES:

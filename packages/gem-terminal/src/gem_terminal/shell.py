@@ -13,11 +13,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.errors import EngineError
-from gem_terminal.output import Cut
 
-__all__ = ["Command", "Shell"]
+__all__ = ["CommandResult", "Shell"]
 
 _STATUS = re.compile(rb":(\d{1,3}):([\d ]*)\n")
 """What follows the number that tells a command from the next: its exit code, and the shell's children that go on."""
@@ -70,7 +70,7 @@ for pid in $found; do [ "$pid" = "$1" ] || kill -9 "$pid"; done 2>/dev/null
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandResult:
     """What came of a command."""
 
     output: str
@@ -119,7 +119,7 @@ class Shell:
             raise EngineError(f"container {container.id[:12]} gives no shell: {why}")
         self._begun = True
 
-    def run(self, command: str, seconds: float) -> Command:
+    def run(self, command: str, seconds: float) -> CommandResult:
         """Run a command, which may have several lines.
 
         Args:
@@ -137,7 +137,7 @@ class Shell:
                 self._abandon()
             if why := self._open():  # the container lives, so it is for the agent to mend, or to answer for
                 notices = (*early, f"no new shell can be started: {why}", *self._container.troubles(True))
-                return Command("", None, notices=notices)
+                return CommandResult("", None, notices=notices)
         done = self._evaluate(command, seconds)
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
         notices = (*early, *self._container.troubles(suspected))
@@ -147,11 +147,11 @@ class Shell:
             done = replace(done, shell_ended=True)
         return replace(done, notices=notices)
 
-    def _evaluate(self, command: str, seconds: float) -> Command:
+    def _evaluate(self, command: str, seconds: float) -> CommandResult:
         assert self._channel is not None
         nonce = secrets.token_hex(16)
         marker = f"\n{nonce}".encode()
-        kept, tail, deadline, killed, spared = Cut(self._output), b"", time.monotonic() + seconds, "", ""
+        kept, tail, deadline, killed, spared = BoundedOutput(self._output), b"", time.monotonic() + seconds, "", ""
         kept.add(self._early)
         self._early, most = b"", kept.total + _MOST_OUTPUT
         # Halves of the number, so that a command that is echoed cannot end itself.
@@ -185,7 +185,7 @@ class Shell:
                 code = None if killed else int(status[1])
                 self._early = tail[status.end() :]
                 self._jobs = status[2][: status[2].rfind(b" ") if len(status[2]) == _MOST_JOBS else None].decode()
-                return Command(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
+                return CommandResult(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
             # What could be the beginning of the marker waits for the rest.
             held = found if found >= 0 else max(len(tail) - len(marker), 0)
             kept.add(tail[:held])
@@ -247,9 +247,9 @@ class Shell:
         self._pid = ""
 
 
-def _ended(kept: Cut, tail: bytes, killed: str, shell_ended: bool) -> Command:
+def _ended(kept: BoundedOutput, tail: bytes, killed: str, shell_ended: bool) -> CommandResult:
     kept.add(tail)
-    return Command(kept.text(), None, killed == "timed out", killed == "flooded", shell_ended)
+    return CommandResult(kept.text(), None, killed == "timed out", killed == "flooded", shell_ended)
 
 
 def _quoted(command: str) -> str:

@@ -1,4 +1,4 @@
-"""What a terminal task is, whichever format it was written in: :class:`Task`."""
+"""A terminal task, independent of its format: :class:`Task`."""
 
 from __future__ import annotations
 
@@ -7,74 +7,74 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Artifact", "Collect", "Healthcheck", "Image", "Limits", "Separate", "Task", "Tests"]
+__all__ = ["Artifact", "CollectCommand", "Healthcheck", "Image", "ResourceLimits", "SeparateVerifier", "Task", "Tests"]
 
 
 @dataclass(frozen=True)
 class Image:
-    """Where the files of a container come from: a folder to build, or the name of an image."""
+    """The image of a container: a folder to build, or the name of an image."""
 
     folder: Path | None = None
-    """A build context, with its Dockerfile."""
+    """A build context with a Dockerfile."""
     dockerfile: str = "Dockerfile"
     name: str | None = None
-    """An image that an engine has or can fetch; used where there is no folder."""
+    """An image that the engine has or can pull; used if there is no folder."""
     build_seconds: float = 600.0
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What the container of a task may use."""
+class ResourceLimits:
+    """The resource limits of a container."""
 
     cpus: float = 1.0
     memory: int = 2 << 30
     """Bytes."""
     processes: int = 512
     disk: int | None = None
-    """Bytes that may be written, where the engine can bound them."""
+    """Bytes that may be written, if the engine can limit them; None for the engine's default."""
     network: bool = False
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What of the agent's container a verifier in a container of its own is given."""
+    """A file or folder of the agent's container that a separate verifier receives."""
 
     source: str
-    """The path of a file or folder from the root; it has the same path in the verifier's container."""
+    """The absolute path of the file or folder, in both containers."""
     exclude: tuple[str, ...] = ()
-    """Patterns of what is left out of a folder, matched as ``tar --exclude`` matches them."""
+    """Patterns of excluded files, with the rules of ``tar --exclude``."""
 
 
 @dataclass(frozen=True)
-class Collect:
-    """A command that writes down what runs in the agent's container, before its processes are killed."""
+class CollectCommand:
+    """A command that records the state of the agent's processes before they are killed."""
 
     command: str
-    """Run by ``sh -c``; its failure is none of the task."""
+    """Run by ``sh -c``; a failure of the command does not fail the task."""
     seconds: float = 60.0
     user: str | None = None
 
 
 @dataclass(frozen=True)
-class Separate:
-    """The container of its own that the tests of a task run in."""
+class SeparateVerifier:
+    """The separate container in which the tests of a task run."""
 
     image: Image
-    limits: Limits
+    limits: ResourceLimits
     environment: Mapping[str, str] = field(default_factory=dict)
     workdir: str | None = None
     artifacts: tuple[Artifact, ...] = ()
-    """What is carried into it, and nothing else is."""
-    collect: tuple[Collect, ...] = ()
+    """The only files of the agent that it receives."""
+    collect: tuple[CollectCommand, ...] = ()
 
 
 @dataclass(frozen=True)
 class Tests:
-    """How a task is verified."""
+    """The tests of a task."""
 
     sources: tuple[Path, ...]
-    """Files, and folders for what is in them: copied to ``/tests`` after the agent's processes have ended. None of
-    them, where the image of a separate verifier brings its own."""
+    """Files, and folders whose content is meant: copied to ``/tests`` after the agent's processes have ended. Empty if
+    the image of a separate verifier contains the tests."""
     command: str
     """Run by ``bash -c`` in the working directory."""
     seconds: float = 600.0
@@ -82,51 +82,51 @@ class Tests:
     environment: Mapping[str, str] = field(default_factory=dict)
     reward: str = "file"
     """``"file"``: read from ``/logs/verifier/reward.json`` or ``reward.txt``; ``"pytest"``: from pytest's summary."""
-    separate: Separate | None = None
-    """Where the tests run, if that is not the agent's container."""
+    separate: SeparateVerifier | None = None
+    """The separate container of the tests; None if they run in the agent's container."""
 
 
 @dataclass(frozen=True)
 class Healthcheck:
-    """A command that has to succeed before an agent begins; Docker's ``HEALTHCHECK``, as Harbor has it."""
+    """A command that must succeed before the agent begins: Docker's ``HEALTHCHECK`` in Harbor's form."""
 
     command: str
     """Run by ``sh -c`` as the image's user."""
     interval: float = 5.0
     """Seconds between two attempts."""
     seconds: float = 30.0
-    """What an attempt may take."""
+    """The time limit of an attempt."""
     start_period: float = 0.0
     """Seconds in which failures do not count."""
     start_interval: float = 5.0
-    """Seconds between two attempts in that time."""
+    """Seconds between two attempts in the start period."""
     retries: int = 3
-    """Failures after which it is given up."""
+    """The number of failures after which the container counts as unhealthy."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task: what the agent is told, where it works, and how its work is judged."""
+    """One task: the instruction, the container and the tests."""
 
     name: str
     instruction: str
     image: Image
     tests: Tests
     folder: Path
-    """The folder that the task was read from."""
+    """The folder of the task."""
     format: str
     """``"harbor"`` or ``"terminal-bench"``."""
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     seconds: float | None = None
-    """Wall-clock time that the agent has for an episode."""
+    """The time limit of an episode, in seconds of wall-clock time; None for no limit."""
     workdir: str | None = None
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     healthcheck: Healthcheck | None = None
     solution: Path | None = None
-    """The script of the oracle: ``solve.sh`` in a folder, or a single script; or the ``solution.yaml`` of
-    Terminal-Bench 1, a list of commands."""
+    """The author's solution: ``solve.sh`` in a folder, a single script, or the ``solution.yaml`` of Terminal-Bench 1,
+    which is a list of commands."""
     solution_environment: Mapping[str, str] = field(default_factory=dict)
-    """What the script is told beside the task's own variables."""
+    """Variables of the solution, in addition to those of the task."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """What the author says of the task: difficulty, category, keywords …"""
+    """The author's metadata: difficulty, category, keywords …"""

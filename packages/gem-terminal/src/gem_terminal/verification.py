@@ -1,39 +1,39 @@
-"""Judging an agent's work: :func:`verify`.
+"""Verification of an agent's work: :func:`verify`.
 
-**In the agent's container** (the shared mode of Harbor, and Terminal-Bench 1). Every process of the agent is killed
-first, and that they are dead is confirmed from outside. ``/tests`` and ``/logs/verifier`` are removed, whatever they
-have become, and made anew; the tests are copied in, and run with the environment of the image and of the task alone:
-nothing that the agent exported, no profile, no ``.bashrc``. What they report is read from outside, without a program
-of the container, and without following a link or opening what is no file.
+**In the agent's container** (the shared mode of Harbor, and Terminal-Bench 1). The verifier first kills every process
+of the agent and confirms their deaths from outside. It removes ``/tests`` and ``/logs/verifier``, in whatever form it
+finds them, and creates both again. It copies the tests in and runs them with the environment of the image and the task
+only: no variables of the agent, no profile, no ``.bashrc``. It reads the reports from outside, without running a
+program of the container, following a link, or opening anything but regular files.
 
-What follows depends on who the agent was.
+The guarantees depend on the user that the agent works as.
 
-- *An ordinary user, with tests that run as root*: it cannot change the tests, what runs them, or the reward. What they
-  make of its files is up to the tests, and there are three things that they must not do.
+- *An ordinary user, with tests that run as root*: the agent cannot change the tests, the programs that run them, or
+  the reward. The tests themselves handle its files, and must not do three things.
 
-  - *Execute as root what belongs to it.* They do so where they import from, or look for programs in, a folder of the
-    agent's: ``python3 -m unittest`` imports from the working directory, a ``PATH`` of the image may begin there, and
-    ``git`` runs what the configuration of a repository says. What the agent has made is run as the agent.
-  - *Follow its links as root.* A report that is a link to the answer, which only root can read, is right. The agent's
-    files are read with the agent's rights, and bounded, in bytes and in time: a pipe or a link to ``/dev/zero`` may lie
-    in their place.
-  - *Let it read what they expect.* Every user can read ``/tests``, since the tests may run as any. A program of the
-    agent's that the tests run finds the answers there, unless they close the folder first (``chmod 700 /tests``); and
-    what an image brings for them belongs in a folder of mode 700.
+  - *Execute the agent's files as root.* Tests do so if they import modules from a folder of the agent or search it
+    for programs: ``python3 -m unittest`` imports from the working directory, the ``PATH`` of an image may begin there,
+    and ``git`` runs commands from the configuration of a repository. Run the agent's programs as the agent.
+  - *Follow the agent's links as root.* A report that is a link to the answer, which only root can read, would be
+    right. Read the agent's files with the agent's rights, with a limit on bytes and on time: a pipe or a link to
+    ``/dev/zero`` may replace them.
+  - *Let the agent read the expected answers.* Every user can read ``/tests``, because the tests may run as any user. A
+    program of the agent that the tests run finds the answers there, unless the tests close the folder first
+    (``chmod 700 /tests``). The image must keep expected answers in a folder of mode 700.
 
-  ``tests/test.sh`` of the bundled tasks gives its tests the agent's rights, and closes the folder; it can be copied.
-- *The user that the tests run as, which in most tasks is root*: the agent may have changed anything that the tests
-  execute. No process of its own is left, and planted tests, rewards and settings of a shell are gone; but a ``bash``,
-  a ``python3``, a library, ``/etc/ld.so.preload``, ``sitecustomize.py``, a plug-in of pytest, or the ``rm`` that is to
-  clean up, may be its own, and then the verdict is what it wants. Nothing done inside of that container can be relied
-  on against it. Such an agent may also make a verdict impossible, by filling the disk or removing ``sh``; that is an
-  error in the verdict, and no reward.
+  ``tests/test.sh`` of the bundled tasks runs its tests with the agent's rights and closes the folder. Copy it.
+- *The user that the tests run as, in most tasks root*: the agent may have changed every program that the tests
+  execute. Its processes, planted tests, planted rewards and shell settings are gone. But ``bash``, ``python3``, a
+  library, ``/etc/ld.so.preload``, ``sitecustomize.py``, a plug-in of pytest, or the ``rm`` that cleans up may be the
+  agent's, and then the agent chooses the reward. Nothing done inside that container can prevent this. Such an agent
+  may also prevent verification, for example by filling the disk or removing ``sh``. That is an error in the result and
+  earns no reward.
 
-**In a container of their own** (the separate mode of Harbor) tests meet nothing of the agent's but what the task
-declares: its artifacts, and ``/logs/artifacts``. They have the same paths there, what was at these paths before is
-removed, and what is not there is passed over. Of them files, folders, and links within what is carried are kept; see
-:func:`~gem_terminal.archive.carried`. Before that, while the agent's processes go on, the commands of
-``[[verifier.collect]]`` run in its container, since they exist to write down what runs there.
+**In a separate container** (the separate mode of Harbor) the tests receive only the files that the task declares: its
+artifacts, and ``/logs/artifacts``. They keep their paths and replace the files that the image has there; missing
+artifacts are skipped. Files, folders, and links that stay within the artifacts are kept, see
+:func:`~gem_terminal.archive.carried`. Before that, while the agent's processes are still alive, the commands of
+``[[verifier.collect]]`` run in the agent's container to record the state of its processes.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from gem_terminal.archive import archive_of, carried, files_in
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.errors import EngineError
 from gem_terminal.progress import showing
-from gem_terminal.task import Artifact, Separate, Task
-from gem_terminal.verdict import FILES, Verdict, verdict_of_files, verdict_of_summary
+from gem_terminal.task import Artifact, SeparateVerifier, Task
+from gem_terminal.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["VerifierResult", "verify"]
 
 _LOGS = "/logs/verifier"
 _PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-"""Where what prepares a container is looked for: not where an image lets its users put programs."""
+"""The search path of the preparing programs: no folder in which an image lets its users put programs."""
 
-# $1: the user that the tests run as. What an agent made a link or a file is no folder, so it is removed; and a pipe is
-# removed where it would hold up whatever looks for the name of a user.
+# $1: the user that the tests run as. The agent may have replaced a folder by a link or a file, which is removed. A pipe
+# in place of a user database is removed too, because it would block every lookup of a user's name.
 _PREPARE = """
 rm -rf /tests /logs/verifier || exit
 for file in /etc/passwd /etc/group /etc/nsswitch.conf; do
@@ -70,38 +70,40 @@ done
 mkdir -p /logs/verifier /logs/agent /logs/artifacts && chmod 755 /logs && chmod 700 /logs/verifier &&
 chown "$1" /logs/verifier
 """
-# $1: the user, then paths. The image of a verifier may bring tests, so they stay.
+# $1: the user, then paths. Tests that the verifier's image brings are kept.
 _PREPARE_SEPARATE = """
 user="$1"; shift
 mkdir -p /logs/verifier /logs/agent /logs/artifacts && rm -rf -- /logs/verifier/* "$@" &&
 chmod 700 /logs/verifier && chown "$user" /logs/verifier
 """
 _OWN = ("/tests", "/logs/verifier")
-"""What no artifact brings, though a folder that is one may hold it."""
+"""Paths that no artifact may bring, even inside a folder that is an artifact."""
 _DIES_IN = 10.0
-"""Seconds that killed processes have to be gone."""
+"""Seconds within which killed processes must be gone."""
 _PREPARES_IN = 30.0
 _MOST_LOGS = 16 << 20
-"""Bytes of ``/logs/verifier`` that are read at once; where there is more, files are read one by one."""
+"""Bytes of ``/logs/verifier`` that are read in one archive; a larger folder is read file by file."""
 _MOST_CARRIED = 1 << 30
 """Bytes of all artifacts together."""
 
 
-def verify(task: Task, container: Container, engine: Engine | None = None, *, keep_processes: bool = False) -> Verdict:
+def verify(
+    task: Task, container: Container, engine: Engine | None = None, *, keep_processes: bool = False
+) -> VerifierResult:
     """Run the tests of a task.
 
     Args:
-        task: what was worked on.
-        container: where.
-        engine: starts the container of a separate verifier, for a task that has one.
-        keep_processes: the agent's processes go on while the tests run. Terminal-Bench 1 and Harbor let them, and a
-            task that has the agent start a server needs it. It costs the guarantees that follow from killing them:
-            a process may change what the tests look at while they look, and one that runs as the tests' user may
-            change the tests themselves, or write the reward. A separate verifier is safe from them all the same.
+        task: the task.
+        container: the agent's container.
+        engine: starts the container of a separate verifier; other tasks need none.
+        keep_processes: whether the agent's processes continue during the tests, as in Terminal-Bench 1 and Harbor. A
+            task in which the agent starts a server needs this. It gives up the guarantees of killing them: a process
+            may change files while the tests read them, and a process of the tests' user may change the tests or write
+            the reward. A separate verifier is safe from both.
 
     Raises:
-        EngineError: if the container or the engine has died, a process cannot be killed, the container of a separate
-            verifier cannot be had, or no engine is given that could start it.
+        EngineError: if the container or the engine died, a process survives, the container of a separate verifier
+            does not start, or the task needs a separate verifier and no engine is given.
     """
     separate = task.tests.separate
     if separate is None:
@@ -109,16 +111,16 @@ def verify(task: Task, container: Container, engine: Engine | None = None, *, ke
             _kill(container)
         return _judged(task, container, task.workdir, _PREPARE)
     if engine is None:
-        raise EngineError(f"the task {task.name} has a verifier of its own, and there is no engine to start it with")
+        raise EngineError(f"the task {task.name} has a separate verifier; pass the engine that starts its container")
     for hook in separate.collect:
-        with suppress(EngineError):  # what it was to bring is missing then, as in Harbor; a dead container is seen next
+        with suppress(EngineError):  # its files are then missing, as in Harbor; a dead container fails below
             container.run(("/bin/sh", "-c", hook.command), seconds=hook.seconds, user=hook.user, workdir=task.workdir)
     if not keep_processes:
         _kill(container)
     try:
         archives = _collected(container, separate)
     except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
-        return Verdict({}, error=f"the artifacts cannot be carried over: {problem}")
+        return VerifierResult({}, error=f"the artifacts cannot be carried over: {problem}")
     replaced = [source for source in archives if not any(own.startswith(f"{source}/") for own in _OWN)]
     with showing(f"verifier of {task.name}") as tell:
         image = engine.prepare(separate.image, tell)
@@ -126,11 +128,11 @@ def verify(task: Task, container: Container, engine: Engine | None = None, *, ke
         error = _prepared(verifier, _PREPARE_SEPARATE, task.tests.user or "root", *replaced)
         for archive in archives.values():
             error = error or _put(verifier, archive)
-        return Verdict({}, error=error) if error else _judged(task, verifier, separate.workdir, None)
+        return VerifierResult({}, error=error) if error else _judged(task, verifier, separate.workdir, None)
 
 
 def _kill(container: Container) -> None:
-    """Kill the agent's processes, and see that they are dead."""
+    """Kill the agent's processes and wait until they are dead."""
     deadline, pause = time.monotonic() + _DIES_IN, 0.001
     while True:
         container.kill_all()
@@ -146,10 +148,10 @@ def _kill(container: Container) -> None:
             return
 
 
-def _collected(container: Container, separate: Separate) -> dict[str, bytes]:
-    """Return the path of each artifact that is there → an archive to unpack at the root.
+def _collected(container: Container, separate: SeparateVerifier) -> dict[str, bytes]:
+    """Return the path of each existing artifact → an archive to unpack at the root.
 
-    ``/logs/artifacts`` is always one, as in Harbor; where it is declared, that says what to leave out of it.
+    ``/logs/artifacts`` is always an artifact, as in Harbor; a task declares it only to exclude parts.
     """
     artifacts = separate.artifacts
     if not any(artifact.source == "/logs/artifacts" for artifact in artifacts):
@@ -168,12 +170,12 @@ def _collected(container: Container, separate: Separate) -> dict[str, bytes]:
     return archives
 
 
-def _judged(task: Task, container: Container, workdir: str | None, prepare: str | None) -> Verdict:
+def _judged(task: Task, container: Container, workdir: str | None, prepare: str | None) -> VerifierResult:
     tests = task.tests
     if prepare is not None and (error := _prepared(container, prepare, tests.user or "root")):
-        return Verdict({}, error=error)
+        return VerifierResult({}, error=error)
     if tests.sources and (error := _put(container, archive_of(tests.sources, "tests", readable=True))):
-        return Verdict({}, error=error)
+        return VerifierResult({}, error=error)
     done = container.run(
         ("/bin/bash", "--noprofile", "--norc", "-c", tests.command),
         seconds=tests.seconds,
@@ -181,14 +183,14 @@ def _judged(task: Task, container: Container, workdir: str | None, prepare: str 
         environment=tests.environment,
         workdir=workdir,
     )
-    verdict = verdict_of_summary(done.output) if tests.reward == "pytest" else verdict_of_files(_written(container))
+    result = result_of_summary(done.output) if tests.reward == "pytest" else result_of_files(_written(container))
     if done.exit_code is None:
-        return Verdict({}, error=f"the tests took longer than {tests.seconds:g} seconds", log=verdict.log)
-    return verdict
+        return VerifierResult({}, error=f"the tests took longer than {tests.seconds:g} seconds", log=result.log)
+    return result
 
 
 def _prepared(container: Container, script: str, *arguments: str) -> str | None:
-    """Make room for the tests; return why that fails, which is the agent's doing, or None."""
+    """Make room for the tests. Returns None, or the reason of a failure that the agent caused."""
     done = container.run(
         ("/bin/sh", "-c", script, "sh", *arguments),
         seconds=_PREPARES_IN,
@@ -215,7 +217,7 @@ def _put(container: Container, archive: bytes) -> str | None:
 
 
 def _written(container: Container) -> Mapping[str, bytes | ValueError]:
-    """Return what the tests have written that matters."""
+    """Return the reports of the tests."""
     folder = PurePosixPath(_LOGS)
     try:
         archive = container.get(_LOGS, most=_MOST_LOGS)
@@ -237,5 +239,5 @@ def _written(container: Container) -> Mapping[str, bytes | ValueError]:
 
 
 def _check_alive(container: Container) -> None:
-    """Raise EngineError if a container has died, so that what failed in it was not its own doing."""
+    """Raise EngineError if the container died, which means that the agent did not cause the failure."""
     container.run(("/bin/sh", "-c", ":"), seconds=10.0, workdir="/")

@@ -9,10 +9,10 @@ import click
 
 from gem.cli.output import Table, json_option, print_json
 from gem.errors import GemError
-from gem_terminal.cli.chosen import Found, tasks_of
 from gem_terminal.cli.options import engine_option, targets_argument
+from gem_terminal.cli.task_targets import TaskFolder, tasks_of
 from gem_terminal.engines import Engine
-from gem_terminal.engines.base import Stage
+from gem_terminal.engines.base import ProgressStage
 from gem_terminal.task import Image, Task
 
 __all__ = ["build_command"]
@@ -53,7 +53,7 @@ def build_command(targets: tuple[str, ...], engine_name: str, as_json: bool) -> 
         raise click.exceptions.Exit(1)
 
 
-def _made(engine: Engine, one: Found, number: int, total: int) -> list[dict[str, Any]]:
+def _made(engine: Engine, one: TaskFolder, number: int, total: int) -> list[dict[str, Any]]:
     if one.task is None:
         return [_row(one.name, None, made=False, seconds=0.0, error=one.error)]
     return [_prepared(engine, one.task, image, f"{number} of {total}: {one.name}") for image in _images(one.task)]
@@ -69,10 +69,10 @@ def _prepared(engine: Engine, task: Task, image: Image, title: str) -> dict[str,
 
     begin = time.monotonic()
     reference, error = None, None
-    stages: list[Stage] = []
+    stages: list[ProgressStage] = []
     with showing(title) as tell:
 
-        def heard(stage: Stage) -> None:
+        def heard(stage: ProgressStage) -> None:
             stages[:] = [stage]
             tell(stage)
 

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from gem.cli.output import Table, json_option, print_json
-from gem_terminal.cli.chosen import Found, tasks_of
 from gem_terminal.cli.options import targets_argument
+from gem_terminal.cli.task_targets import TaskFolder, tasks_of
 from gem_terminal.task import Image
 
 __all__ = ["list_command"]
@@ -59,7 +59,7 @@ def list_command(targets: tuple[str, ...], as_json: bool) -> None:
     click.secho(f"{count}, and {len(wrong)} that cannot be used" if wrong else count, dim=True)
 
 
-def _described(one: Found) -> dict[str, Any]:
+def _described(one: TaskFolder) -> dict[str, Any]:
     task = one.task
     if task is None:
         return {"name": one.name, "folder": str(one.folder), "error": one.error}

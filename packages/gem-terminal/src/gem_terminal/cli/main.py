@@ -20,14 +20,14 @@ COMMANDS = {
 }
 
 
-class Commands(CommandTable):
+class TerminalCommands(CommandTable):
     """The commands of ``gem terminal``."""
 
     table = COMMANDS
     prefix = "terminal "
 
 
-@click.group("terminal", cls=Commands)
+@click.group("terminal", cls=TerminalCommands)
 def terminal_command() -> None:
     """Tasks in containers: look at them, try them, verify them, make their images.
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gem.errors import GemError
-from gem_terminal.cli.chosen import Found
+from gem_terminal.cli.task_targets import TaskFolder
 from gem_terminal.engines import Engine
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Task
@@ -62,7 +62,7 @@ class Prover:
         self._open: set[TerminalEnv] = set()
         self._stopped = False
 
-    def prove(self, found: Found) -> Proof:
+    def prove(self, found: TaskFolder) -> Proof:
         """Return what comes of a task; whatever is wrong with it stands in there."""
         proof = Proof(found.name, str(found.folder))
         if found.task is None:
@@ -95,7 +95,7 @@ class Prover:
             self._engine.prepare(task.image, tell)
 
     def _solve(self, task: Task, proof: Proof, attempt: int) -> None:
-        from gem_terminal.oracle import OraclePolicy
+        from gem_terminal.oracle import OracleSolutionPolicy
 
         if task.solution is None:
             if not attempt:
@@ -104,7 +104,7 @@ class Prover:
 
         def solve(env: TerminalEnv) -> tuple[float, dict[str, Any], str]:
             observation, info = env.reset(seed=attempt)
-            policy = OraclePolicy(env)
+            policy = OracleSolutionPolicy(env)
             policy.reset(observation, info)
             ended = False
             while not ended:

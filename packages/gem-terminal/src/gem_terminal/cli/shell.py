@@ -13,8 +13,8 @@ import click
 
 from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError
-from gem_terminal.cli.chosen import readable, tasks_of
 from gem_terminal.cli.options import engine_option
+from gem_terminal.cli.task_targets import readable, tasks_of
 
 if TYPE_CHECKING:
     from gem_terminal.env import TerminalEnv

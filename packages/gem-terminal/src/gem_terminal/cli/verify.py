@@ -9,9 +9,9 @@ from dataclasses import asdict
 import click
 
 from gem.cli.output import Table, json_option, print_json
-from gem_terminal.cli.chosen import tasks_of
 from gem_terminal.cli.options import engine_option, targets_argument
 from gem_terminal.cli.proof import Proof, Prover
+from gem_terminal.cli.task_targets import tasks_of
 
 __all__ = ["verify_command"]
 
@@ -49,7 +49,7 @@ def verify_command(
     """
     from gem.processes.cpus import usable_cpus
     from gem_terminal.engines import engine_by_name
-    from gem_terminal.engines.base import Stage
+    from gem_terminal.engines.base import ProgressStage
     from gem_terminal.progress import showing
 
     found = tasks_of(targets)
@@ -61,7 +61,7 @@ def verify_command(
             for done in as_completed(running):
                 number = running[done]
                 proofs[number] = done.result()
-                tell(Stage(found[number].name, len(proofs), len(found)))
+                tell(ProgressStage(found[number].name, len(proofs), len(found)))
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             prover.stop()
@@ -77,8 +77,8 @@ def _show(proofs: list[Proof], print_as_json: Callable[[object], None] | None) -
         return
     rows = Table(("task", "oracle", "nothing", "seconds", "verdict"), right=("oracle", "nothing", "seconds"))
     for proof in proofs:
-        verdict = "failed" if not proof.ok else "warning" if proof.warnings else "ok"
-        rows.add_row(proof.name, _rewards(proof.oracle), _rewards(proof.nothing), f"{proof.seconds:.1f}", verdict)
+        result = "failed" if not proof.ok else "warning" if proof.warnings else "ok"
+        rows.add_row(proof.name, _rewards(proof.oracle), _rewards(proof.nothing), f"{proof.seconds:.1f}", result)
     rows.show()
     for proof in proofs:
         for text, colour in [*((p, "red") for p in proof.problems), *((w, "yellow") for w in proof.warnings)]:

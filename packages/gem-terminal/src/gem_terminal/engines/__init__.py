@@ -6,10 +6,10 @@ import os
 from threading import RLock
 
 from gem.processes.fork_hooks import after_fork_in_child
-from gem_terminal.engines.base import Channel, Container, Engine, Finished, Progress
+from gem_terminal.engines.base import Channel, Container, Engine, ExecResult, Progress
 from gem_terminal.errors import EngineError
 
-__all__ = ["NAMES", "Channel", "Container", "Engine", "Finished", "Progress", "engine_by_name"]
+__all__ = ["NAMES", "Channel", "Container", "Engine", "ExecResult", "Progress", "engine_by_name"]
 
 NAMES = ("docker", "namespace", "kubernetes")
 _TRIED = NAMES[:2]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.errors import EngineError
 
 __all__ = ["Content", "flattened", "looked_into", "unpack"]
@@ -179,7 +179,7 @@ def _merge(layers: list[Path], target: Path, progress: Progress | None) -> None:
         kept.insert(0, _seen(layer, hidden, hidden_below))
     with tarfile.open(target, "w") as merged:
         for number, (layer, names) in enumerate(zip(layers, kept, strict=True)):
-            tell(progress, Stage("putting the layers of the image together", number + 1, len(layers)))
+            tell(progress, ProgressStage("putting the layers of the image together", number + 1, len(layers)))
             with _opened(layer) as members:
                 for member in members:
                     if _path(member.name) in names:

@@ -1,4 +1,4 @@
-"""What an engine of containers has to give: :class:`Engine`, :class:`Container` and :class:`Channel`."""
+"""The interface of a container engine: :class:`Engine`, :class:`Container` and :class:`Channel`."""
 
 from __future__ import annotations
 
@@ -11,84 +11,84 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gem.processes.fork_hooks import after_fork_in_child
+from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.errors import EngineError
-from gem_terminal.output import Cut
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["BOUNDS", "About", "Channel", "Container", "Engine", "Finished", "Progress", "Stage", "tell"]
+__all__ = ["BOUNDS", "Channel", "Container", "Engine", "EngineInfo", "ExecResult", "Progress", "ProgressStage", "tell"]
 
 
 @dataclass(frozen=True)
-class Stage:
-    """What an engine is doing while an image is made ready: a step of a build, a download."""
+class ProgressStage:
+    """A stage of preparing an image: a step of a build, or a download."""
 
     text: str
     done: int | None = None
-    """Steps that have begun, or bytes that have come; None where that cannot be told."""
+    """Steps begun, or bytes received; None if unknown."""
     total: int | None = None
-    """Of so many."""
+    """Total number of steps or bytes; None if unknown."""
 
 
-Progress = Callable[[Stage], None]
-"""Told what an engine is doing while it takes long, in the thread that waits for it."""
+Progress = Callable[[ProgressStage], None]
+"""A callback for the stages of a slow preparation; called in the thread that waits."""
 
 BOUNDS = ("memory", "pids", "cpu", "disk", "network")
-"""What an engine may be able to bound."""
+"""The resources that an engine may be able to limit."""
 
 
-def tell(progress: Progress | None, stage: Stage) -> None:
-    """Tell whoever wants to know."""
+def tell(progress: Progress | None, stage: ProgressStage) -> None:
+    """Report a stage to a callback, if there is one."""
     if progress is not None:
         progress(stage)
 
 
 @dataclass(frozen=True)
-class About:
-    """What there is to know of an engine before it is used."""
+class EngineInfo:
+    """The version and the capabilities of an engine."""
 
     version: str
     bounds: Mapping[str, bool]
-    """Each of :data:`BOUNDS` → whether the limit of a task is kept here."""
+    """Each of :data:`BOUNDS` → whether the engine enforces that limit on this machine."""
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A command that ran to its end, or was ended."""
+class ExecResult:
+    """The result of a process in a container."""
 
     output: bytes
-    """What it wrote to stdout and stderr, cut in the middle if it was too much."""
+    """Its stdout and stderr; the middle of a long output is cut out."""
     exit_code: int | None
-    """None where it was ended because its time was up."""
+    """None if the process was killed at its time limit."""
 
 
 class Channel(ABC):
-    """The two ends of a process in a container: what is written to it, what it writes."""
+    """The input and the output of a process in a container."""
 
     @abstractmethod
     def write(self, data: bytes, seconds: float = 10.0) -> bool:
-        """Write all of it; False if the process has gone, or has not taken all of it after this time."""
+        """Write all data. Returns False if the process has ended or does not read all of it within ``seconds``."""
 
     @abstractmethod
     def read(self, seconds: float) -> bytes | None:
-        """Return what has come, after at most this time: empty if nothing has, None once the process has gone.
+        """Return the available output after at most ``seconds``: empty if there is none, None after the process ended.
 
-        What others that hold its output write afterwards is not waited for.
+        The method does not wait for other processes that hold the output open.
         """
 
     @abstractmethod
     def resize(self, columns: int, rows: int) -> None:
-        """Tell a terminal its size."""
+        """Set the size of the terminal."""
 
     @abstractmethod
     def exit_code(self, seconds: float) -> int | None:
-        """Return the exit code of a process that has gone, 128 and the number for a signal; None if it goes on."""
+        """Return the exit code of an ended process, 128 plus the number of a signal; None if it still runs."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go; calling it again does nothing."""
+        """Close the channel. A second call does nothing."""
 
 
 class Container(ABC):
@@ -96,7 +96,7 @@ class Container(ABC):
 
     id: str
     kills: int = 0
-    """How many times everything in it was killed; who sees it grow knows that what it had started has gone."""
+    """How often all processes were killed. A caller that sees a higher number knows that its processes are gone."""
 
     @abstractmethod
     def open(
@@ -108,10 +108,10 @@ class Container(ABC):
         environment: Mapping[str, str] | None = None,
         workdir: str | None = None,
     ) -> Channel:
-        """Start a process with open ends.
+        """Start a process and return its channel.
 
         Raises:
-            EngineError: if the container has died, or the engine has.
+            EngineError: if the container or the engine died.
         """
 
     def run(
@@ -123,28 +123,28 @@ class Container(ABC):
         environment: Mapping[str, str] | None = None,
         workdir: str | None = None,
         stdin: bytes = b"",
-    ) -> Finished:
-        """Run a process to its end, or to the end of its time, when everything in the container is killed.
+    ) -> ExecResult:
+        """Run a process to its end. At the time limit, all processes of the container are killed.
 
-        ``stdin`` is written to it and not closed: a process that wants no more has to stop reading by itself.
+        ``stdin`` is written and not closed, so the process must stop reading by itself.
 
         Raises:
-            EngineError: if the container has died, or the engine has.
+            EngineError: if the container or the engine died.
         """
         channel = self.open(command, user=user, environment=environment, workdir=workdir)
-        kept, deadline = Cut(), time.monotonic() + seconds
+        kept, deadline = BoundedOutput(), time.monotonic() + seconds
         try:
-            channel.write(stdin, seconds)  # one that wants none of it may have ended, and says why
+            channel.write(stdin, seconds)  # a process that does not read may have ended; its output says why
             while (left := deadline - time.monotonic()) > 0:
                 data = channel.read(left)
                 if data is None:
                     code = channel.exit_code(max(deadline - time.monotonic(), 0.0))
-                    if code is None:  # it has closed its output, and goes on
+                    if code is None:  # it closed its output and still runs
                         break
-                    return Finished(kept.bytes(), code)
+                    return ExecResult(kept.bytes(), code)
                 kept.add(data)
             self.kill_all()
-            return Finished(kept.bytes(), None)
+            return ExecResult(kept.bytes(), None)
         finally:
             channel.close()
 
@@ -154,51 +154,52 @@ class Container(ABC):
 
     @abstractmethod
     def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
-        """Return an uncompressed tar archive of a file or folder, as root sees it; None if there is none.
+        """Return an uncompressed tar archive of a file or folder, read as root; None if the path does not exist.
 
-        The names in it are relative to the folder that the path is in, as Docker's ``get_archive`` has them. Links are
-        given as links, and nothing but regular files is opened. What else holds of a tree that a hostile process made
-        is not known: whoever unpacks the archive chooses what of it to trust.
+        Names are relative to the parent folder of the path, as in Docker's ``get_archive``. Links stay links, and only
+        regular files are opened. A hostile process may have made the tree, so the caller must check the archive before
+        unpacking it.
 
         Args:
-            path: from the root; a link at its end is not followed.
-            most: bytes that the archive may have, and that are held at once.
+            path: an absolute path; a link at its end is not followed.
+            most: the size limit of the archive in bytes; no more are held in memory.
 
         Raises:
-            EngineError: if it is larger, it changes so fast that it cannot be read, or the container has died.
+            EngineError: if the archive is larger, the tree changes too fast to be read, or the container died.
         """
 
     @abstractmethod
     def kill_all(self) -> None:
-        """Kill every process of the container but its first, whoever owns it and whatever it traps."""
+        """Kill every process of the container except its first, of any owner and with any trap."""
 
     def survivors(self) -> int:
-        """Return how many processes there are besides the first, and one that it may have started to wait for.
+        """Return the number of processes, without the first process and the helper that it may wait for.
 
-        They are counted from outside, so that nothing in the container has a say in it. An engine that cannot look
-        into a container from outside counts none.
+        The engine counts from outside, so that processes in the container cannot influence the number. An engine that
+        cannot look into a container from outside returns 0.
 
         Raises:
-            EngineError: if the container or the engine has died.
+            EngineError: if the container or the engine died.
         """
         return 0
 
     def troubles(self, suspected: bool = False) -> tuple[str, ...]:
-        """Return what has befallen the container since this was last asked: limits that it met, in words.
+        """Return the limits that the container reached since the last call, in words.
 
-        Where processes fill all the room that they have, so that nothing else can run, they are killed.
+        If the processes have reached their limit and nothing else can run, the engine kills them.
 
         Args:
-            suspected: whether a process ended in a way that makes it worth asking the engine, which takes a while.
+            suspected: whether the end of a process suggests that a limit was reached, so that the engine makes a
+                slower check.
 
         Raises:
-            EngineError: if the container or the engine has died.
+            EngineError: if the container or the engine died.
         """
         return ()
 
     @abstractmethod
     def remove(self) -> None:
-        """Remove the container with everything in it; calling it again does nothing."""
+        """Remove the container and all its files. A second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -210,7 +211,7 @@ class Container(ABC):
 
 
 class Engine(ABC):
-    """Starts containers from images. Safe to use from several threads, and in a forked child, which begins anew."""
+    """Starts containers from images. Usable from several threads; a forked child starts with a clean state."""
 
     name: str
 
@@ -221,71 +222,71 @@ class Engine(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise EngineError if the engine does not work here; the message says what to install or start."""
+        """Raise EngineError if the engine does not work on this machine; the message names what to install or start."""
 
-    def about(self) -> About:
-        """Return which version it is and what it can bound here; starts no container.
+    def about(self) -> EngineInfo:
+        """Return the version and the enforceable limits, without starting a container.
 
         Raises:
-            EngineError: if it does not work here.
+            EngineError: if the engine does not work on this machine.
         """
-        return About("", dict.fromkeys(BOUNDS, False))
+        return EngineInfo("", dict.fromkeys(BOUNDS, False))
 
     def has_base(self, name: str) -> bool:
-        """Tell whether an image is here under the name that a Dockerfile uses after ``FROM``; fetches nothing."""
+        """Return whether the engine has an image under a name for ``FROM`` in a Dockerfile; downloads nothing."""
         return False
 
     def add_base(self, name: str, archive: Path, progress: Progress | None = None) -> None:
-        """Make an image known under the name that a Dockerfile uses after ``FROM``.
+        """Add an image under a name for ``FROM`` in a Dockerfile.
 
         Args:
             name: for example ``"debian:bookworm-slim"``.
-            archive: a tar archive, packed or not: of a root file system, or of an image as ``docker save`` writes it.
-            progress: told how far it is.
+            archive: a tar archive, compressed or not: a root file system, or an image that ``docker save`` wrote.
+            progress: receives the stages.
 
         Raises:
-            EngineError: if it is no such archive, or this engine takes none.
+            EngineError: if the file is no such archive, or the engine accepts none.
         """
         raise EngineError(
             f"the {self.name} engine takes no base images; push {name} to the registry that it fetches from"
         )
 
     def discard_images(self, keep: Iterable[Image]) -> int:
-        """Remove the images that were built here, but for those of ``keep``; return how many.
+        """Remove the images that GEM built, except those in ``keep``; return the number of removed images.
 
         Raises:
-            EngineError: if this engine cannot.
+            EngineError: if the engine cannot remove images.
         """
         raise EngineError(f"the {self.name} engine removes no images; they are its registry's")
 
     @abstractmethod
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
-        """Return the reference of an image that is ready to start, which is built or fetched now if need be.
+        """Build or pull an image unless it exists, and return its reference.
 
-        Images are known by their content, so a folder that has not changed is built once.
+        A digest of the content identifies an image, so an unchanged folder is built once.
 
         Raises:
-            EngineError: if it cannot be built or had; the message ends with what the build printed last.
+            EngineError: if the image cannot be built or pulled; the message ends with the last output of the build.
         """
 
     @abstractmethod
-    def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
-        """Start a container that waits: capabilities dropped, no new privileges, limits applied.
+    def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
+        """Start a waiting container with dropped capabilities, no new privileges, and limits.
 
         Raises:
-            EngineError: if that fails.
+            EngineError: if the container does not start.
         """
 
     @abstractmethod
     def reap(self) -> int:
-        """Remove what processes that have gone left behind; return how many containers that were."""
+        """Remove the containers of processes that no longer exist; return the number of removed containers."""
 
     def rest(self) -> None:  # noqa: B027  # most engines have nothing of the kind
-        """Let go of what is of use to running containers alone, if there are none; it comes back with the next one."""
+        """Release helpers that only running containers need, if no container runs; the next start brings them back."""
 
     def begin_anew(self) -> None:  # noqa: B027  # the same
-        """Become as new in a forked child: close its copies of what is open, ask nothing of what is its parent's."""
+        """Reset the engine in a forked child: close copied descriptors and use no connection of the parent."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the engine; calling it again does nothing."""
+        """Release the engine's connections and helpers. A second call does nothing."""

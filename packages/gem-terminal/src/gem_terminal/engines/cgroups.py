@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from gem_terminal.engines.base import Container
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Limits
+from gem_terminal.task import ResourceLimits
 
 __all__ = ["Cgroup", "Counting", "Counts", "controllers", "groups", "reap_cgroups", "troubles_of"]
 
@@ -62,7 +62,7 @@ class Counts:
         killed = found.get("memory.oom_control oom_kill", 0) or found.get("memory.events oom_kill", 0)
         return cls(killed, found.get("pids.events max", 0), found.get("pids.current", 0))
 
-    def said_since(self, before: Counts, limits: Limits) -> list[str]:
+    def said_since(self, before: Counts, limits: ResourceLimits) -> list[str]:
         """Return in words what was counted since."""
         if self.killed < before.killed or self.refused < before.refused:  # a container that was restarted
             before = Counts()
@@ -75,7 +75,7 @@ class Counts:
         return said
 
 
-def troubles_of(container: Container, before: Counts, counts: Counts, limits: Limits) -> list[str]:
+def troubles_of(container: Container, before: Counts, counts: Counts, limits: ResourceLimits) -> list[str]:
     """Return what befell a container between two counts, in words; what left no room for anything else is killed."""
     said = counts.said_since(before, limits)
     if counts.refused > before.refused and counts.processes * 4 >= limits.processes * 3:
@@ -152,8 +152,8 @@ class Cgroup:
         EngineError: if they cannot be made, or do not take the limits.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        owner = Owner.this_process()
+    def __init__(self, limits: ResourceLimits) -> None:
+        owner = ContainerOwner.this_process()
         self.name = f"{owner.pid}-{owner.began}-{owner.machine[:_DIGITS]}-{secrets.token_hex(6)}"
         unified = self._unified = (_ROOT / "cgroup.controllers").is_file()
         known = controllers()
@@ -208,17 +208,17 @@ class Cgroup:
         self._folders = []
 
 
-def groups() -> list[tuple[Path, Owner]]:
+def groups() -> list[tuple[Path, ContainerOwner]]:
     """Return the folders of the groups that containers have, one for each controller, and whose they are.
 
     Those of processes whose numbers mean nothing here are not among them.
     """
-    ours = Owner.this_process()
+    ours = ContainerOwner.this_process()
     found = []
     for folder in [*_ROOT.glob(f"{_OURS}/*-*-*-*"), *_ROOT.glob(f"*/{_OURS}/*-*-*-*")]:
         pid, began, mark, *_ = folder.name.split("-")
         if pid.isdigit() and mark == ours.machine[:_DIGITS]:
-            found.append((folder, Owner(ours.host, int(pid), began)))
+            found.append((folder, ContainerOwner(ours.host, int(pid), began)))
     return found
 
 

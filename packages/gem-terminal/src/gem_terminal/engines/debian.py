@@ -10,7 +10,7 @@ import tarfile
 from collections import deque
 from pathlib import Path
 
-from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.errors import EngineError
 
 __all__ = ["bootstrap", "packed", "suite_of"]
@@ -46,7 +46,7 @@ def bootstrap(suite: str, folder: Path, progress: Progress | None, mirror: str |
     # What it mounts, and leaves mounted if it is killed, is nobody else's to trip over.
     apart = ["unshare", "--mount", "--propagation", "private", "--"] if shutil.which("unshare") else []
     last: deque[str] = deque(maxlen=3)
-    tell(progress, Stage(f"debootstrap {suite}"))
+    tell(progress, ProgressStage(f"debootstrap {suite}"))
     with subprocess.Popen(  # noqa: S603  # a command of ours
         [*apart, *command],
         stdin=subprocess.DEVNULL,
@@ -58,7 +58,7 @@ def bootstrap(suite: str, folder: Path, progress: Progress | None, mirror: str |
         assert running.stdout is not None
         for line in running.stdout:
             last.append(line.strip())
-            tell(progress, Stage(f"debootstrap {suite}: {last[-1].partition(': ')[2] or last[-1]}"))
+            tell(progress, ProgressStage(f"debootstrap {suite}: {last[-1].partition(': ')[2] or last[-1]}"))
     if running.returncode != 0:
         raise EngineError(f"{' '.join(command)} failed: {' | '.join(last)}")
     for pattern in ("var/cache/apt/archives/*.deb", "var/cache/apt/*.bin", "var/lib/apt/lists/*"):
@@ -69,7 +69,7 @@ def bootstrap(suite: str, folder: Path, progress: Progress | None, mirror: str |
 
 def packed(folder: Path, target: Path, progress: Progress | None) -> Path:
     """Write a root file system into a tar archive, without what the kernel puts into it, and return the archive."""
-    tell(progress, Stage(f"packing {target.name}"))
+    tell(progress, ProgressStage(f"packing {target.name}"))
 
     def kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
         parts = member.name.split("/")

@@ -25,8 +25,17 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds, compose_file, validated
-from gem_terminal.task import Artifact, Collect, Healthcheck, Image, Limits, Separate, Task, Tests
-from gem_terminal.verdict import OUTPUT
+from gem_terminal.task import (
+    Artifact,
+    CollectCommand,
+    Healthcheck,
+    Image,
+    ResourceLimits,
+    SeparateVerifier,
+    Task,
+    Tests,
+)
+from gem_terminal.verifier_result import OUTPUT
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -257,7 +266,7 @@ def _tests(folder: Path, config: _Harbor) -> Tests:
     )
 
 
-def _separate(folder: Path, config: _Harbor) -> tuple[Separate, bool]:
+def _separate(folder: Path, config: _Harbor) -> tuple[SeparateVerifier, bool]:
     """Return the container of a verifier, and whether its image brings the tests.
 
     As Harbor finds it: the image that ``[verifier.environment]`` names, or the Dockerfile in ``tests/``, which both
@@ -275,13 +284,13 @@ def _separate(folder: Path, config: _Harbor) -> tuple[Separate, bool]:
         image = Image(folder=tests, build_seconds=place.build_timeout_sec)
     else:
         image = _image(folder / "environment", config.environment)
-    separate = Separate(
+    separate = SeparateVerifier(
         image=image,
         limits=_limits(place, verifier.network_mode),
         environment=_filled(folder, place.env),
         workdir=place.workdir,
         artifacts=tuple(_artifact(folder, entry, config.environment.workdir) for entry in config.artifacts),
-        collect=tuple(Collect(hook.command, hook.timeout_sec, _user(hook.user)) for hook in verifier.collect),
+        collect=tuple(CollectCommand(hook.command, hook.timeout_sec, _user(hook.user)) for hook in verifier.collect),
     )
     return separate, bool(own_image) or (tests / "Dockerfile").is_file()
 
@@ -310,10 +319,10 @@ def _healthcheck(given: _Healthcheck | None) -> Healthcheck | None:
     )
 
 
-def _limits(place: _Environment, mode: NetworkMode | None) -> Limits:
-    return Limits(
-        cpus=place.cpus or Limits.cpus,
-        memory=place.memory_mb or place.memory or Limits.memory,
+def _limits(place: _Environment, mode: NetworkMode | None) -> ResourceLimits:
+    return ResourceLimits(
+        cpus=place.cpus or ResourceLimits.cpus,
+        memory=place.memory_mb or place.memory or ResourceLimits.memory,
         disk=place.storage_mb or place.storage,
         network=_has_network(mode, place),
     )

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import Bytes, Seconds, compose_file, validated
-from gem_terminal.task import Image, Limits, Task, Tests
+from gem_terminal.task import Image, ResourceLimits, Task, Tests
 from gem_terminal.yaml_text import yaml_of
 
 __all__ = ["Step", "load", "steps_of"]
@@ -128,9 +128,9 @@ def load(folder: Path) -> Task:
         ),
         folder=folder,
         format="terminal-bench",
-        limits=Limits(
-            cpus=service.cpus or Limits.cpus,
-            memory=service.mem_limit or Limits.memory,
+        limits=ResourceLimits(
+            cpus=service.cpus or ResourceLimits.cpus,
+            memory=service.mem_limit or ResourceLimits.memory,
             network=service.network_mode != "none",
         ),
         seconds=task.max_agent_timeout_sec,

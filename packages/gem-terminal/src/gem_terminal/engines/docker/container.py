@@ -19,7 +19,7 @@ from gem_terminal.engines.cgroups import Counting, Counts, troubles_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Limits
+from gem_terminal.task import ResourceLimits
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -79,7 +79,7 @@ class DockerContainer(Container):
         self,
         client: DockerClient,
         description: Mapping[str, Any],
-        limits: Limits,
+        limits: ResourceLimits,
         forget: Callable[[DockerContainer, bool], None],
     ) -> None:
         self.id: str = description["Id"]
@@ -232,7 +232,7 @@ class DockerContainer(Container):
         return tuple(said)
 
     def overwrote(self, note: str, beyond_help: bool) -> None:
-        """See :class:`~gem_terminal.engines.docker.disk.Watched`."""
+        """See :class:`~gem_terminal.engines.docker.disk.WatchedContainer`."""
         self._notes.append(note)
         if beyond_help:
             self._fate = note

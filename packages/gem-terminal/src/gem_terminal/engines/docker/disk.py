@@ -10,10 +10,10 @@ from contextlib import suppress
 from threading import Condition, Thread
 from typing import NamedTuple, Protocol
 
-from gem_terminal.engines.allowance import files_of
+from gem_terminal.engines.container_defaults import files_of
 from gem_terminal.errors import EngineError
 
-__all__ = ["DiskWatch", "Written", "du"]
+__all__ = ["DiskUsage", "DiskWatch", "du"]
 
 _PERIOD = 1.0
 """Seconds between two looks."""
@@ -23,7 +23,7 @@ _TOO_FAR = 2
 """So many times its limit, though what wrote was killed before, and a container is removed."""
 
 
-class Written(NamedTuple):
+class DiskUsage(NamedTuple):
     """What a container has written."""
 
     size: int
@@ -32,7 +32,7 @@ class Written(NamedTuple):
     """How many there are, folders and all; 0 where the engine does not tell."""
 
 
-class Watched(Protocol):
+class WatchedContainer(Protocol):
     """A container whose disk is bounded from outside."""
 
     id: str
@@ -48,14 +48,14 @@ class DiskWatch:
         measure: returns what each container has written; those that it does not know are passed over.
     """
 
-    def __init__(self, measure: Callable[[], Mapping[str, Written]]) -> None:
+    def __init__(self, measure: Callable[[], Mapping[str, DiskUsage]]) -> None:
         self._measure = measure
-        self._limits: dict[str, tuple[Watched, int]] = {}
-        self._seen: dict[str, Written] = {}
+        self._limits: dict[str, tuple[WatchedContainer, int]] = {}
+        self._seen: dict[str, DiskUsage] = {}
         self._changed = Condition()
         self._thread: Thread | None = None
 
-    def add(self, container: Watched, limit: int) -> None:
+    def add(self, container: WatchedContainer, limit: int) -> None:
         """Keep a container from writing more than so many bytes."""
         with self._changed:
             self._limits[container.id] = (container, limit)
@@ -63,7 +63,7 @@ class DiskWatch:
                 self._thread = Thread(target=self._watch, name="gem-terminal disk watch", daemon=True)
                 self._thread.start()
 
-    def remove(self, container: Watched) -> None:
+    def remove(self, container: WatchedContainer) -> None:
         """Look at it no more."""
         with self._changed:
             self._limits.pop(container.id, None)
@@ -98,7 +98,7 @@ class DiskWatch:
                 self._seen.pop(identifier, None)
                 continue
             # One that has been told may clean up: it is killed again only if it goes on writing.
-            before = self._seen.get(identifier, Written(0))
+            before = self._seen.get(identifier, DiskUsage(0))
             self._seen[identifier] = written
             if written.size > before.size or written.files > before.files:
                 much = f"{limit} bytes" if written.size > limit else f"{files_of(limit)} files"
@@ -111,7 +111,7 @@ class DiskWatch:
                 )
 
 
-def du(folders: Mapping[str, Iterable[str]]) -> dict[str, Written]:
+def du(folders: Mapping[str, Iterable[str]]) -> dict[str, DiskUsage]:
     """Return what is in folders of this machine, by name, as ``du`` counts it: whatever was built in them by whom.
 
     Raises:
@@ -120,7 +120,7 @@ def du(folders: Mapping[str, Iterable[str]]) -> dict[str, Written]:
     every = [folder for group in folders.values() for folder in group]
     sizes, files = _du("--block-size=1", every), _du("--inodes", every)
     return {
-        name: Written(sum(sizes.get(each, 0) for each in group), sum(files.get(each, 0) for each in group))
+        name: DiskUsage(sum(sizes.get(each, 0) for each in group), sum(files.get(each, 0) for each in group))
         for name, group in folders.items()
     }
 

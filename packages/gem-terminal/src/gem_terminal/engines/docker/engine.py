@@ -11,16 +11,16 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.allowance import CAPABILITIES, DISK, SHARED_MEMORY
-from gem_terminal.engines.base import About, Container, Engine, Progress
+from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
+from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, failing
-from gem_terminal.engines.docker.disk import DiskWatch, Written, du
+from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch, du
 from gem_terminal.engines.docker.images import IMAGE, LABEL
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -69,7 +69,7 @@ class DockerEngine(Engine):
     def check(self) -> None:
         _ = self.client
 
-    def about(self) -> About:
+    def about(self) -> EngineInfo:
         with failing("the Docker engine does not say what it is"):
             info = self.client.info()
         bounds = {
@@ -79,7 +79,7 @@ class DockerEngine(Engine):
             "disk": True,  # by the engine, or by watching what is written
             "network": True,
         }
-        return About(str(info.get("ServerVersion", "")), bounds)
+        return EngineInfo(str(info.get("ServerVersion", "")), bounds)
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         return docker_images.prepare(self.client, image, progress)
@@ -93,7 +93,7 @@ class DockerEngine(Engine):
     def discard_images(self, keep: Iterable[Image]) -> int:
         return docker_images.discard(self.client, keep)
 
-    def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
+    def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
         disk = limits.disk or DISK
         if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it, and others need not
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
@@ -138,7 +138,7 @@ class DockerEngine(Engine):
     def _begin(self) -> None:
         self._connecting = Lock()
         self._removing = Lock()
-        self._owner = Owner.this_process()
+        self._owner = ContainerOwner.this_process()
         self._starting = BoundedSemaphore(_STARTS)
         self._bounds_disks = True  # taken for granted until the storage driver refuses
         self._containers: dict[str, DockerContainer] = {}
@@ -163,7 +163,9 @@ class DockerEngine(Engine):
         self._bounds_disks = not any("io.containerd.snapshotter" in str(value) for _, value in status)
         return client
 
-    def _started(self, reference: str, limits: Limits, disk: int, environment: dict[str, str]) -> Mapping[str, Any]:
+    def _started(
+        self, reference: str, limits: ResourceLimits, disk: int, environment: dict[str, str]
+    ) -> Mapping[str, Any]:
         """Start a container and return what the engine says of it."""
         from docker.errors import APIError
         from docker.types import LogConfig, Ulimit
@@ -209,16 +211,16 @@ class DockerEngine(Engine):
             raise
         return description
 
-    def _written(self) -> dict[str, Written]:
+    def _written(self) -> dict[str, DiskUsage]:
         """Return what each container has written, by its files where they lie on this machine."""
         containers = list(self._containers.values())
         folders = {container.id: container.folders for container in containers}
         if all(group and os.access(group[0], os.R_OK | os.X_OK) for group in folders.values()):
             nameless = unlinked({container.id: container.first for container in containers})
-            return {name: Written(found.size + nameless[name], found.files) for name, found in du(folders).items()}
+            return {name: DiskUsage(found.size + nameless[name], found.files) for name, found in du(folders).items()}
         with failing("the container engine does not say what was written"):
             listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
-        return {each["Id"]: Written(each.get("SizeRw") or 0) for each in listed}
+        return {each["Id"]: DiskUsage(each.get("SizeRw") or 0) for each in listed}
 
     def _forget(self, container: DockerContainer, removed: bool) -> None:
         self._containers.pop(container.id, None)
@@ -252,19 +254,19 @@ def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     What a person has started of an image that was built here has the label of the image, and is theirs.
     """
     labels = [(each, (each.get("Labels") or {}).get(LABEL, "")) for each in labelled]
-    return [each for each, label in labels if label != IMAGE and not Owner.parse(label).is_alive()]
+    return [each for each, label in labels if label != IMAGE and not ContainerOwner.parse(label).is_alive()]
 
 
 def _removed_of(removals: Iterable[Callable[[], object]]) -> int:
     """Remove side by side what an engine may not let go of, and does not wait long for that; return how many went."""
-    outcomes: list[bool] = []
-    threads = [Thread(target=lambda each=each: outcomes.append(_removed(each)), daemon=True) for each in removals]
+    results: list[bool] = []
+    threads = [Thread(target=lambda each=each: results.append(_removed(each)), daemon=True) for each in removals]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + _REAPS_IN
     for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0.0))
-    return sum(outcomes)
+    return sum(results)
 
 
 def _removed(remove: Callable[[], object]) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.alone import alone
 from gem_terminal.engines.archives import flattened, looked_into
-from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.docker.container import failing
+from gem_terminal.engines.exclusive import alone
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
 
@@ -73,7 +73,7 @@ def add_base(client: DockerClient, name: str, archive: Path, progress: Progress 
     content = looked_into(archive, name)
     repository, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
     with failing(f"{archive} cannot be made an image"), flattened(archive, content, progress) as flat:
-        tell(progress, Stage(f"the engine reads {archive.name}"))
+        tell(progress, ProgressStage(f"the engine reads {archive.name}"))
         client.api.import_image_from_file(str(flat), repository, tag, changes=content.changes)
     if not has(client, name):
         raise EngineError(f"the engine has read {archive} and knows no image {name}")
@@ -107,7 +107,7 @@ def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
         f"the image {name} is not here (load it with docker load, build it under that name, or see: gem terminal base "
         "--help), and cannot be fetched"
     )
-    tell(progress, Stage(f"fetching {name}"))
+    tell(progress, ProgressStage(f"fetching {name}"))
     came: dict[str, tuple[int, int]] = {}
     with failing(missing):
         for event in client.api.pull(name, stream=True, decode=True):
@@ -120,7 +120,7 @@ def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
             else:
                 continue
             done, total = map(sum, zip(*came.values(), strict=True))
-            tell(progress, Stage(f"fetching {name}", done, total))
+            tell(progress, ProgressStage(f"fetching {name}", done, total))
     if not has(client, name):
         raise EngineError(missing)
 
@@ -129,7 +129,7 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
     deadline = time.monotonic() + image.build_seconds
     said: list[str] = []
     done, total = None, None
-    tell(progress, Stage("sending the folder to the engine"))
+    tell(progress, ProgressStage("sending the folder to the engine"))
     with failing(f"the image of {image.folder} cannot be built"):
         events = client.api.build(
             path=str(image.folder),
@@ -149,7 +149,7 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
                 if step is not None:
                     done, total, line = int(step[1]), int(step[2]), step[3]
                 if not line.startswith(_ASIDES):
-                    tell(progress, Stage(line, done, total))
+                    tell(progress, ProgressStage(line, done, total))
             if "error" in event:
                 hint = "; see: gem terminal base --help" if ": FROM " in said[0] else ""
                 raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}{hint}")

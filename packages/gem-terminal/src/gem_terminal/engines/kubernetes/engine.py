@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.base import About, Container, Engine, Progress
+from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
 from gem_terminal.engines.kubernetes.container import BACKOFF, CALL_SECONDS, RETRIES, Pod, asking, said
 from gem_terminal.engines.kubernetes.images import published
 from gem_terminal.engines.kubernetes.pods import (
@@ -28,9 +28,9 @@ from gem_terminal.engines.kubernetes.pods import (
     policy,
     selector,
 )
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, CoreV1Api
@@ -81,7 +81,7 @@ class KubernetesEngine(Engine):
         self._overrides = dict(pod_overrides or {})
         self._start_seconds = start_seconds
         self._run_seconds = run_seconds
-        self._owner = Owner.this_process()
+        self._owner = ContainerOwner.this_process()
         self._client: ApiClient | None = None
         self._connecting = Lock()
         self._preparing = Lock()
@@ -147,7 +147,7 @@ class KubernetesEngine(Engine):
         with asking(f"the cluster at {self.client.configuration.host} lists no pods in namespace {self._namespace}"):
             api.list_namespaced_pod(self._namespace, limit=1, _request_timeout=CALL_SECONDS)
 
-    def about(self) -> About:
+    def about(self) -> EngineInfo:
         client = self.client
         from kubernetes.client import VersionApi
 
@@ -155,7 +155,7 @@ class KubernetesEngine(Engine):
             version = VersionApi(client).get_code(_request_timeout=CALL_SECONDS)
         # Whether network policies are enforced cannot be asked.
         bounds = {"memory": True, "pids": False, "cpu": True, "disk": True, "network": False}
-        return About(str(version.git_version), bounds)
+        return EngineInfo(str(version.git_version), bounds)
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         if image.name is not None:
@@ -170,7 +170,7 @@ class KubernetesEngine(Engine):
                 self._published[image] = published(self._builder, image, self._registry, progress)
             return self._published[image]
 
-    def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
+    def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
         name = f"gem-{secrets.token_hex(10)}"
         pod = manifest(
             name, reference, limits, environment or {}, self._owner, self._run_seconds, self._overrides
@@ -194,14 +194,14 @@ class KubernetesEngine(Engine):
                 self._namespace, label_selector=selector(self._owner), _request_timeout=CALL_SECONDS
             )
         for pod in pods.items:
-            if not Owner.parse((pod.metadata.annotations or {}).get(OWNER, "")).is_alive():
+            if not ContainerOwner.parse((pod.metadata.annotations or {}).get(OWNER, "")).is_alive():
                 Pod(self.core, self._namespace, pod.metadata.name).remove()
                 count += 1
         return count
 
     def begin_anew(self) -> None:
         self._client = None  # whose connections are the parent's
-        self._owner = Owner.this_process()
+        self._owner = ContainerOwner.this_process()
         self._connecting, self._preparing, self._without_network = Lock(), Lock(), Lock()
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.engines.contexts import digest_of
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
@@ -37,7 +37,7 @@ def published(builder: DockerEngine, image: Image, registry: str, progress: Prog
         local = builder.prepare(image, progress)
     else:
         return reference
-    tell(progress, Stage(f"pushing {reference}"))
+    tell(progress, ProgressStage(f"pushing {reference}"))
     try:
         builder.client.api.tag(local, repository, digest_of(image), force=True)
         for event in builder.client.api.push(repository, digest_of(image), stream=True, decode=True):
@@ -45,7 +45,7 @@ def published(builder: DockerEngine, image: Image, registry: str, progress: Prog
                 raise EngineError(f"the image {reference} cannot be pushed: {event['error']}")
             detail = event.get("progressDetail") or {}
             if detail.get("total"):
-                tell(progress, Stage(f"pushing {reference}", detail["current"], detail["total"]))
+                tell(progress, ProgressStage(f"pushing {reference}", detail["current"], detail["total"]))
     except (DockerException, OSError) as error:
         raise EngineError(f"the image {reference} cannot be pushed: {error}") from error
     return reference

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gem_terminal.engines.allowance import CAPABILITIES
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.container_defaults import CAPABILITIES
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Limits
+from gem_terminal.task import ResourceLimits
 
-__all__ = ["CONTAINER", "OWNER", "POLICY", "Phase", "manifest", "phase_of", "policy", "selector"]
+__all__ = ["CONTAINER", "OWNER", "POLICY", "PodPhase", "manifest", "phase_of", "policy", "selector"]
 
 CONTAINER = "task"
 """The name of the one container in a pod."""
@@ -30,7 +30,7 @@ _HOPELESS = frozenset(
 """Why a container waits, where waiting longer brings nothing."""
 
 
-def selector(owner: Owner) -> str:
+def selector(owner: ContainerOwner) -> str:
     """Return what the labels of all pods are that processes of this machine have made."""
     return f"{_LABEL}=pod,{_HOST}={owner.machine}"
 
@@ -38,9 +38,9 @@ def selector(owner: Owner) -> str:
 def manifest(
     name: str,
     image: str,
-    limits: Limits,
+    limits: ResourceLimits,
     environment: Mapping[str, str],
-    owner: Owner,
+    owner: ContainerOwner,
     seconds: int,
     overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def policy() -> dict[str, Any]:
     }
 
 
-class Phase:
+class PodPhase:
     """How far a pod is.
 
     Args:
@@ -116,7 +116,7 @@ class Phase:
         self.waits = waits
 
 
-def phase_of(pod: Mapping[str, Any]) -> Phase:
+def phase_of(pod: Mapping[str, Any]) -> PodPhase:
     """Read the status of a pod, as the API gives it in JSON."""
     status = pod.get("status") or {}
     state: Mapping[str, Any] = {}
@@ -124,18 +124,18 @@ def phase_of(pod: Mapping[str, Any]) -> Phase:
         if container.get("name") == CONTAINER:
             state = container.get("state") or {}
     if pod.get("metadata", {}).get("deletionTimestamp"):
-        return Phase(failed="it is being deleted")
+        return PodPhase(failed="it is being deleted")
     if status.get("phase") in ("Failed", "Succeeded") or "terminated" in state:
-        return Phase(failed=_told(state.get("terminated")) or _told(status) or f"it has {status.get('phase')}")
+        return PodPhase(failed=_told(state.get("terminated")) or _told(status) or f"it has {status.get('phase')}")
     if "running" in state:
-        return Phase(running=True)
+        return PodPhase(running=True)
     waiting = state.get("waiting") or {}
     if waiting.get("reason") in _HOPELESS:
-        return Phase(failed=_told(waiting))
+        return PodPhase(failed=_told(waiting))
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return Phase(waits=_told(condition))
-    return Phase(waits=_told(waiting) or f"it is {status.get('phase') or 'not known to a node'}")
+            return PodPhase(waits=_told(condition))
+    return PodPhase(waits=_told(waiting) or f"it is {status.get('phase') or 'not known to a node'}")
 
 
 def _told(state: Mapping[str, Any] | None) -> str:

@@ -17,15 +17,15 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from gem_terminal.engines.allowance import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
+from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Limits
+from gem_terminal.task import ResourceLimits
 
 __all__ = ["NamespaceContainer", "begin"]
 
@@ -67,7 +67,7 @@ class NamespaceContainer(Container):
         self,
         spawner: Spawner,
         layers: Iterable[Path],
-        limits: Limits,
+        limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
     ) -> None:
@@ -290,7 +290,7 @@ def _ending(process: Process, seconds: float) -> Iterator[None]:
 def begin(
     spawner: Spawner,
     layers: Iterable[Path],
-    limits: Limits,
+    limits: ResourceLimits,
     ends: tuple[int, int, int],
     first: Iterable[str],
     *,

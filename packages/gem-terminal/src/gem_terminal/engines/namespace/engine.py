@@ -20,13 +20,13 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from gem_terminal.engines.base import BOUNDS, About, Container, Engine, Progress
+from gem_terminal.engines.base import BOUNDS, Container, Engine, EngineInfo, Progress
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.namespace.container import NamespaceContainer, begin
 from gem_terminal.engines.namespace.images import ImageStore
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 __all__ = ["NamespaceEngine"]
 
@@ -74,11 +74,11 @@ class NamespaceEngine(Engine):
     def check(self) -> None:
         _ = self.spawner
 
-    def about(self) -> About:
+    def about(self) -> EngineInfo:
         self.check()
         asked = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
         bounds = {**dict.fromkeys(BOUNDS, True), **dict.fromkeys(self.unbounded, False)}
-        return About(asked.stdout.strip() or "bubblewrap", bounds)
+        return EngineInfo(asked.stdout.strip() or "bubblewrap", bounds)
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         return self._images.prepare(image, progress)
@@ -92,14 +92,14 @@ class NamespaceEngine(Engine):
     def discard_images(self, keep: Iterable[Image]) -> int:
         return self._images.discard(keep)
 
-    def start(self, reference: str, limits: Limits, environment: Mapping[str, str] | None = None) -> Container:
+    def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
         layers, config = self._images.layers(reference)
         return self.start_on(layers, limits, {**config.get("environment", {}), **(environment or {})}, config)
 
     def start_on(
         self,
         layers: Iterable[Path],
-        limits: Limits,
+        limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
     ) -> NamespaceContainer:
@@ -149,7 +149,7 @@ def _tried_spawner() -> Spawner:
     heard, said = os.pipe()
     null = os.open(os.devnull, os.O_RDWR)
     try:
-        tried = begin(spawner, [Path(__file__).parent], Limits(), (null, said, said), ["true"], root="/")
+        tried = begin(spawner, [Path(__file__).parent], ResourceLimits(), (null, said, said), ["true"], root="/")
         os.close(said)
         said = -1
         with os.fdopen(os.dup(heard), "rb") as told:

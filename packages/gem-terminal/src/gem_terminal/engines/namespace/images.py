@@ -18,24 +18,24 @@ from typing import TYPE_CHECKING, Any
 
 from gem.processes.cpus import usable_cpus
 from gem_terminal.archive import archive_of
-from gem_terminal.engines.alone import alone
 from gem_terminal.engines.archives import flattened, looked_into, unpack
-from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, suite_of
+from gem_terminal.engines.exclusive import alone
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
-from gem_terminal.engines.owners import Owner
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError, TaskError
-from gem_terminal.task import Image, Limits
+from gem_terminal.task import Image, ResourceLimits
 
 if TYPE_CHECKING:
     from gem_terminal.engines.namespace.container import NamespaceContainer
 
-    _Start = Callable[[Iterable[Path], Limits, Mapping[str, str], Mapping[str, Any]], NamespaceContainer]
+    _Start = Callable[[Iterable[Path], ResourceLimits, Mapping[str, str], Mapping[str, Any]], NamespaceContainer]
 
 __all__ = ["ImageStore"]
 
-_BUILD = Limits(cpus=float(usable_cpus()), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
+_BUILD = ResourceLimits(cpus=float(usable_cpus()), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
 
 
 class ImageStore:
@@ -88,7 +88,7 @@ class ImageStore:
 
         def make(folder: Path) -> None:
             with flattened(source, content, progress) as archive:
-                tell(progress, Stage(f"unpacking {source.name}"))
+                tell(progress, ProgressStage(f"unpacking {source.name}"))
                 unpack(archive, folder)
 
         with alone(self._folder / "lock", progress):
@@ -133,7 +133,7 @@ class ImageStore:
         chain = hashlib.sha256()
         steps = parse(image.folder / image.dockerfile)
         for number, step in enumerate(steps, 1):
-            tell(progress, Stage(step.line, number, len(steps)))
+            tell(progress, ProgressStage(step.line, number, len(steps)))
             if step.name == "RUN":
                 chain.update(f"{step.line}\0{json.dumps(config, sort_keys=True)}\0{json.dumps(arguments)}".encode())
                 layers.insert(
@@ -190,17 +190,17 @@ class ImageStore:
 
     def reap(self) -> None:
         """Remove what processes of this machine that have gone left half made."""
-        host = Owner.this_process().host
+        host = ContainerOwner.this_process().host
         for path in self._folder.glob("*/.making-*-*-*-*"):
             _, short, pid, began, _ = path.name.split("-", 4)
-            if short == _short(host) and pid.isdigit() and not Owner(host, int(pid), began).is_alive():
+            if short == _short(host) and pid.isdigit() and not ContainerOwner(host, int(pid), began).is_alive():
                 shutil.rmtree(path, ignore_errors=True)
 
     def _made(self, folder: Path, make: Any) -> Path:
         if folder.is_dir():
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
-        owner = Owner.this_process()
+        owner = ContainerOwner.this_process()
         prefix = f".making-{_short(owner.host)}-{owner.pid}-{owner.began}-"
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix, ignore_cleanup_errors=True) as scratch:
             made = Path(scratch) / "made"

@@ -1,4 +1,4 @@
-"""Where an agent works on a task: a container with a shell, a terminal and files. :class:`Workplace`."""
+"""The session of an agent with a task: a container with a shell, a terminal and files. :class:`TaskSession`."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
 from gem_terminal.archive import folders
-from gem_terminal.engines.base import Container, Engine, Finished
+from gem_terminal.bounded_output import BoundedOutput
+from gem_terminal.engines.base import Container, Engine, ExecResult
 from gem_terminal.healthcheck import await_health
-from gem_terminal.output import Cut
-from gem_terminal.shell import Command, Shell
+from gem_terminal.shell import CommandResult, Shell
 from gem_terminal.task import Task
-from gem_terminal.verification import Verdict, verify
+from gem_terminal.verification import VerifierResult, verify
 
 if TYPE_CHECKING:
     from gem_terminal.screen import Screen
 
-__all__ = ["Outcome", "Workplace"]
+__all__ = ["ActionResult", "TaskSession"]
 
 _FILE_SECONDS = 30.0
 _SCREEN_SECONDS = 5.0
 _MOST_SECONDS = 600.0
-"""What an agent can ask for a command at most, in a task that says nothing of the time of an episode."""
+"""The longest time limit of a command, in seconds, where the episode has no time limit."""
 
 _NOT_RUN = (126, 127)
-"""Exit codes of what could not be run, as where the folder that it should run in has gone."""
+"""Exit codes of commands that could not start, for example because their folder is gone."""
 _LONGEST_PATH = 4096
-"""PATH_MAX of Linux: so many bytes are no path any more."""
+"""PATH_MAX of Linux, in bytes: a path must be shorter."""
 
-# Regular files alone: a pipe or a device might have no end, and what takes too long ends everything in the container.
+# Regular files only: a pipe or a device may have no end, and a timeout kills all processes of the container.
 _REGULAR = """
 if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1: not a regular file"; exit 1; fi
 """
@@ -40,28 +40,28 @@ _WRITE = _REGULAR + 'head -c "$2" > "$1"'
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What an action brought."""
+class ActionResult:
+    """The result of one action."""
 
     text: str
     info: dict[str, Any] = field(default_factory=dict)
     ok: bool = True
-    """Whether it did what it was to do; a command does if its exit code is 0."""
+    """Whether the action succeeded. A command succeeds if its exit code is 0."""
 
 
-class Workplace:
-    """The container of one episode, and what is open in it.
+class TaskSession:
+    """The container of one episode, with its shell and terminal.
 
     Args:
-        task: what is worked on.
-        container: a fresh one; it is removed when the workplace is closed.
-        engine: where it runs; starts the container of a verifier that has its own.
-        output: bytes that an outcome shows at most.
-        command_seconds: what a command may take if it does not say.
-        seconds: what all of them may take together.
+        task: the task.
+        container: a fresh container; closing the session removes it.
+        engine: starts the container of a separate verifier.
+        output: the number of bytes of output that a result shows.
+        command_seconds: the time limit of a command that names none, in seconds.
+        seconds: the time limit of the episode, in seconds; None for no limit.
 
     Raises:
-        EngineError: if the container has died, or does not become healthy where the task has a way to tell.
+        EngineError: if the container died, or failed the health check of the task.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Workplace:
         self._process = os.getpid()
 
     def is_sound(self) -> bool:
-        """Whether the shell goes on, which it does not once its container has died; costs microseconds."""
+        """Whether the shell and its container are alive; takes microseconds."""
         return self._shell.is_open
 
     def begin(self) -> None:
@@ -104,10 +104,10 @@ class Workplace:
 
     @property
     def seconds_left(self) -> float | None:
-        """What is left of the episode's time; None without a limit."""
+        """Seconds left of the episode's time; None without a limit."""
         return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
-    def bash(self, move: Bash) -> Outcome:
+    def bash(self, move: Bash) -> ActionResult:
         """Run a command in the shell."""
         seconds = self._granted(move.seconds or self._command_seconds)
         done = self._shell.run(move.command, seconds)
@@ -117,33 +117,33 @@ class Workplace:
         info: dict[str, Any] = {"exit_code": done.exit_code, "timed_out": done.timed_out}
         if done.notices:
             info["notices"] = list(done.notices)
-        return Outcome(text, info, done.exit_code == 0)
+        return ActionResult(text, info, done.exit_code == 0)
 
-    def send_keys(self, move: SendKeys) -> Outcome:
-        """Type into the terminal, which is opened now if it was not yet."""
+    def send_keys(self, move: SendKeys) -> ActionResult:
+        """Type into the terminal, which opens on first use."""
         seconds = self._granted(move.seconds or _SCREEN_SECONDS)
         screen = self._screen
         if screen is None or screen.ended:
             screen = self._open_screen(self.task.workdir)
         text = screen.press(move.keys, seconds)
-        if screen.ended and not screen.begun:  # the folder that it begins in may have gone
+        if screen.ended and not screen.begun:  # its first folder may be gone
             screen = self._open_screen("/")
             text = screen.press(move.keys, seconds)
-        return Outcome(f"{text}\n[the terminal has ended]" if screen.ended else text)
+        return ActionResult(f"{text}\n[the terminal has ended]" if screen.ended else text)
 
-    def read_file(self, move: ReadFile) -> Outcome:
-        """Return what is in a file, as the agent's user may read it."""
+    def read_file(self, move: ReadFile) -> ActionResult:
+        """Return the content of a file, read with the rights of the agent's user."""
         done = self._with_file(_READ, move.path)
-        kept = Cut(self._output)
+        kept = BoundedOutput(self._output)
         kept.add(done.output or _silence(done, move.path))
-        return Outcome(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
+        return ActionResult(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
-    def write_file(self, move: WriteFile) -> Outcome:
-        """Write a file, as the agent's user may."""
+    def write_file(self, move: WriteFile) -> ActionResult:
+        """Write a file with the rights of the agent's user."""
         content = move.content.encode(errors="replace")
         done = self._with_file(_WRITE, move.path, str(len(content)), stdin=content)
         told = (done.output or _silence(done, move.path)).decode(errors="replace").strip()
-        return Outcome(told or f"Written to {move.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+        return ActionResult(told or f"Written to {move.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def _open_screen(self, workdir: str | None) -> Screen:
         from gem_terminal.screen import Screen  # few tasks need it, and it brings a library
@@ -153,32 +153,32 @@ class Workplace:
         self._screen = Screen(self._container, **{**self._place, "workdir": workdir})
         return self._screen
 
-    def _with_file(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> Finished:
-        """Run a script as the agent's user, where its shell began, or in ``/`` if nothing can be run there any more."""
+    def _with_file(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> ExecResult:
+        """Run a script as the agent's user, in the first folder of its shell, or in ``/`` if nothing can run there."""
         if len(path.encode(errors="replace")) >= _LONGEST_PATH:
-            return Finished(f"{path[:64]}...: File name too long".encode(errors="replace"), 1)
+            return ExecResult(f"{path[:64]}...: File name too long".encode(errors="replace"), 1)
         command = ("sh", "-c", script, "sh", path.replace("\x00", ""), *arguments)
 
-        def run(workdir: str | None) -> Finished:
+        def run(workdir: str | None) -> ExecResult:
             seconds = self._granted(_FILE_SECONDS)
             return self._container.run(command, seconds=seconds, user=self.task.user, workdir=workdir, stdin=stdin)
 
         done = run(self.task.workdir)
         return run("/") if done.exit_code in _NOT_RUN and path.startswith("/") else done
 
-    def verify(self, *, keep_processes: bool = False) -> Verdict:
+    def verify(self, *, keep_processes: bool = False) -> VerifierResult:
         """Run the tests; see :func:`~gem_terminal.verification.verify`."""
         self.let_go()
         return verify(self.task, self._container, self._engine, keep_processes=keep_processes)
 
     def close(self) -> None:
-        """Remove the container, unless a forked child asks, whose parent's it is; calling it again does nothing."""
+        """Remove the container, except in a forked child, whose parent owns it. A second call does nothing."""
         self.let_go()
         if self._process == os.getpid():
             self._container.remove()
 
     def let_go(self) -> None:
-        """Close this process's ends of what runs in the container."""
+        """Close this process's connections to the shell and the terminal."""
         self._shell.close()
         if self._screen is not None:
             self._screen.close()
@@ -188,7 +188,7 @@ class Workplace:
         return min(seconds, max(self._command_seconds, _MOST_SECONDS) if left is None else left)
 
 
-def _notes(done: Command, seconds: float) -> list[str]:
+def _notes(done: CommandResult, seconds: float) -> list[str]:
     notes = [f"[{notice}]" for notice in done.notices]
     if done.timed_out:
         notes.append(f"[ended after {seconds:g} seconds]")
@@ -199,8 +199,8 @@ def _notes(done: Command, seconds: float) -> list[str]:
     return notes
 
 
-def _silence(done: Finished, path: str) -> bytes:
-    """Return what is said of a command that said nothing: nothing as well, if it succeeded."""
+def _silence(done: ExecResult, path: str) -> bytes:
+    """Return the message for a command without output; empty if the command succeeded."""
     if done.exit_code == 0:
         return b""
     why = "it took too long" if done.exit_code is None else f"exit code {done.exit_code}"

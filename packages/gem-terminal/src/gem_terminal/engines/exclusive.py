@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gem_terminal.engines.base import Progress, Stage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, tell
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -38,7 +38,7 @@ def _locked(path: Path, progress: Progress | None) -> BaseFileLock | None:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            tell(progress, Stage("waiting for another thread or process that makes images"))
+            tell(progress, ProgressStage("waiting for another thread or process that makes images"))
             lock.acquire()
     except (OSError, NotImplementedError):  # a folder that is read-only, or a file system that knows no locks
         return None

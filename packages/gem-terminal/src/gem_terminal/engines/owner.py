@@ -1,4 +1,4 @@
-"""Which process a container belongs to, so that a reaper can tell what was left behind: :class:`Owner`."""
+"""Which process a container belongs to, so that a reaper can tell what was left behind: :class:`ContainerOwner`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 from gem_terminal.engines.processes import stat_of
 
-__all__ = ["Owner"]
+__all__ = ["ContainerOwner"]
 
 
 @dataclass(frozen=True)
-class Owner:
+class ContainerOwner:
     """A process of a machine, by its number and the moment it began, since numbers are used again."""
 
     host: str
@@ -23,11 +23,11 @@ class Owner:
     began: str
 
     @classmethod
-    def this_process(cls) -> Owner:
+    def this_process(cls) -> ContainerOwner:
         return cls(_host(), os.getpid(), _began(os.getpid()) or "?")
 
     @classmethod
-    def parse(cls, text: str) -> Owner:
+    def parse(cls, text: str) -> ContainerOwner:
         """Read what ``str`` wrote; anything else belongs to nobody."""
         parts = text.rsplit("/", 2)
         if len(parts) != 3 or not parts[1].isdigit():

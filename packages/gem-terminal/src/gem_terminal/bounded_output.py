@@ -1,15 +1,15 @@
-"""Keeping the beginning and the end of an output, however long it is: :class:`Cut`."""
+"""Keeping the beginning and the end of an output, however long it is: :class:`BoundedOutput`."""
 
 from __future__ import annotations
 
 from collections import deque
 
-__all__ = ["Cut"]
+__all__ = ["BoundedOutput"]
 
 _KEPT = 1 << 20
 
 
-class Cut:
+class BoundedOutput:
     """Takes bytes without end in bounded memory.
 
     Args:

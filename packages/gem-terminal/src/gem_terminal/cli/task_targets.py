@@ -13,11 +13,11 @@ from gem_terminal.errors import TaskError
 from gem_terminal.formats import load_task, task_folders
 from gem_terminal.task import Task
 
-__all__ = ["Found", "bundled", "readable", "tasks_of"]
+__all__ = ["TaskFolder", "bundled", "readable", "tasks_of"]
 
 
 @dataclass(frozen=True)
-class Found:
+class TaskFolder:
     """A folder that is a task, or says that it is."""
 
     folder: Path
@@ -30,7 +30,7 @@ class Found:
         return self.folder.name if self.task is None else self.task.name
 
 
-def tasks_of(targets: Iterable[str]) -> list[Found]:
+def tasks_of(targets: Iterable[str]) -> list[TaskFolder]:
     """Return the tasks of folders and of names, or all that come with the package where nothing is said.
 
     Raises:
@@ -40,7 +40,7 @@ def tasks_of(targets: Iterable[str]) -> list[Found]:
     return [_read(folder) for folder in dict.fromkeys(folders)]
 
 
-def readable(found: Iterable[Found]) -> list[Task]:
+def readable(found: Iterable[TaskFolder]) -> list[Task]:
     """Return the tasks.
 
     Raises:
@@ -70,8 +70,8 @@ def _folders(target: str) -> tuple[Path, ...]:
     raise ArgumentError(f"{target!r} is neither a folder nor the name of a task; {advice}")
 
 
-def _read(folder: Path) -> Found:
+def _read(folder: Path) -> TaskFolder:
     try:
-        return Found(folder, load_task(folder))
+        return TaskFolder(folder, load_task(folder))
     except (TaskError, OSError) as error:
-        return Found(folder, None, str(error))
+        return TaskFolder(folder, None, str(error))

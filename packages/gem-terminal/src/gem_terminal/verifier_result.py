@@ -1,8 +1,8 @@
-"""What the tests of a task say: :class:`Verdict`, and how it is read from what they wrote.
+"""The result of a task's tests: :class:`VerifierResult`, and its readers.
 
-Whatever they wrote, reading it ends, in memory that does not depend on it, and what cannot be read is an error in the
-verdict. The formats: Harbor's ``reward.json`` and ``reward.txt``; CTRF, the common test report format, version 1.0.0,
-which many tasks of Harbor have pytest write to ``ctrf.json``; and pytest's own short summary.
+The readers take bounded time and memory for any input. Unreadable input becomes an error in the result. The formats
+are Harbor's ``reward.json`` and ``reward.txt``; CTRF, the Common Test Report Format 1.0.0, which pytest writes to
+``ctrf.json`` in many tasks of Harbor; and the short summary of pytest.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-__all__ = ["FILES", "OUTPUT", "Verdict", "verdict_of_files", "verdict_of_summary"]
+__all__ = ["FILES", "OUTPUT", "VerifierResult", "result_of_files", "result_of_summary"]
 
 OUTPUT = "test-stdout.txt"
-"""The file that Harbor keeps what the tests print in."""
+"""The file in which Harbor keeps the output of the tests."""
 _CTRF = "ctrf.json"
 _REWARD_FILES = ("reward.json", "reward.txt")
 
 FILES = {**dict.fromkeys(_REWARD_FILES, 1 << 20), _CTRF: 8 << 20, OUTPUT: 16 << 20}
-"""What tests write to ``/logs/verifier`` and is read → bytes that it may have."""
+"""Each file in ``/logs/verifier`` that is read → its size limit in bytes."""
 
 _LONGEST_LOG = 16_000
-"""Characters of what the tests printed that a verdict keeps, from the end."""
+"""Characters of the tests' output that a result keeps, from the end."""
 _MOST_TESTS = 10_000
-"""Tests that a verdict has the names of; all of them are counted."""
+"""Tests that a result names; it counts all of them."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HEADING = "short test summary info"
@@ -37,27 +37,27 @@ _KINDS = {"PASSED": True, "XFAIL": True, "SKIPPED": True, "FAILED": False, "XPAS
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the tests say."""
+class VerifierResult:
+    """The result of the tests."""
 
     rewards: dict[str, float]
-    """By name, as the task wrote them; a task with one number calls it ``reward``."""
+    """Name → reward, as the task wrote them; a single number has the name ``reward``."""
     passed: int | None = None
-    """Tests that passed, where the task reports them one by one."""
+    """The number of tests that passed, if the task reports single tests."""
     total: int | None = None
     error: str | None = None
-    """Why there is no reward: the tests did not finish, or wrote none."""
+    """The reason for a missing reward: the tests did not finish, or wrote none."""
     log: str = ""
-    """The end of what the tests printed."""
+    """The end of the tests' output."""
     tests: dict[str, bool] = field(default_factory=dict)
-    """Name → whether it passed, where the task reports them one by one."""
+    """Name → whether the test passed, if the task reports single tests."""
 
     @property
     def reward(self) -> float:
-        """The task's own number, from 0.0 to 1.0: ``reward`` if it names one so, or else the mean of its rewards.
+        """The reward of the task, from 0.0 to 1.0: its reward ``reward``, or the mean of its rewards.
 
-        Harbor allows any number. One outside of that range counts as its nearer end here, since an environment
-        declares its range; :attr:`rewards` has it as it was written. 0.0 where there is none.
+        Harbor allows any number; this value is clipped, because an environment declares its range. :attr:`rewards`
+        has the numbers as written. Without any reward the value is 0.0.
         """
         if not self.rewards:
             return 0.0
@@ -66,29 +66,29 @@ class Verdict:
 
     @property
     def fraction(self) -> float | None:
-        """The share of the tests that passed; None where they are not reported one by one, or there is no reward."""
+        """The share of tests that passed; None if the task reports no single tests, or there is no reward."""
         if self.error is not None or self.passed is None or not self.total:
             return None
         return self.passed / self.total
 
     @property
     def success(self) -> bool:
-        """Whether the reward is all that can be had."""
+        """Whether the reward is 1.0."""
         return self.reward == 1.0
 
 
-def verdict_of_files(written: Mapping[str, bytes | ValueError]) -> Verdict:
-    """Read what tests have written to ``/logs/verifier``, as Harbor does.
+def result_of_files(written: Mapping[str, bytes | ValueError]) -> VerifierResult:
+    """Read the files that tests wrote to ``/logs/verifier``, as Harbor does.
 
-    ``reward.json`` comes before ``reward.txt``; their exit code does not count. The tests one by one come from
-    ``ctrf.json``, where those that were skipped count neither way.
+    ``reward.json`` takes precedence over ``reward.txt``; the exit code of the tests does not count. Single tests come
+    from ``ctrf.json``; skipped tests do not count.
 
     Args:
-        written: the name of one of :data:`FILES` → what is in it, or why that cannot be read.
+        written: the name of one of :data:`FILES` → its content, or the reason why it is unreadable.
     """
     output = written.get(OUTPUT, b"")
-    log = _log(output) if isinstance(output, bytes) else f"[what the tests printed cannot be shown: {output}]"
-    verdict = Verdict({}, error=f"the tests wrote neither {' nor '.join(_REWARD_FILES)}", log=log)
+    log = _log(output) if isinstance(output, bytes) else f"[the output of the tests cannot be shown: {output}]"
+    result = VerifierResult({}, error=f"the tests wrote neither {' nor '.join(_REWARD_FILES)}", log=log)
     for name in _REWARD_FILES:
         if name not in written:
             continue
@@ -96,17 +96,17 @@ def verdict_of_files(written: Mapping[str, bytes | ValueError]) -> Verdict:
         try:
             if isinstance(content, ValueError):
                 raise content
-            verdict = Verdict(_rewards(name, content.decode()), log=log)
+            result = VerifierResult(_rewards(name, content.decode()), log=log)
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            verdict = Verdict({}, error=f"{name} holds no reward: {str(error)[:200]}", log=log)
+            result = VerifierResult({}, error=f"{name} holds no reward: {str(error)[:200]}", log=log)
         break
-    return replace(verdict, **_report(written.get(_CTRF)))
+    return replace(result, **_report(written.get(_CTRF)))
 
 
-def verdict_of_summary(output: bytes) -> Verdict:
-    """Read pytest's short summary, as Terminal-Bench 1 does: 1.0 if all tests passed, or were skipped, and 0.0 if not.
+def result_of_summary(output: bytes) -> VerifierResult:
+    """Read pytest's short summary, as Terminal-Bench 1 does: 1.0 if every test passed or was skipped, 0.0 otherwise.
 
-    Where pytest lists only those that failed, the numbers are those of its last line.
+    If pytest lists failures only, the numbers come from its last line.
     """
     _, found, summary = _COLOUR.sub("", output.decode(errors="replace")).rpartition(_HEADING)
     tests: dict[str, bool] = {}
@@ -122,11 +122,11 @@ def verdict_of_summary(output: bytes) -> Verdict:
         else:
             counted = _counts(line) or counted
     if not (listed or counted):
-        # An empty summary is no success, though all() of nothing would be.
-        return Verdict({}, error="the tests printed no summary of pytest", log=_log(output))
+        # An empty summary is no success, although all() of nothing is true.
+        return VerifierResult({}, error="the tests printed no summary of pytest", log=_log(output))
     reward = float(not listed.failed and not counted.failed)
     count = counted or listed
-    return Verdict({"reward": reward}, count.passed, sum(count), log=_log(output), tests=tests)
+    return VerifierResult({"reward": reward}, count.passed, sum(count), log=_log(output), tests=tests)
 
 
 class _Count(NamedTuple):
@@ -149,7 +149,7 @@ def _rewards(name: str, text: str) -> dict[str, float]:
 
 
 def _report(content: bytes | ValueError | None) -> dict[str, Any]:
-    """Return the fields of a verdict that a report in CTRF fills; none if it is no such report."""
+    """Return the fields of a result that a CTRF report fills; none if the content is no such report."""
     if not isinstance(content, bytes):
         return {}
     try:
