@@ -8,10 +8,11 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterable
 
 from gem.processes import linux, rlimits
 from gem.processes.fork_loop import reset_signals
-from gem_tools.sandbox.inside import interactive, script, wire
+from gem_tools.sandbox.inside import interactive, jail, script, wire
 from gem_tools.sandbox.inside.jail import BOX, HOME
 
 __all__ = ["become"]
@@ -20,12 +21,19 @@ _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
 
 
-def become(limits: wire.ExecutionRequest, descriptors: list[int], base_memory: int, seccomp: bytes) -> None:
+def become(
+    limits: wire.ExecutionRequest,
+    descriptors: list[int],
+    binds: Iterable[jail.ScratchBind],
+    base_memory: int,
+    seccomp: bytes,
+) -> None:
     """Execute a program and exit; never returns.
 
     Args:
         limits: of the request.
         descriptors: the program, the standard streams, and for a session the channel of its calls.
+        binds: what belongs into its scratch.
         base_memory: bytes of address space that the fork server takes, which are not the program's.
         seccomp: filter to add.
     """
@@ -34,7 +42,7 @@ def become(limits: wire.ExecutionRequest, descriptors: list[int], base_memory: i
         # Signals to one's own process group know no namespaces.
         os.setsid()
         channel = _take(descriptors)
-        _confine(limits, base_memory, seccomp)
+        _confine(limits, binds, base_memory, seccomp)
         _reseed()
         script.connect_streams()
     except BaseException as error:
@@ -63,11 +71,16 @@ def _take(descriptors: list[int]) -> socket.socket | None:
     return socket.socket(fileno=3) if channel else None
 
 
-def _confine(limits: wire.ExecutionRequest, base_memory: int, seccomp: bytes) -> None:
+def _confine(
+    limits: wire.ExecutionRequest, binds: Iterable[jail.ScratchBind], base_memory: int, seccomp: bytes
+) -> None:
     linux.unshare(linux.CLONE_NEWNS)
     linux.mount_tmpfs(BOX, f"mode=755,size={limits.disk},nr_inodes={1024 + limits.disk // 65536}")
     for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):  # noqa: S108 - a folder of this execution alone
         os.mkdir(name)
+    for bind in binds:
+        os.makedirs(bind.target)
+        linux.bind(bind.source, bind.target)
     os.chdir(HOME)
     rlimits.lower_limits({"RLIMIT_NPROC": limits.processes})
     # A user namespace without a map: nobody there can become anybody, and processes are counted apart.

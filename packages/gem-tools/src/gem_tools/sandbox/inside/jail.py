@@ -1,24 +1,30 @@
 """The jail around a fork server: a file system of its own, no network, no other processes, no privileges.
 
 What it shows is read-only: the system's libraries and programs, the interpreter and the packages it was told of.
-``/box`` is where each execution gets a scratch of its own.
+``/box`` is where each execution gets a scratch of its own; ``/tmp`` and its like lead there. An interpreter may itself
+lie below one of those: :func:`scratch_binds` says what an execution binds into its scratch.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from gem.processes import linux
 
-__all__ = ["BOX", "HOME", "enter"]
+__all__ = ["BOX", "HOME", "enter", "scratch_binds"]
 
 BOX = "/box"
 HOME = f"{BOX}/home"
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
+_SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - of an execution alone
+"""Folders for everybody on a usual system, and where each of them lies inside."""
+_SHOWN = "/shown"
+"""Where the server keeps what lies below one of those, for executions to bind it."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 _USERS = (0x47454D, 65534)
@@ -27,7 +33,18 @@ _USERS = (0x47454D, 65534)
 _ISOLATED = linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP
 
 
-def enter(shown: Iterable[str], hidden: Iterable[str]) -> None:
+class ScratchBind(NamedTuple):
+    """A folder that lies below a folder for everybody, such as ``/tmp``."""
+
+    path: str
+    """What it is called outside."""
+    source: str
+    """Where the server keeps it."""
+    target: str
+    """Where it belongs in the scratch of an execution."""
+
+
+def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
     """Confine this process for good. Its children are the first of a new process namespace.
 
     Args:
@@ -79,7 +96,7 @@ def _own_user_namespace(own: int) -> None:
             os.close(file)
 
 
-def _build(shown: Iterable[str], hidden: Iterable[str]) -> None:
+def _build(shown: Sequence[str], hidden: Iterable[str]) -> None:
     linux.make_private()
     # The old root moves to /old, so that what was mounted over here is seen there as it was.
     linux.mount_tmpfs("/tmp", "mode=755,size=64k,nr_inodes=16")  # noqa: S108 - hidden from nobody else
@@ -88,19 +105,22 @@ def _build(shown: Iterable[str], hidden: Iterable[str]) -> None:
     linux.pivot_root("/tmp", "/tmp/old")  # noqa: S108
     os.chdir("/")
     linux.mount_tmpfs("/new", "mode=755,size=1m,nr_inodes=4096")
+    binds = scratch_binds(shown)
     for path in (*_SYSTEM, *_SETTINGS, *shown):
-        _show(path)
+        _show(path, _place(path, binds))
     for path in hidden:
-        if os.path.isdir(f"/new{path}"):
-            linux.mount_tmpfs(f"/new{path}", "mode=755,size=4k,nr_inodes=2")
-            linux.read_only(f"/new{path}")
+        place = f"/new{_place(path, binds)}"
+        if os.path.isdir(place):
+            linux.mount_tmpfs(place, "mode=755,size=4k,nr_inodes=2")
+            linux.read_only(place)
     _devices()
-    os.makedirs(f"/new{BOX}")
-    os.makedirs("/new/var", exist_ok=True)
-    for name in ("/new/tmp", "/new/var/tmp"):
-        if not os.path.lexists(name):  # the interpreter itself may lie there
-            os.symlink(f"{BOX}/tmp", name)  # noqa: S108 - of an execution alone
-    os.symlink(f"{BOX}/shm", "/new/dev/shm")
+    for folder in (BOX, "/var"):
+        os.makedirs(f"/new{folder}", exist_ok=True)
+    for name, scratch in _SCRATCH.items():
+        os.symlink(scratch, f"/new{name}")
+    for bind in binds:
+        os.makedirs(f"/new{bind.target}", exist_ok=True)
+        linux.bind(f"/new{bind.source}", f"/new{bind.target}")
     os.chdir("/new")
     linux.pivot_root(".", ".")
     linux.detach(".")
@@ -108,8 +128,32 @@ def _build(shown: Iterable[str], hidden: Iterable[str]) -> None:
     linux.read_only("/", recursive=False, devices=True)
 
 
-def _show(path: str) -> None:
-    source, target = f"/old{path}", f"/new{path}"
+def scratch_binds(shown: Iterable[str]) -> list[ScratchBind]:
+    """Return what must be bound into the scratch of an execution, for it to be seen where it lies outside.
+
+    Args:
+        shown: see :func:`enter`.
+    """
+    binds: list[ScratchBind] = []
+    for path in shown:
+        if _place(path, binds) != path:
+            continue  # within another
+        for name, scratch in _SCRATCH.items():
+            if path.startswith(f"{name}/"):
+                binds.append(ScratchBind(path, f"{_SHOWN}/{len(binds)}", scratch + path[len(name) :]))
+    return binds
+
+
+def _place(path: str, binds: Iterable[ScratchBind]) -> str:
+    """Where a path is shown in the server's file system."""
+    for bind in binds:
+        if path == bind.path or path.startswith(f"{bind.path}/"):
+            return bind.source + path[len(bind.path) :]
+    return path
+
+
+def _show(path: str, place: str) -> None:
+    source, target = f"/old{path}", f"/new{place}"
     if os.path.lexists(target):
         return
     if os.path.islink(source):

@@ -83,8 +83,9 @@ class _Execution(Child):
 
 
 class _ExecutionLoop(ForkLoop):
-    def __init__(self, control: socket.socket, processes: int) -> None:
+    def __init__(self, control: socket.socket, processes: int, binds: list[jail.ScratchBind]) -> None:
         super().__init__(control)
+        self._binds = binds
         self._namespace = os.open("self/ns/pid", os.O_RDONLY, dir_fd=processes)
         self._base_memory = rlimits.address_space(processes)
         os.close(processes)
@@ -98,7 +99,7 @@ class _ExecutionLoop(ForkLoop):
         linux.unshare(linux.CLONE_NEWPID)
         pid = os.fork()
         if pid == 0:
-            execution.become(limits, given, self._base_memory, self._filter)
+            execution.become(limits, given, self._binds, self._base_memory, self._filter)
         linux.setns(self._namespace, linux.CLONE_NEWPID)
         for descriptor in given:
             os.close(descriptor)
@@ -129,7 +130,7 @@ def main() -> None:
             linux.die_with_parent()
             os.close(trainer)
             _warm_up(wanted["path"], wanted["modules"])
-            return _ExecutionLoop(control, processes).run
+            return _ExecutionLoop(control, processes, jail.scratch_binds(wanted["shown"])).run
 
         serve(control, prepare)
         os._exit(0)
