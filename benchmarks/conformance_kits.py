@@ -32,9 +32,9 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 from gem.core import Env
+from gem.discovery.manifest import read_specs
 from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError
-from gem.manifest import read_specs
 from gem.registry import make
 from gem_testing import ClauseOutcome, EnvUnderTest, run_clauses
 

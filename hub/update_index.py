@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from gem.manifest import FILE_NAME, read_specs
+from gem.discovery.manifest import FILE_NAME, read_specs
 from gem_hub.embed import embed
 from gem_hub.records import CoreMetadata, Release, environments_of, now
 from gem_hub.store import Store

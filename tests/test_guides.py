@@ -30,7 +30,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from gem.manifest_schema import validate
+from gem.discovery.manifest_schema import validate
 from gem_testing import CLAUSES
 
 if sys.version_info >= (3, 11):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gem.manifest import FILE_NAME, read_specs
+from gem.discovery.manifest import FILE_NAME, read_specs
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {

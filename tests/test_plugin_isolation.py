@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gem.manifest import FILE_NAME, read_specs
+from gem.discovery.manifest import FILE_NAME, read_specs
 
 if TYPE_CHECKING:
     from conftest import PluginSite

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from wheel_builder import MANIFEST, Wheel
 
-from gem.manifest import read_specs
+from gem.discovery.manifest import read_specs
 from gem_hub import sandbox
 from gem_hub.cli.publish import publish_command
 from gem_hub.conformance import _read, check, judge

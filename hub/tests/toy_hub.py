@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from gem.manifest import read_specs
+from gem.discovery.manifest import read_specs
 from gem_hub.records import CoreMetadata, Environment, Release, environments_of, host_url
 from gem_hub.store import Store
 

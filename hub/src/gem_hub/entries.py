@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gem.discovery import ENVIRONMENT_GROUP, PLUGIN_GROUP
+from gem.discovery.manifest import FILE_NAME, parse, read_specs
+from gem.discovery.manifest_schema import validate
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
 from gem.ids import NAMESPACE_PATTERN, parse_id
-from gem.manifest import FILE_NAME, parse, read_specs
-from gem.manifest_schema import validate
 from gem_hub.refusal import Findings
 from gem_hub.reserved import COMMANDS, OFFICIAL
 from gem_hub.wheel import Wheel

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from gem.pydantic_start import start_pydantic
+from gem.discovery.pydantic_start import start_pydantic
 from gem_hub.records import PackageName, Person, Strict, reasons
 from gem_hub_client.errors import HubError
 

@@ -23,9 +23,9 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from gem.discovery.pydantic_start import start_pydantic
 from gem.env_spec import EnvSpec
 from gem.ids import parse_id
-from gem.pydantic_start import start_pydantic
 from gem_hub.errors import HubRefusal
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gem import official
+from gem.discovery import official
 
 __all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name_of"]
 

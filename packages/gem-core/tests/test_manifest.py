@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem.discovery.manifest import parse, read_specs
+from gem.discovery.manifest_schema import validate
 from gem.errors import ManifestError
 from gem.ids import parse_id
-from gem.manifest import parse, read_specs
-from gem.manifest_schema import validate
 
 HEAD = 'schema = 1\n[[environment]]\nid = "test:Thing-v0"\nentry_point = "pkg.mod:Thing"\ndescription = "A thing."\n'
 

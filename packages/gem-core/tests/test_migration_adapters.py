@@ -10,9 +10,9 @@ import pytest
 
 from gem.built_in import WRAPPERS as BUILT_IN
 from gem.core import Env, Info
+from gem.discovery.official import WRAPPERS
 from gem.errors import ArgumentError, ArgumentTypeError, MissingPluginError
 from gem.migration_adapters import WRAPPER_FACTORY, ObservationWrapper, get_wrapper_fns
-from gem.official import WRAPPERS
 
 
 class Tokenizer:

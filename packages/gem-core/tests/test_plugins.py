@@ -9,8 +9,8 @@ import pytest
 
 import gem
 from gem import plugins
+from gem.discovery.official import WRAPPERS
 from gem.errors import EntryPointError, MissingPluginError, PluginWarning
-from gem.official import WRAPPERS
 
 if TYPE_CHECKING:
     from conftest import PluginSite

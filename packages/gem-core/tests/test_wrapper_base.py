@@ -15,9 +15,9 @@ import pytest
 import gem
 from gem.built_in import WRAPPERS as BUILT_IN
 from gem.core import Env, Info, Wrapper
+from gem.discovery.official import WRAPPERS
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentTypeError, MissingPluginError, StateError, UnknownArgumentError
-from gem.official import WRAPPERS
 from gem.tools import ToolEnvWrapper, tool
 from gem.wrappers import WrapperLike, apply_wrappers
 

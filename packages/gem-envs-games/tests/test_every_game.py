@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import gem
 import gem_envs_games
+from gem.discovery.manifest import read_specs
 from gem.errors import GemError, StateError
-from gem.manifest import read_specs
 from gem_testing import EnvConformance
 
 MANIFEST = Path(gem_envs_games.__file__).with_name("environments.toml")

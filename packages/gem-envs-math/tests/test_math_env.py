@@ -13,8 +13,8 @@ from PIL import Image
 
 import gem
 import gem_envs_math
+from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
-from gem.manifest import read_specs
 from gem_envs_math import MathEnv, MathVisualEnv
 from gem_testing import EnvConformance
 

@@ -12,8 +12,8 @@ import pytest
 import gem
 import gem_envs_qa
 from gem.data import OraclePolicy
+from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentError, DatasetError, GemError
-from gem.manifest import read_specs
 from gem_envs_qa import QaEnv
 
 MANIFEST = Path(gem_envs_qa.__file__).with_name("environments.toml")

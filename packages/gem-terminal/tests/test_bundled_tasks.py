@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from gem.manifest import read_specs
+from gem.discovery.manifest import read_specs
 from gem_terminal import TerminalEnv, load_task
 from gem_terminal.cli.new import new_command
 from gem_terminal.engines import Engine

@@ -10,8 +10,8 @@ import pytest
 
 import gem
 from gem import discovery
+from gem.discovery.official import NAMESPACES
 from gem.errors import GemError, ManifestError, UnknownEnvironmentError
-from gem.official import NAMESPACES
 from gem_testing.targets import PackageUnderTest, envs_under_test, packages_of
 
 if TYPE_CHECKING:

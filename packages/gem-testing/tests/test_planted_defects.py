@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from gem.discovery.manifest import read_specs
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
-from gem.manifest import read_specs
 from gem_testing import CLAUSES, ClauseOutcome, EnvUnderTest, run_clauses
 
 PLANTED = Path(__file__).parent / "planted"

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 import gem
 from gem.cli.write_folder import write_files
+from gem.discovery.manifest_schema import validate
+from gem.discovery.official import NAMESPACES
 from gem.errors import ArgumentError
-from gem.manifest_schema import validate
-from gem.official import NAMESPACES
 from gem_testing.cli.new import new_command
 from gem_testing.scaffold import names
 from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project

@@ -1,4 +1,4 @@
-"""What gem-core itself brings by name: name → entry point."""
+"""The wrappers and vectorization modes of gem-core: name → entry point."""
 
 from __future__ import annotations
 

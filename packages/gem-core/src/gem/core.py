@@ -1,4 +1,4 @@
-"""The environment contract: :class:`Env`, :class:`Wrapper`, and what ``info`` may hold.
+"""The environment contract: :class:`Env`, :class:`Wrapper`, and the keys of ``info``.
 
 The shape of an episode::
 
@@ -37,7 +37,7 @@ key is optional. Those with a fixed meaning:
 ``tool_name``               str, which tool answered
 ``tool_type``               str, the same
 ``tool_error``              bool, the tool call failed
-``tool_results``            list, what came of each call; see :class:`gem.tools.ToolEnvWrapper`
+``tool_results``            list, the result of each call; see :class:`gem.tools.ToolEnvWrapper`
 ``tool_use_counter``        int, tool calls in this episode
 ``tool_success_counter``    int, tool calls in this episode that succeeded
 ``step_counter``            int, steps of this episode (:class:`gem.wrappers.EpisodeTracking`)
@@ -150,13 +150,13 @@ class Env(Generic[ObsT, ActT]):
         """Begin a new episode and return its first observation and info.
 
         Calling it in mid-episode abandons that episode. A subclass calls ``super().reset(seed=seed)``
-        first, which seeds ``self.rng`` and nothing else in the process, and ignores what that returns.
+        first, which seeds ``self.rng`` and nothing else in the process, and ignores the return value.
 
         Args:
             seed: any non-negative int. The same seed and the same actions give the same episode, in any
                 thread or process. Without a seed the generator goes on from its state, so that a whole
                 run is a function of its first seed.
-            options: what this environment lets a caller choose for one episode.
+            options: the caller's choices for one episode, as this environment documents them.
 
         Raises:
             ArgumentTypeError, ArgumentError: for anything else as a seed.
@@ -173,7 +173,7 @@ class Env(Generic[ObsT, ActT]):
     def step(self, action: ActT) -> tuple[ObsT, float, bool, bool, Info]:
         """Play one turn; return observation, reward, terminated, truncated and info.
 
-        No action raises: whatever a model emits is at worst a malformed action with its documented
+        No action raises: any output of a model is at worst a malformed action with its documented
         reward.
 
         Raises:
@@ -222,7 +222,7 @@ class Env(Generic[ObsT, ActT]):
         return twin
 
     def close(self) -> None:
-        """Release what the environment holds. Calling it again does nothing."""
+        """Release the resources of the environment. Calling it again does nothing."""
 
     @property
     def unwrapped(self) -> Env[Any, Any]:
@@ -242,7 +242,7 @@ class Env(Generic[ObsT, ActT]):
         return f"{type(self).__name__}{made_as}"
 
     def generator_state(self) -> Info:
-        """Return both generators' states as JSON values: the part of ``get_state`` that is the same for everybody."""
+        """Return both generators' states as JSON values: the common part of every ``get_state``."""
         return {"rng": _pack(self.rng), "action_rng": _pack(self.action_rng)}
 
     def set_generator_state(self, state: Mapping[str, Any]) -> None:
@@ -270,8 +270,8 @@ class Wrapper(Env[ObsT, ActT]):
         self.env = env
 
     def __getattr__(self, name: str) -> Any:
-        # Only called for what neither the wrapper nor Env has. Without the guard, unpickling would look
-        # for ``env`` in itself for ever.
+        # Python calls this only for attributes that neither the wrapper nor Env has. Without the guard, unpickling
+        # would recurse endlessly in search of ``env``.
         if name.startswith("_") or name == "env":
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self.env, name)

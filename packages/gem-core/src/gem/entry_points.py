@@ -15,7 +15,7 @@ __all__ = ["load", "name_of", "package_folder", "source_digest"]
 
 
 def load(entry_point: str | Callable[..., Any]) -> Any:
-    """Return what an entry point names; a callable names itself.
+    """Return the object that an entry point names; a callable stands for itself.
 
     Raises:
         EntryPointError: if the string is not ``"module:attribute"``, the module cannot be imported, or it

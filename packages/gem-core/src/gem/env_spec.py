@@ -1,4 +1,4 @@
-"""What an environment was made from: :class:`EnvSpec`."""
+"""The origin of an environment: :class:`EnvSpec`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WrapperSpec:
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """Everything that is needed to make an environment again, and to say what exactly it was.
+    """Everything needed to make an environment again, and to identify it exactly.
 
     It survives a trip through JSON (:meth:`to_json`, :meth:`from_json`), so that recorded trajectories and
     workers in other processes carry it. ``gem.make(spec)`` builds from it without any discovery.

@@ -21,14 +21,14 @@
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
-    ├── DatasetError (RuntimeError)             a data set cannot be had, or is not as it should be
+    ├── DatasetError (RuntimeError)             a data set is unavailable or malformed
     ├── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
     │   ├── ProcessTimeoutError (TimeoutError)  it took too long
     │   └── ProcessCrashError                   its process died
     └── ForkServerError (RuntimeError)          a fork server does not become ready
 
-A caller can catch ``GemError`` for all of them, or the built-in that fits. Each message says what was
-wrong, with which value, and what to do.
+A caller can catch ``GemError`` for all of them, or the matching built-in. Each message states the
+fault, the value, and the remedy.
 """
 
 from __future__ import annotations
@@ -177,4 +177,4 @@ class ProcessCrashError(ProcessCallError):
 
 
 class PluginWarning(UserWarning):
-    """An installed plugin is broken; the message names it. All other plugins go on working."""
+    """An installed plugin is broken; the message names it. All other plugins keep working."""

@@ -1,4 +1,4 @@
-"""Paths of the original GEM, and what they lead to here.
+"""Paths of the original GEM, and their places here.
 
 Trainers import the original by path, and entry-point strings name its classes. :data:`MOVED` is the one
 table of such paths; the import finder below serves it lazily, for imports and for entry points alike. A path
@@ -111,7 +111,7 @@ _PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(
 
 
 def moved_attribute(module: str, name: str) -> Any:
-    """Return what a name of an old module leads to.
+    """Return the object behind a name of an old module.
 
     Raises:
         AttributeError: if the old module had no such name, or none that has a counterpart here.
@@ -156,7 +156,7 @@ class _RenamedFinder:
 
 
 class _RenamedLoader:
-    """Fills an old module with what the new one holds.
+    """Fills an old module with the contents of the new one.
 
     The old module is no alias of the new one: import would search the new package's folder for the old
     name's submodules and run them a second time.
@@ -216,7 +216,7 @@ def _require(old: str, distribution: str, names: dict[str, str]) -> None:
 
 
 def _missing(old: str, distribution: str) -> ModuleNotFoundError:
-    from gem.official import install_line
+    from gem.discovery.official import install_line
 
     return ModuleNotFoundError(
         f"{old} has moved to {distribution}, which is not installed; run: {install_line(distribution)}", name=old

@@ -1,4 +1,4 @@
-"""What the original GEM offered under other names or with other arguments.
+"""Classes of the original GEM with other names or arguments.
 
 Only :mod:`gem.migration` leads here, for code that was written for the original.
 """
@@ -26,7 +26,7 @@ def ObservationWrapper(  # noqa: N802  # the name of a class of the original
     max_history_length: int | None = None,
     tokenizer: Any = None,
 ) -> Env[Any, Any]:
-    """Return the observation wrapper that the original's one class with these arguments comes to.
+    """Return the observation wrapper for these arguments of the original's one class.
 
     Raises:
         ArgumentError: for combinations that the original refuses as well.
@@ -94,7 +94,7 @@ def get_wrapper_fns(wrappers: str | None, tokenizer: Any = None) -> list[_Wrappe
         tokenizer: handed to those that take one.
 
     Raises:
-        MissingPluginError: for a name that nothing installed has; the message says what to install.
+        MissingPluginError: if no installed package has the name; the message has the install line.
     """
     names = [name.strip() for name in (wrappers or "").split(",")]
     return [partial(WRAPPER_FACTORY[name], tokenizer=tokenizer) for name in names if name]
@@ -128,14 +128,14 @@ class BaseTool(Tool):
         return self.tool_type
 
     def instruction_string(self) -> str:
-        """Return what an agent has to know to call the tool."""
+        """Return the instructions for calling the tool."""
         raise NotImplementedError(f"{type(self).__name__} does not implement instruction_string")
 
     def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
         """Carry out the call in a text.
 
         Returns:
-            Whether there was a call, whether it failed, what the agent is told, and the part of the text that
+            Whether there was a call, whether it failed, the text for the agent, and the part of the text that
             was acted on.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement execute_action")

@@ -50,7 +50,7 @@ class Hooks:
 
 
 class BuiltIn:
-    """What gem-core itself registers."""
+    """The wrappers and vectorization modes of gem-core itself."""
 
     @hookimpl
     def gem_wrappers(self) -> Named:
@@ -62,7 +62,7 @@ class BuiltIn:
 
 
 def names(hook: str) -> dict[str, str | Callable[..., Any]]:
-    """Return everything that a hook collects, by name. Broken plugins are warned about and left out."""
+    """Return everything that a hook collects, by name. A broken plugin causes a warning and is left out."""
     plugins, _ = _load_plugins(entry_points(PLUGIN_GROUP))
     collected: dict[str, str | Callable[..., Any]] = {}
     for owner, plugin in [("gem-core", _checked(BuiltIn())), *plugins]:
@@ -79,13 +79,13 @@ def names(hook: str) -> dict[str, str | Callable[..., Any]]:
 
 
 def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None = None) -> Any:
-    """Return what ``name`` stands for in a hook, loaded.
+    """Load and return the object behind a name in a hook.
 
     Args:
         hook: for example ``"gem_wrappers"``.
         name: for example ``"concat"``.
-        kind: what to call it in messages, for example ``"wrapper"``.
-        providers: name → distribution that would bring it, for the message.
+        kind: its word in messages, for example ``"wrapper"``.
+        providers: name → the distribution that brings it, for the message.
 
     Raises:
         MissingPluginError: if nothing installed has that name.
@@ -97,7 +97,7 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
     if name in known:
         return load(known[name])
     from gem.arguments import nearest
-    from gem.official import install_line
+    from gem.discovery.official import install_line
 
     distribution = (providers or {}).get(name)
     if distribution is not None:
@@ -130,7 +130,7 @@ def _load_plugins(
 
 
 def _checked(plugin: object) -> pluggy.PluginManager:
-    """Return a manager that holds just this plugin, so that what is wrong with it stays its own problem."""
+    """Return a manager for this plugin alone, so that its faults cannot affect others."""
     manager = pluggy.PluginManager("gem")
     manager.add_hookspecs(Hooks)
     manager.register(plugin)

@@ -1,7 +1,7 @@
 """``register``, ``spec``, ``make`` and the listing of environments.
 
-The way of a ``make``: id → spec (registered in this process, or in the manifest of an installed package that
-claims the namespace) → class named by the entry point → instance → wrappers.
+``make`` goes from id to spec (registered in this process, or in the manifest of an installed package that claims
+the namespace), from the spec's entry point to the class, and from the instance to its wrappers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gem import discovery
 from gem.arguments import nearest
 from gem.core import Env
+from gem.discovery.official import NAMESPACES, install_line
 from gem.entry_points import load, name_of
 from gem.env_spec import EnvSpec
 from gem.errors import (
@@ -25,7 +26,6 @@ from gem.errors import (
     UnknownEnvironmentError,
 )
 from gem.ids import normalized_distribution, parse_id
-from gem.official import NAMESPACES, install_line
 
 if TYPE_CHECKING:
     from gem.wrappers import WrapperLike
@@ -38,9 +38,9 @@ _registered: dict[str, EnvSpec] = {}
 def register(
     env_id: str, entry_point: str | Callable[..., Env[Any, Any]], *, replace: bool = False, **kwargs: Any
 ) -> None:
-    """Make an environment known to this process under an id.
+    """Register an environment in this process under an id.
 
-    Packages announce theirs in a manifest instead (``environments.toml``); this is for notebooks, tests and
+    Packages list their environments in a manifest instead (``environments.toml``); this is for notebooks, tests and
     training scripts.
 
     Args:
@@ -77,7 +77,7 @@ def spec(env_id: str) -> EnvSpec:
 
     Raises:
         InvalidIdError: if the id does not follow the grammar.
-        UnknownEnvironmentError: if nothing provides it; the message says what comes near or what to install.
+        UnknownEnvironmentError: if nothing provides it; the message has the nearest id, or the install line.
         EnvironmentConflictError: if several distributions provide it and the id names no owner.
     """
     parsed = parse_id(env_id)
@@ -109,8 +109,8 @@ def make(env_id: str | EnvSpec, *, wrappers: WrapperLike | Iterable[WrapperLike]
         **kwargs: constructor arguments that override those of the spec.
 
     Raises:
-        What :func:`spec` raises; EntryPointError if the class cannot be imported; and ArgumentError or
-        ArgumentTypeError from the constructor.
+        EntryPointError: if the class cannot be imported. Errors of :func:`spec` and ArgumentError or
+        ArgumentTypeError of the constructor are passed on.
     """
     made_as = (env_id if isinstance(env_id, EnvSpec) else spec(env_id)).with_kwargs(kwargs)
     entry_point = load(made_as.entry_point)

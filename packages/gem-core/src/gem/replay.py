@@ -1,4 +1,4 @@
-"""Playing recorded episodes again, and saying where they come out differently.
+"""Playing recorded episodes again, and finding where they differ.
 
 A recorded episode holds its environment's spec, its seed and every action, so that it can be played again
 anywhere, and must then show the same (see :meth:`gem.Env.reset`). Where it does not, either the environment
@@ -27,7 +27,7 @@ from gem.vector.env_runner import describe
 __all__ = ["FIELDS", "Difference", "Replay", "compare", "replay", "replay_all"]
 
 FIELDS = ("action", "observation", "reward", "terminated", "truncated", "info")
-"""What is compared in each turn, in this order; the actions of a replay are the recorded ones."""
+"""The compared fields of each turn, in this order; a replay takes its actions from the record."""
 
 _WALL_CLOCK_LIMIT = "gem.wrappers.limits:WallClockLimit"
 _OF_EARLIER_EPISODES = "prev_ep_"
@@ -77,7 +77,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of playing a recorded episode again."""
+    """The result of playing a recorded episode again."""
 
     recorded: Trajectory
     now: Trajectory | None
@@ -86,7 +86,7 @@ class Replay:
     problem: str | None = None
     """Why the episode says nothing about the environment, one sentence; None if it does."""
     notes: tuple[str, ...] = ()
-    """What may explain a difference, or limits what was compared; a sentence each."""
+    """Possible reasons for a difference, and limits of the comparison; a sentence each."""
 
     @property
     def result(self) -> str:
@@ -95,13 +95,13 @@ class Replay:
 
 
 def replay(trajectory: Trajectory, *, env: Env[Any, Any] | None = None, ignore: Collection[str] = ()) -> Replay:
-    """Play the actions of a recorded episode again and compare what the environment shows.
+    """Play the actions of a recorded episode again and compare the results.
 
     Args:
         trajectory: the recorded episode; not changed.
         env: the environment to play in, which is left open; made from the recorded spec unless given. An
-            episode without a seed goes on from this environment's generator.
-        ignore: what not to compare: names of :data:`FIELDS`, and ``"info.KEY"`` for one key of info.
+            episode without a seed continues from this environment's generator.
+        ignore: fields left out of the comparison: names of :data:`FIELDS`, and ``"info.KEY"`` for one key of info.
 
     Returns:
         The result. An episode that was recorded without a seed can only come out the same or be not
@@ -216,7 +216,7 @@ def _play_again(env: Env[Any, Any], recorded: Trajectory) -> Trajectory:
 
 
 def _for_replay(trajectory: Trajectory, ignore: frozenset[str]) -> tuple[EnvSpec, frozenset[str], tuple[str, ...]]:
-    """Return the spec to make the environment from, what not to compare, and what there is to note."""
+    """Return the spec to make the environment from, the fields to ignore, and notes."""
     spec = trajectory.spec
     assert spec is not None
     notes = []
@@ -251,7 +251,7 @@ def _cannot_make(spec: EnvSpec, error: Exception) -> str:
 
 def _close(env: Env[Any, Any] | None) -> None:
     if env is not None:
-        with suppress(Exception):  # the episode has been played; closing is not what is compared
+        with suppress(Exception):  # the comparison ended with the episode; it does not cover closing
             env.close()
 
 
@@ -270,7 +270,7 @@ def _info_after(trajectory: Trajectory, turn: int) -> Info:
 
 
 def _is_open(name: str, recorded: Trajectory, turn: int) -> bool:
-    """Tell whether a record leaves open what a field was: ``reset`` has no reward, and a last observation may lack."""
+    """Tell whether a record lacks a field: ``reset`` has no reward, and the last observation may be missing."""
     if name == "observation":
         return turn == len(recorded) and recorded.final_observation is None
     return turn == 0 and name != "info"
@@ -296,7 +296,7 @@ def _compared_info(info: Any, ignore: frozenset[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it would come back from a file; what JSON cannot hold by its ``repr``."""
+    """Return a value as it would come back from a file; a value that JSON cannot hold becomes its ``repr``."""
     if isinstance(value, (bool, float)):
         return value
     try:
@@ -306,7 +306,7 @@ def _plain(value: Any) -> Any:
 
 
 def _parting(place: str, old: Any, new: Any) -> tuple[str, Any, Any] | None:
-    """Return the place of the first difference within two JSON values, and what stands there; None if equal."""
+    """Return the place of the first difference between two JSON values and both values there; None if equal."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = [*old, *(key for key in new if key not in old)]
         inner = ((f"{place}[{key!r}]", old.get(key, _MISSING), new.get(key, _MISSING)) for key in keys)

@@ -1,8 +1,7 @@
-"""Running policies in batches of environments, and recording what happens.
+"""Running policies in batches of environments, and recording the episodes.
 
-Every episode is reset with a seed of its own (``seed + k`` for the k-th episode of an environment), whatever
-the batch size, so that each can be played again alone. Environments run ahead of each other: one that is slow
-holds up nobody.
+Every episode has a seed of its own (``seed + k`` for the k-th episode of an environment) at any batch size, so that
+each can be played again alone. Environments run ahead of each other: a slow one delays no other.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PolicyMaker = Callable[[Env[Any, Any]], Policy[Any, Any]]
 
 @dataclass
 class _Seat:
-    """One environment of the batch: its policy, the episodes that it still has to play, and the current one."""
+    """One environment of the batch: its policy, the seeds of its remaining episodes, and the current episode."""
 
     spec: EnvSpec
     policy: Policy[Any, Any] | None
@@ -59,7 +58,7 @@ def rollout(
     """Yield episodes as they finish.
 
     Args:
-        env_ids: one environment, or several that share the batch evenly.
+        env_ids: one environment, or several, which share the batch evenly.
         make_policy: called once for every environment of the batch; for example
             ``lambda env: gem.make_policy("reference", env)``.
         num_envs: size of the batch; at least one for each of ``env_ids``.
@@ -68,10 +67,10 @@ def rollout(
         agent: written into every trajectory.
         wrappers: as in ``gem.make``.
         mode: as in ``gem.make_vec``.
-        step_timeout: seconds after which a step is given up, as in ``gem.make_vec``.
+        step_timeout: time limit of a step in seconds, as in ``gem.make_vec``.
 
     Raises:
-        ArgumentError: if a number is out of range; and whatever ``gem.make`` raises.
+        ArgumentError: if a number is out of range. Errors of ``gem.make`` are passed on.
     """
     wanted = [env_ids] if isinstance(env_ids, (str, EnvSpec)) else list(env_ids)
     specs = [item if isinstance(item, EnvSpec) else find_spec(item) for item in wanted]
@@ -152,13 +151,13 @@ def play_episode(
 ) -> Trajectory:
     """Play one episode in this thread and return its record.
 
-    :func:`rollout` plays many in a batch; here whatever environment or policy raise is raised.
+    :func:`rollout` plays many in a batch. Exceptions of the environment and of the policy are passed on.
 
     Args:
         env: the environment; left open.
-        policy: who acts.
+        policy: chooses the actions.
         seed: for the reset.
-        max_turns: break off after so many turns, at least 1; the record then ends without a flag.
+        max_turns: stop after this number of turns, at least 1; the record then ends without a flag.
         agent: written into the record.
 
     Returns:

@@ -68,7 +68,7 @@ class _Clock:
 def measure(spec: EnvSpec, seconds: float, seed: int) -> Speed:
     """Return an environment's speed.
 
-    Each figure is taken over ``seconds`` CPU seconds, and over less where an environment mostly waits.
+    Each figure covers ``seconds`` CPU seconds, or fewer where an environment mostly waits.
     The calibration loop runs for as long again, in turns of milliseconds.
     """
     make(spec).close()  # imports and tables are paid for once per process, so they are not counted
@@ -96,7 +96,7 @@ def _in_turns(next_work: Callable[[], list[Callable[[], int]]], seconds: float) 
     """Run work and the calibration loop in turns until each has had ``seconds``; return the clocks of both.
 
     Args:
-        next_work: prepares, outside the time that is counted, what to time next, each of which returns a count.
+        next_work: prepares the next work outside the measured time; each piece of work returns a count.
         seconds: CPU seconds of each.
     """
     measured, calibration = _Clock(), _Clock()

@@ -56,7 +56,7 @@ def boxed_pattern(inner: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def extract_last_boxed_answer(text: object) -> str | None:
-    r"""Return what stands in the last ``\boxed{…}`` whose braces balance, without surrounding space.
+    r"""Return the content of the last ``\boxed{…}`` whose braces balance, without surrounding space.
 
     None when there is no such box, or when ``text`` has no text (see :func:`action_text`).
     """
@@ -72,14 +72,14 @@ def extract_last_boxed_answer(text: object) -> str | None:
             close = _closing_brace(content, start, end)
         if close >= 0:
             return content[start:close].strip()
-        # What is open around a box that never closes never closes either, so an earlier box must close before it.
+        # A brace that is open around a box that never closes never closes either, so an earlier box must close before.
         end = box
         box = content.rfind(BOX, 0, end)
     return None
 
 
 def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
-    """Return what stands in the last ``<tag>…</tag>``, without surrounding space, or None."""
+    """Return the content of the last ``<tag>…</tag>``, without surrounding space, or None."""
     content = action_text(text)
     if content is None:
         return None

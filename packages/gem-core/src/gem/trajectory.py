@@ -28,12 +28,12 @@ SCHEMA = 1
 
 @dataclass
 class Transition:
-    """One turn: what the agent saw, what it did, and what came of it."""
+    """One turn: observation, action and result."""
 
     observation: Any
-    """What the agent saw before it acted: a str, content parts or chat messages."""
+    """The observation that the agent acted on: a str, content parts or chat messages."""
     action: Any
-    """Exactly what the agent emitted: a str or an assistant message."""
+    """The agent's exact output: a str or an assistant message."""
     reward: float
     terminated: bool
     truncated: bool
@@ -61,7 +61,7 @@ class Trajectory:
     transitions: list[Transition] = field(default_factory=list)
     reset_info: dict[str, Any] = field(default_factory=dict)
     final_observation: Any = None
-    """What the environment showed after the last action."""
+    """The observation after the last action."""
     agent: str = ""
     """The policy or model that acted."""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class TrajectoryWriter:
 def read_trajectories(path: str | os.PathLike[str], *, strict: bool = False) -> Iterator[Trajectory]:
     """Yield the trajectories of a JSONL file in order, reading one line at a time.
 
-    Lines that are not JSON are what a crash leaves behind, and are passed over.
+    A crash can leave lines that are not JSON; they are skipped.
 
     Args:
         path: the file.

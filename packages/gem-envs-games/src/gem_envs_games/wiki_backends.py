@@ -19,8 +19,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from gem.arguments import boolean, check_names, integer, real
 from gem.arguments import string as text_argument
+from gem.discovery.official import install_line
 from gem.errors import ArgumentError, ArgumentTypeError, GemError, MissingPluginError
-from gem.official import install_line
 from gem_envs_games.wiki_graph import LONGEST_TITLE, Page, title_key
 
 if TYPE_CHECKING:

@@ -102,8 +102,8 @@ class EnvUnderTest:
 
     def _find_package(self, distribution: str) -> None:
         from gem import discovery
+        from gem.discovery.manifest import FILE_NAME
         from gem.entry_points import package_folder
-        from gem.manifest import FILE_NAME
 
         claims = [
             claim for claim in discovery.entry_points(discovery.ENVIRONMENT_GROUP) if claim.distribution == distribution

@@ -18,11 +18,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
 import gem
+from gem.discovery.official import install_line
+from gem.discovery.pydantic_start import start_pydantic
 from gem.entry_points import source_digest
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
-from gem.official import install_line
-from gem.pydantic_start import start_pydantic
 from gem_testing.clauses import CLAUSES
 from gem_testing.outcomes import ClauseOutcome, ClauseResult
 from gem_testing.targets import PackageUnderTest

@@ -16,12 +16,12 @@ from typing import Any
 
 from gem import discovery
 from gem.arguments import nearest
+from gem.discovery.manifest import FILE_NAME, read_specs
+from gem.discovery.official import NAMESPACES, install_line
 from gem.entry_points import package_folder
 from gem.env_spec import EnvSpec
 from gem.errors import GemError, InvalidIdError, ManifestError, UnknownEnvironmentError
 from gem.ids import EnvId, normalized_distribution, parse_id
-from gem.manifest import FILE_NAME, read_specs
-from gem.official import NAMESPACES, install_line
 from gem_testing.env_under_test import EnvUnderTest
 
 __all__ = ["PackageUnderTest", "envs_under_test", "packages_of"]
@@ -288,7 +288,7 @@ def _of_package_folder(folder: Path) -> PackageUnderTest:
 
 def _announced_by(project_file: Path) -> tuple[dict[str, Any], dict[str, frozenset[str]]]:
     """Return the table ``[project]``, and import name → namespaces of its entry points."""
-    from gem.manifest import parse
+    from gem.discovery.manifest import parse
 
     document = parse(project_file)
     project = document.get("project", {})

@@ -21,7 +21,7 @@ class CommandTable(click.Group):
     table: ClassVar[Mapping[str, str]]
     """Name → ``"module:attribute"``."""
     prefix: ClassVar[str] = ""
-    """What stands before the names of this group's commands in the hook ``gem_commands``, such as ``"hub "``."""
+    """Prefix of this group's commands in the hook ``gem_commands``, such as ``"hub "``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.table, *sorted(self._of_plugins().keys() - self.table.keys())]
@@ -70,7 +70,7 @@ class CommandTable(click.Group):
 
     def _unknown(self, name: str, known: list[str]) -> str:
         from gem.arguments import nearest
-        from gem.official import COMMANDS, install_line
+        from gem.discovery.official import COMMANDS, install_line
 
         provider = COMMANDS.get(self.prefix + name)
         if provider is not None:

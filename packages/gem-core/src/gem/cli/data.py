@@ -70,7 +70,7 @@ def list_command(as_json: bool) -> None:
 def pull_command(names: tuple[str, ...], folder: Path | None, as_json: bool) -> None:
     """Fetch data sets from Hugging Face, for machines or times without a network.
 
-    ID is an environment, or a data set's own name, owner/name. What is here already is not fetched again.
+    ID is an environment, or a data set's own name, owner/name. Files on this machine are not fetched again.
 
     \b
     Examples:
@@ -133,7 +133,7 @@ def _place(name: str) -> Path | None:
 
 
 def _pull(name: str, folder: Path | None) -> dict[str, Any]:
-    """Download every file of a data set; return what and where."""
+    """Download every file of a data set; return a report."""
     from gem.data.huggingface import endpoint
 
     try:

@@ -24,7 +24,7 @@ def doctor_command(as_json: bool) -> None:
     """
     import gem
     from gem import discovery
-    from gem.diagnosis import diagnose
+    from gem.cli.diagnosis import diagnose
 
     findings = diagnose()
     groups = (discovery.ENVIRONMENT_GROUP, discovery.PLUGIN_GROUP)

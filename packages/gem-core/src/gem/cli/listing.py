@@ -87,7 +87,7 @@ def _base_id(spec: EnvSpec) -> str:
 
 
 def _nothing(filtered: bool) -> str:
-    from gem.official import NAMESPACES, install_line
+    from gem.discovery.official import NAMESPACES, install_line
 
     if filtered:
         return "No installed environment fits; 'gem list' without filters shows all."

@@ -1,4 +1,4 @@
-"""The ``gem`` command itself: which commands there are, and how errors reach a person."""
+"""The ``gem`` command itself: its commands, and how errors reach a person."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def cli() -> None:
 
     \b
     Examples:
-      gem list                                  what is installed
-      gem info game:Sudoku-v0-easy              what an environment is and shows
+      gem list                                  show the installed environments
+      gem info game:Sudoku-v0-easy              describe an environment
       gem play game:Minesweeper-v0-easy         play it yourself
       gem rollout game:Sudoku-v0-easy --agent reference --episodes 32 --out runs/sudoku.jsonl
       gem show runs/sudoku.jsonl 0              read a recorded episode

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, progress on stderr."""
+"""Output of commands: tables for people, JSON for programs, progress on stderr."""
 
 from __future__ import annotations
 

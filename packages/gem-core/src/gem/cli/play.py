@@ -15,7 +15,7 @@ from gem.trajectory import Trajectory, TrajectoryWriter, Transition
 __all__ = ["play_command"]
 
 HELP = """Type an action and press enter. Where the environment wants \\boxed{…}, the box may be left out.
-  /hint     what the reference policy would do
+  /hint     show the reference policy's action
   /random   play a random action
   /new      begin another episode
   /quit     leave (so does ctrl-d)"""
@@ -118,7 +118,7 @@ class _Screen:
 
 
 class _Hints:
-    """What the reference policy would do. It follows every turn, since it may remember what it has seen."""
+    """The reference policy's action. The policy follows every turn, since it may remember observations."""
 
     def __init__(self, env: Env[Any, Any], observation: Any, info: Info) -> None:
         self.first = (observation, info)
@@ -137,10 +137,10 @@ class _Hints:
             self.last = str(self.policy.act(observation, {}))
         except Exception:  # a policy may rely on its own moves having been played
             self.policy = None
-            return "The reference policy does not know what to do here."
+            return "The reference policy has no action here."
         return self.last
 
     def played(self, action: str) -> None:
-        """Have the policy begin anew from what it sees next, where the person does not follow its plan."""
+        """Reset the policy to the next observation, where the person does not follow its plan."""
         if self.policy is not None and action != self.last:
             self.policy.reset(*self.first)

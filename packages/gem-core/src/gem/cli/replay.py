@@ -30,7 +30,7 @@ def replay_command(file: str, episodes: tuple[int, ...], ignore: tuple[str, ...]
     """Play recorded episodes again and report differences.
 
     Makes the environments of FILE as they were recorded, resets them with the recorded seeds, plays the recorded
-    actions, and reports for each episode the first difference in what the environment shows. Without EPISODE
+    actions, and reports the first difference of each episode. Without EPISODE
     (counted from 0) all of FILE is played. The exit code is 0 only if every episode came out the same.
 
     \b

@@ -32,7 +32,7 @@ def check_target(folder: Path) -> Path:
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write ``files`` (relative path → text) into a folder that does not exist or is empty.
 
-    They are written into a temporary folder and then moved, so that whatever goes wrong leaves the folder as it was.
+    They are written into a temporary folder and then moved, so that a failure leaves the folder unchanged.
 
     Raises:
         ArgumentError: if the folder is not empty.
@@ -44,7 +44,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
     # A folder that exists may be a file system of its own, onto which nothing outside can be moved.
     near = folder if folder.exists() else folder.parent
     with tempfile.TemporaryDirectory(prefix=".gem-new-", dir=near) as scratch:
-        # One level down, since a temporary folder is closed to everybody else and the package should not be.
+        # One level down, since other users cannot read a temporary folder and must be able to read the package.
         whole = Path(scratch, "whole")
         for path, text in files.items():
             file = whole / path

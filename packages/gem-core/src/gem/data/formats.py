@@ -1,4 +1,4 @@
-"""Opening one file of rows, by what its name ends in."""
+"""Opening one file of rows, by the suffix of its name."""
 
 from __future__ import annotations
 

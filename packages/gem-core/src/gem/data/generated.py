@@ -18,7 +18,7 @@ class GeneratedRows:
 
     Args:
         make: ``make(rng, index)`` returns the row at an index. It must draw from ``rng`` alone; every row has a
-            generator of its own, so a row is a function of ``seed`` and index, whatever was asked for before.
+            generator of its own, so a row is a function of ``seed`` and index alone.
         size: how many rows.
         seed: another seed, another set.
     """

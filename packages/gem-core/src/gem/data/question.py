@@ -28,14 +28,14 @@ __all__ = ["Grade", "OraclePolicy", "QuestionEnv"]
 
 @dataclass(frozen=True)
 class Grade:
-    """What an answer is worth."""
+    """The grade of an answer."""
 
     reward: float
     correct: bool
     well_formed: bool = True
     """Whether the answer was given in the format that was asked for."""
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What else the step's info says; JSON values that share nothing with the row."""
+    """Further keys of the step's info; JSON values that share nothing with the row."""
 
 
 class QuestionEnv(Env[Observation, Action]):
@@ -86,7 +86,7 @@ class QuestionEnv(Env[Observation, Action]):
             self._open(rows)
 
     def question(self, row: Mapping[str, Any]) -> Observation:
-        """Return what the agent is asked, with the format that the answer must have."""
+        """Return the question to the agent, with the format of the answer."""
         raise NotSupportedError(f"{type(self).__name__} does not implement question")
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:

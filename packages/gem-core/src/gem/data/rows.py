@@ -31,14 +31,14 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool) -> Rows 
 def open_rows(source: Source, *, split: str = "train", streaming: bool = False) -> Rows | RowStream:
     """Return the rows of a split of a data set.
 
-    All environments of a process share one copy of what lies in files. JSON lines and Arrow files are mapped into
+    All environments of a process share one copy of each file. JSON lines and Arrow files are mapped into
     memory, so that processes share them too; Parquet, CSV and JSON are decoded into it.
 
     Args:
         source: one of
 
             * a file: ``.parquet``, ``.jsonl``, ``.arrow``, ``.csv``, ``.tsv`` or ``.json``; all of it is one split,
-              whatever that is called, unless it is a JSON object of lists;
+              under any name, unless it is a JSON object of lists;
             * a folder of such files, or one that ``save_to_disk`` of the library ``datasets`` wrote; see
               :func:`gem.data.splits.splits_of_folder` for how splits are found;
             * ``owner/name`` or ``name``, a data set at Hugging Face; see :mod:`gem.data.huggingface`;

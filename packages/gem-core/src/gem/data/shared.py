@@ -21,13 +21,13 @@ _lock = threading.Lock()
 
 @after_fork_in_child
 def _begin_in_child() -> None:
-    # Another thread of the parent may have been opening a file, and will never let go of the lock here.
+    # Another thread of the parent may have held the lock, and does not exist here to release it.
     global _lock
     _lock = threading.Lock()
 
 
 def shared(key: Hashable, opening: Callable[[], RowTable]) -> RowTable:
-    """Return what is open under a key, or open it. It is closed when nobody uses it any more."""
+    """Return the open table of a key, or open it. It closes with its last user."""
     with _lock:
         table = _open.get(key)
         if table is None:
@@ -36,7 +36,7 @@ def shared(key: Hashable, opening: Callable[[], RowTable]) -> RowTable:
 
 
 def fingerprint(path: Path) -> Hashable:
-    """Return what changes when a file is replaced: its path, its time in nanoseconds and its size in bytes."""
+    """Return a value that changes when a file is replaced: path, time in nanoseconds and size in bytes."""
     status = path.stat()
     return str(path.resolve()), status.st_mtime_ns, status.st_size
 

@@ -44,7 +44,7 @@ class Rows(Protocol):
 
 
 class Row(dict[str, Any]):
-    """A row that says what it has when it is asked for what it has not."""
+    """A row whose error for a missing column names the columns that it has."""
 
     __slots__ = ("index",)
     index: int

@@ -45,7 +45,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
     ``possible_agents`` and, for turns, ``agent_selector``.
 
     An agent whose episode is terminated or truncated leaves ``agents`` at the end of that step. The episode of
-    the environment ends when nobody is left.
+    the environment ends when no agent is left.
 
     Args:
         possible_agents: who takes part from the beginning of every episode, in the order of their turns.
@@ -59,7 +59,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         self.agents: list[str] = []
         """Who takes part now, in the order of joining."""
         self.rewards: dict[str, float] = {}
-        """What each agent got in the last step."""
+        """The reward of each agent in the last step."""
         self.terminations: dict[str, bool] = {}
         self.truncations: dict[str, bool] = {}
         self.infos: dict[str, Info] = {}
@@ -103,7 +103,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         return dict(self._cumulative_rewards)
 
     def observe(self, agent: str) -> Any:
-        """Return what an agent sees now."""
+        """Return the current observation of an agent."""
         raise NotSupportedError(f"{type(self).__name__} does not implement observe")
 
     def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
@@ -123,7 +123,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         raise NotSupportedError(f"{type(self).__name__} does not implement _random_action")
 
     def _save(self) -> dict[str, Any]:
-        """Return what the subclass has to remember of an episode, as JSON values that share nothing with it."""
+        """Return the subclass's part of the state, as JSON values that share nothing with the episode."""
         raise NotSupportedError(f"{type(self).__name__} does not implement _save, so its state cannot be taken")
 
     def _load(self, episode: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         A subclass with options takes them itself and calls ``super().reset(seed=seed)``.
 
         Raises:
-            ArgumentError: if ``options`` is not empty, or nobody takes part.
+            ArgumentError: if ``options`` is not empty, or no agent takes part.
         """
         if options:
             raise ArgumentError(f"{type(self).__name__} has no reset options, got {sorted(map(str, options))}")
@@ -223,7 +223,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         self.shared_memory.append({"from": from_agent, "to": to_agent, "message": message})
 
     def broadcast_message(self, from_agent: str, message: str) -> None:
-        """Send a message to everybody else."""
+        """Send a message to all other agents."""
         self._check_member("sender", from_agent)
         for agent in self.agents:
             if agent != from_agent:
@@ -352,7 +352,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         for agent in list(self.agents):
             if self.terminations.get(agent) or self.truncations.get(agent):
                 self.remove_agent(agent)
-        # A subclass may have taken somebody off the list ``agents`` by itself.
+        # A subclass may have removed an agent from the list ``agents`` itself.
         for agent in [] if self.agent_selector is None else self.agent_selector.agents:
             if agent not in self.agents and self.agent_selector is not None:
                 self.agent_selector.remove_agent(agent)

@@ -17,7 +17,7 @@ class AgentSelector:
     In ``"sequential"`` mode one agent at a time has the turn, ``selected``, and :meth:`next` hands it on. In a
     round every agent has one turn, in the order of joining; one that joins has its turn in the same round,
     unless it had one before it left. When the agent whose turn it is leaves, the turn goes to the one after it,
-    without a call of :meth:`next`. So nobody is skipped and nobody acts twice in a round, whoever comes or goes.
+    without a call of :meth:`next`. So no agent is skipped or acts twice in a round, whichever agents join or leave.
 
     In ``"parallel"`` mode all agents act at once: every step is a round, and :meth:`next` changes nothing.
 
@@ -56,7 +56,7 @@ class AgentSelector:
         return self.selected
 
     def is_first(self) -> bool:
-        """Tell whether nobody has had a turn in this round yet."""
+        """Tell whether no agent has had a turn in this round yet."""
         return not self._acted
 
     def is_last(self) -> bool:
@@ -89,7 +89,7 @@ class AgentSelector:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> AgentSelector:
-        """Return a selector that continues from what ``get_state`` returned.
+        """Return a selector that continues from a state of ``get_state``.
 
         Raises:
             StateError: if it is no such state.
@@ -100,7 +100,7 @@ class AgentSelector:
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"not the state of an AgentSelector: {error!r}") from error
         if selector._agents and selector.selected is None:
-            raise StateError("not the state of an AgentSelector: nobody has the turn")
+            raise StateError("not the state of an AgentSelector: no agent has the turn")
         return selector
 
     def __repr__(self) -> str:

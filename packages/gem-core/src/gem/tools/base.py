@@ -1,4 +1,4 @@
-"""The interface of a tool: :class:`Tool` and what a call returns, :class:`ToolResult`."""
+"""The interface of a tool: :class:`Tool`, and the result of a call, :class:`ToolResult`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a tool answers."""
+    """The answer of a tool."""
 
     text: str
-    """What the agent reads. A lone surrogate, which no UTF-8 file can hold, becomes a question mark."""
+    """The text for the agent. A lone surrogate, which no UTF-8 file can hold, becomes a question mark."""
     ok: bool = True
     """False if the call failed; the text then says why."""
     content: tuple[Mapping[str, Any], ...] = ()
@@ -50,11 +50,11 @@ class ToolResult:
 class Tool:
     """Something that an agent can call while it works on a task.
 
-    A subclass sets ``name``, ``description`` and ``parameters``, and gives ``execute``. It may set ``tag``,
-    and override ``parse`` and ``instruction_string`` for a syntax of its own. A tool with a state that lives
-    through an episode gives ``reset``, ``get_state`` and ``set_state``; one that holds resources ``close``.
-    ``ToolEnvWrapper.spawn`` copies tools with :func:`copy.deepcopy`, so a tool that holds what cannot be copied
-    gives ``__deepcopy__``.
+    A subclass sets ``name``, ``description`` and ``parameters``, and defines ``execute``. It may set ``tag``,
+    and override ``parse`` and ``instruction_string`` for a syntax of its own. A tool with a state over an episode
+    defines ``reset``, ``get_state`` and ``set_state``; a tool with resources defines ``close``.
+    ``ToolEnvWrapper.spawn`` copies tools with :func:`copy.deepcopy`; a tool that this cannot copy defines
+    ``__deepcopy__``.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Tool:
         return {"type": "function", "function": json.loads(json.dumps(function))}
 
     def instruction_string(self) -> str:
-        """Return what an agent has to know to call the tool by text."""
+        """Return the instructions for calling the tool by text."""
         about = f"{self.name}: {self.description}" if self.description else self.name
         argument = self._tag_argument()
         if argument is not None:
@@ -110,14 +110,14 @@ class Tool:
     def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Carry out a call.
 
-        Whatever this raises is reported to the agent as a failed call, with the exception's message.
+        An exception is reported to the agent as a failed call, with its message.
         """
         raise NotSupportedError(f"{type(self).__name__} does not implement execute")
 
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out a call, or say why it cannot be.
 
-        What the tool raises becomes a failed result, also where it calls ``sys.exit``; but an interrupt or a
+        An exception of the tool becomes a failed result, also ``sys.exit``; but an interrupt or a
         cancellation of the program passes.
         """
         if call.error is not None:
@@ -153,7 +153,7 @@ class Tool:
         """Continue from a state that ``get_state`` returned; raise ``ValueError`` or ``TypeError`` if it is none."""
 
     def close(self) -> None:
-        """Release what the tool holds. Calling it again does nothing; a later call opens it anew."""
+        """Release the tool's resources. Calling it again does nothing; a later call opens it anew."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

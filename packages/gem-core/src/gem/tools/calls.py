@@ -1,4 +1,4 @@
-"""Reading tool calls out of what a model emits: from its text, and from native ``tool_calls``.
+"""Reading tool calls from a model's output: from its text, and from native ``tool_calls``.
 
 Two text syntaxes are read here. A tag of the tool's own holds one string argument, ``<search>capital of
 Peru</search>``. ``<tool_call>`` holds the name and all arguments, as JSON (the form that Hermes and Qwen models
@@ -38,7 +38,7 @@ class ToolCall:
     """Which tool is called; None where that cannot be read."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     end: int = 0
-    """Where the call ends in the text, as an index; what follows was written without knowing the result."""
+    """Index of the call's end in the text; the model wrote the rest without knowing the result."""
     error: str | None = None
     """Why the call cannot be carried out, in a sentence for the agent."""
     id: str | None = None
@@ -46,11 +46,11 @@ class ToolCall:
 
 
 class _NotACallError(ValueError):
-    """What was read is no call; the message says why."""
+    """The text is no call; the message gives the reason."""
 
 
 def tagged(text: str, tag: str) -> tuple[str, int] | None:
-    """Return what stands in the first complete ``<tag>…</tag>`` and the index after it, or None."""
+    """Return the content of the first complete ``<tag>…</tag>`` and the index after it, or None."""
     start = text.find(f"<{tag}>")
     if start < 0:
         return None
@@ -137,7 +137,7 @@ def _read_tags(text: str, position: int) -> tuple[str, Mapping[str, Any], int]:
 
 
 def _arguments(value: object) -> Mapping[str, Any]:
-    """Return arguments as an object: from JSON text, as chat APIs send them, or from what was decoded already."""
+    """Return arguments as an object: from JSON text, as chat APIs send them, or from a decoded value."""
     if isinstance(value, str):
         stripped = value.strip()
         if not stripped:

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, overload
 
+from gem.discovery.pydantic_start import start_pydantic
 from gem.errors import ToolError
-from gem.pydantic_start import start_pydantic
 from gem.tools.base import Tool, ToolResult
 
 __all__ = ["FunctionTool", "tool"]
@@ -34,8 +34,8 @@ class FunctionTool(Tool):
 
     Args:
         function: takes arguments by keyword, with types that pydantic knows; not async. It returns a str, a
-            :class:`gem.tools.ToolResult`, or anything JSON can hold, which the agent is shown as JSON. What it
-            raises the agent is told. It may run in several threads at once.
+            :class:`gem.tools.ToolResult`, or any value that JSON can hold, which the agent reads as JSON. The agent
+            reads the message of an exception. The function may run in several threads at once.
         name: the function's own unless given.
         description: the first part of the function's docstring, up to its first section, unless given.
         tag: if given, ``<tag>…</tag>`` in a text calls the tool as well, with the content as its only required
@@ -196,7 +196,7 @@ def _result(value: Any) -> ToolResult:
 
 
 def _read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Return the text before the first section, and what the ``Args:`` section says on each parameter."""
+    """Return the text before the first section, and the description of each parameter in the ``Args:`` section."""
     summary: list[str] = []
     described: dict[str, list[str]] = {}
     section, indent, current = "", 0, ""

@@ -41,7 +41,7 @@ _LONGEST_NAME = 64
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came of one call."""
+    """The result of one call."""
 
     result: ToolResult
     tool: Tool | None = None
@@ -53,13 +53,13 @@ class _Answer:
 
 
 class ToolEnvWrapper(Wrapper[Any, Any]):
-    """Answer tool calls in place of the environment; everything else goes on to it.
+    """Answer tool calls in place of the environment; all other actions reach the environment.
 
     A text is offered to the tools in their order, and the first that finds a call of its own answers it; then a
     ``<tool_call>`` block is dispatched by name. Of one text one call is carried out, and
     ``info["parsed_action"]`` ends with it. The native ``tool_calls`` of an assistant message are dispatched by
-    name, all of them, one after the other. A call that fails, for whatever reason, is reported to the agent and
-    never goes on to the environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that
+    name, all of them, one after the other. A call that fails for any reason is reported to the agent and
+    never reaches the environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that
     cannot be read.
 
     A step that tools answered ends no episode and takes none of the environment's turns. Its reward is the sum
@@ -146,7 +146,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
 
         Args:
             action: any action; see the class for which is a call.
-            verbose: also log what tools answer, at level INFO as ``gem.tools``.
+            verbose: also log the tools' answers, at level INFO as ``gem.tools``.
 
         Raises:
             ResetNeededError, EpisodeFinishedError: if no episode is going on.

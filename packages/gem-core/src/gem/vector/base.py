@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VectorEnv"]
 
-_LONGEST = 1e8  # seconds; a few years, and within what the system's clocks take
+_LONGEST = 1e8  # seconds; a few years, and within the range of the system's clocks
 
 
 class VectorEnv:
@@ -43,8 +43,8 @@ class VectorEnv:
     there as well, and alone if the finished episode was sound and the next one could not begin (its observation
     is then an empty str, and the next step tries again).
 
-    A backend gives ``_submit_steps``, ``_submit_resets``, ``_collect`` and ``_shut_down``; all checks, and what is
-    pending, are dealt with here.
+    A backend defines ``_submit_steps``, ``_submit_resets``, ``_collect`` and ``_shut_down``. All checks, and the
+    account of pending actions, are here.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class VectorEnv:
         seeds: Sequence[int | None] | None = None,
         step_timeout: float | None = None,
     ) -> None:
-        """Take down what a backend needs to build the environments.
+        """Store what the backend builds its environments from.
 
         Args:
             makers: one for each environment.
             autoreset: what follows the end of an episode.
             seeds: for each environment, the seed of its first reset, unless that reset brings one.
-            step_timeout: seconds after which an environment's step or reset is given up, if the mode is able to.
+            step_timeout: time limit of a step or reset in seconds, for modes that can enforce one.
         """
         integer("num_envs", len(makers), minimum=1)
         choice("autoreset", str(getattr(autoreset, "value", autoreset)), [mode.value for mode in AutoresetMode])
@@ -112,10 +112,10 @@ class VectorEnv:
         options: Mapping[str, Any] | None = None,
         **env_kwargs: Mapping[str, Any],
     ) -> tuple[list[Any], list[Info]]:
-        """Begin an episode in every environment, waiting for and dropping whatever is pending.
+        """Begin an episode in every environment, after waiting for pending results and dropping them.
 
         Args:
-            seed: environment i is seeded with ``seed + i``, or with ``seed[i]``. Without one each goes on from its
+            seed: environment i is seeded with ``seed + i``, or with ``seed[i]``. Without one each continues from its
                 generator's state; the first time, from the seed that the vector environment was made with.
             options: passed on to every environment, if given.
             **env_kwargs: ``env3_kwargs={…}`` passes further arguments to the reset of environment 3.
@@ -213,8 +213,8 @@ class VectorEnv:
         """Return the environments that are ready.
 
         Args:
-            min_ready: wait for at least so many.
-            timeout: seconds after which to return what there is, possibly nothing.
+            min_ready: wait for at least this number.
+            timeout: seconds after which to return the ready ones, possibly none.
 
         Raises:
             VectorError: if fewer than ``min_ready`` are pending.
@@ -241,7 +241,7 @@ class VectorEnv:
         return Ready(list(ready), *stack(list(ready.values())))
 
     def close(self) -> None:
-        """Close all environments and end what the mode started; calling it again does nothing.
+        """Close all environments, and end the threads or processes of the mode; calling it again does nothing.
 
         Results that are pending are lost. An environment that is in the middle of a step is closed when it
         returns from it.
@@ -277,8 +277,8 @@ class VectorEnv:
     def _collect(self, count: int, timeout: float | None) -> None:
         """Put results into ``_arrived`` (index → result) in order of completion.
 
-        Waits until it holds ``count`` or ``timeout`` seconds are over, and adds all there are. What a runner raised
-        stands in the place of its result. An exception out of the waiting itself (``KeyboardInterrupt``) loses
+        Waits until it holds ``count`` or ``timeout`` seconds have passed, and adds all there are. An exception of a
+        runner takes the place of its result. An exception of the waiting itself (``KeyboardInterrupt``) loses
         no result: it comes with the next call.
         """
         raise NotImplementedError
@@ -299,7 +299,7 @@ class VectorEnv:
         self._pending.update(indices)
 
     def _gather(self, indices: Sequence[int]) -> list[StepResult]:
-        """Wait for everything that is pending, which is ``indices``, and return it in this order."""
+        """Wait for all pending results, which are those of ``indices``, and return them in this order."""
         self._collect(len(indices), None)
         results = [self._arrived[index] for index in indices]
         errors = {index: result for index, result in self._arrived.items() if type(result) is not tuple}

@@ -22,12 +22,12 @@ Maker = Callable[[], Env[Any, Any]]
 """Builds the environment, again after a fault. Modes that leave the process need a picklable one."""
 
 StepResult = tuple[Any, float, bool, bool, Info]
-"""Observation, reward, terminated, truncated, info: what ``step`` returns, and ``EnvRunner.reset`` as well."""
+"""Observation, reward, terminated, truncated, info: the result of ``EnvRunner.step`` and ``EnvRunner.reset``."""
 
 _ERROR_LENGTH = 2000  # characters; an exception can carry a whole document
 
 _PLAYING, _OVER, _LOST = range(3)
-"""An episode goes on; there is none, but a sound environment; the environment failed and is gone."""
+"""Within an episode; between episodes; the environment has failed and is closed."""
 
 
 class AutoresetMode(str, Enum):
@@ -44,19 +44,19 @@ class AutoresetMode(str, Enum):
 
 
 class EnvRunner:
-    """The place of one environment, which is built anew when it fails.
+    """Runs one environment, and builds it anew when it fails.
 
     An environment fails when it raises. The call that noticed reports a truncated episode whose info has
     ``error``; the environment is closed and, where the autoreset mode asks for the next episode, built and reset
     again. Each call builds at most once, so an environment that never works is an error each time and no endless
     loop.
 
-    ``ResetNeededError``, ``EpisodeFinishedError`` and what is no ``Exception`` (``KeyboardInterrupt``) are no
-    faults of the environment and are passed on.
+    ``ResetNeededError``, ``EpisodeFinishedError`` and exceptions outside ``Exception`` (``KeyboardInterrupt``) are
+    no faults of the environment and are passed on.
     """
 
     def __init__(self, maker: Maker, autoreset: AutoresetMode, seed: int | None = None) -> None:
-        """Build the environment; whatever ``maker`` raises is raised.
+        """Build the environment; exceptions of ``maker`` are passed on.
 
         Args:
             maker: builds the environment.
@@ -83,8 +83,8 @@ class EnvRunner:
         """Play one turn.
 
         Raises:
-            ResetNeededError, EpisodeFinishedError: without autoreset, if no episode goes on; and what the
-                environment raises of the kind.
+            ResetNeededError, EpisodeFinishedError: without autoreset, outside an episode; and where the environment
+                itself raises one.
         """
         if self._phase:
             return self._step_between_episodes()
@@ -134,12 +134,12 @@ class EnvRunner:
         return heir
 
     def give_up(self, error: str) -> StepResult:
-        """Close the environment as one that failed, and return what its step returns."""
+        """Close the environment as failed, and return the result of its step."""
         self._lose(error)
         return self.failed_step()
 
     def failed_step(self) -> StepResult:
-        """What a step returns whose environment was given up; nothing is built again yet."""
+        """Return the result of a step whose environment was given up; nothing is built again yet."""
         info: Info = {"error": self.error}
         observation = self._observation
         if self._autoreset is AutoresetMode.SAME_STEP:
@@ -148,11 +148,11 @@ class EnvRunner:
         return observation, 0.0, False, True, info
 
     def failed_reset(self) -> StepResult:
-        """What a reset returns whose environment was given up."""
+        """Return the result of a reset whose environment was given up."""
         return "", 0.0, False, True, {"error": self.error}
 
     def close(self) -> None:
-        """Close the environment; what it raises is raised."""
+        """Close the environment; its exceptions are passed on."""
         env, self.env = self.env, None
         self._phase = _LOST
         if env is not None:
@@ -213,14 +213,14 @@ class EnvRunner:
         return "", {"error": self.error}
 
     def _lose(self, error: str) -> None:
-        with suppress(Exception):  # it has failed already, and that is what gets reported
+        with suppress(Exception):  # the environment has failed already, and that fault is reported
             self.close()
         self._phase, self.error = _LOST, error
         self._faults += 1
 
 
 def _seed_after(seed: int | None, faults: int) -> int | None:
-    """The seed of an environment that was built after so many faults: a function of the last given seed."""
+    """Return the seed of an environment that is rebuilt after faults: a function of the last given seed."""
     if seed is None or not faults:
         return seed
     return random.Random(f"fault {faults} of {seed}").getrandbits(32)

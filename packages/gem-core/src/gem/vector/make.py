@@ -61,7 +61,7 @@ def make_vec(
             whose constructor takes a ``seed`` gets it there too.
         vec_kwargs: constructor arguments for each environment, one mapping each. A ``seed`` in it stands in for
             ``seed + i``.
-        step_timeout: seconds after which a step or reset is given up as a fault. Threads cannot be killed: in
+        step_timeout: time limit of a step or reset in seconds; exceeding it is a fault. Threads cannot be killed: in
             thread mode the thread runs on, its result is discarded, and the environment gets another. Sync mode
             cannot interrupt anything and ignores it.
         async_mode: the original's word for ``mode``: True is ``"thread"``, False is ``"sync"``.
@@ -69,8 +69,9 @@ def make_vec(
         **kwargs: constructor arguments for every environment; they win over ``vec_kwargs``.
 
     Raises:
-        ArgumentError, ArgumentTypeError: if the arguments do not fit each other; whatever :func:`gem.make` raises.
-        MissingPluginError: if nothing installed brings the mode.
+        ArgumentError, ArgumentTypeError: if the arguments contradict each other.
+        MissingPluginError: if no installed package brings the mode.
+        Errors of :func:`gem.make` are passed on.
     """
     specs = _repeated(env_ids, num_envs)
     kwargs_of_each = _each(vec_kwargs, len(specs))
@@ -115,7 +116,7 @@ def _repeated(env_ids: str | EnvSpec | Sequence[str | EnvSpec], num_envs: int | 
 
 
 def _each(vec_kwargs: Sequence[Mapping[str, Any]] | None, count: int) -> list[dict[str, Any]]:
-    """One dict for each environment that is nobody else's, so that filling it in changes none of the caller's."""
+    """Return a new dict for each environment, so that changing it changes none of the caller's."""
     if vec_kwargs is None:
         return [{} for _ in range(count)]
     if not isinstance(vec_kwargs, Sequence) or not all(isinstance(own, Mapping) for own in vec_kwargs):

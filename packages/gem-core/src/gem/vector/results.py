@@ -1,4 +1,4 @@
-"""How the results of several environments are put together; NumPy is loaded here, with the first result."""
+"""Joining the results of several environments; NumPy loads here, with the first result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Ready", "stack"]
 
 
 class Ready(NamedTuple):
-    """What ``recv`` returns: the environments that are ready, in the order in which they became so.
+    """The return value of ``recv``: the ready environments, in the order in which they became ready.
 
     The result of a reset has reward 0.0 and false flags (truncated, with ``info["error"]``, if it failed).
     """

@@ -52,7 +52,7 @@ class SyncVectorEnv(LocalVectorEnv):
                 except Exception as error:
                     arrived[index] = error
                 except BaseException as error:
-                    # Interrupted in the middle of it: nobody knows what state the environment is in.
+                    # Interrupted in the middle of the call: the environment's state is unknown.
                     arrived[index] = self._runners[index].give_up(describe(error))
                     raise
             calls.popleft()

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from gem.core import Env
+from gem.discovery.official import WRAPPERS
 from gem.entry_points import load
 from gem.env_spec import WrapperSpec
 from gem.errors import ArgumentTypeError, StateError
-from gem.official import WRAPPERS
 from gem.plugins import lookup
 
 __all__ = ["WrapperLike", "apply_wrappers", "rebuild", "wrapper"]
@@ -25,7 +25,7 @@ def wrapper(name: str, **kwargs: Any) -> Callable[[Env[Any, Any]], Env[Any, Any]
     """Return the wrapper of this name, its arguments filled in, ready to be applied to an environment.
 
     Raises:
-        MissingPluginError: if nothing installed has the name; the message says what to install.
+        MissingPluginError: if no installed package has the name; the message has the install line.
     """
     found: Callable[..., Env[Any, Any]] = lookup("gem_wrappers", name, "wrapper", WRAPPERS)
     return partial(found, **kwargs) if kwargs else found

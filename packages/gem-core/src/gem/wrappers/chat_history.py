@@ -1,6 +1,6 @@
 """The history of an episode as a conversation: :class:`Messages`, :class:`ConcatChat`, :class:`ConcatChatOnReset`.
 
-The environment is the user, the agent the assistant. What a tool answered is a message of the role ``"tool"``.
+The environment is the user, the agent the assistant. A tool's answer is a message of the role ``"tool"``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ConcatChat(HistoryWrapper):
     Where messages hold pictures, the observation is a list of content parts: the text, then the pictures in
     the order in which the text refers to them.
 
-    A turn costs the same late in an episode as early, but for the copy of the text, where the template
+    A turn costs the same late in an episode as early, except for the copy of the text, where the template
     allows; see :mod:`gem.wrappers.chat_template`.
 
     Args:

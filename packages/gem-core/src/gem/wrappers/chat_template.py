@@ -36,7 +36,7 @@ _SHORT = 12
 
 
 class ChatTokenizer(Protocol):
-    """What the chat wrappers need of a tokenizer; those of Hugging Face ``transformers`` have it."""
+    """The chat wrappers' interface to a tokenizer; tokenizers of Hugging Face ``transformers`` have it."""
 
     def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
         """Return the messages as one text that ends with the opening of the assistant's turn."""

@@ -39,7 +39,7 @@ class _Turn(NamedTuple):
     text: Content
     """The same, as :class:`gem.wrappers.text_history.ConcatWithAction` would show it."""
     tokens: int
-    """What it costs, where that is counted."""
+    """Its tokens, where they are counted."""
 
 
 class _Context(HistoryWrapper):
@@ -60,7 +60,7 @@ class _Context(HistoryWrapper):
         return 0
 
     def _opening(self) -> Content:
-        """What stands before the turns."""
+        """The part before the turns."""
         return self._first
 
     def _begin(self, observation: Content) -> None:
@@ -126,7 +126,7 @@ class TokenBudget(_Context):
     The oldest turns go first. If not even the latest turn fits, its action goes; the first and the latest
     observation always stay, so that only they can exceed the budget.
 
-    Every piece is counted once, when it comes in, so what is compared with the budget is the sum over pieces.
+    Every piece is counted once, when it arrives; the budget applies to the sum over pieces.
     A tokenizer may join characters across the end of a piece, which ends in a newline, so the whole can come out
     a token or two different at each joint.
 
@@ -137,8 +137,8 @@ class TokenBudget(_Context):
             ``transformers`` and ``tokenizers``, ``tiktoken``). None estimates a token for every four characters,
             which is about right for English and too low for most other languages and for code.
         form: as for :class:`SlidingWindow`.
-        message_tokens: what a chat template or a chat API adds to each message; counts for ``"messages"`` only.
-        picture_tokens: what each part that is not text counts for.
+        message_tokens: tokens that a chat template or a chat API adds to each message; for ``"messages"`` only.
+        picture_tokens: tokens of each part that is not text.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class TokenBudget(_Context):
             dropped += 1
         del self._turns[:dropped]
         if used > left and self._turns and self._turns[0].messages[0]["role"] == "assistant":
-            # Without the call, what a tool answered can only be a message of the user.
+            # Without the call, a tool's answer can only be a message of the user.
             answers = join(message["content"] for message in self._turns[0].messages[1:])
             self._turns[0] = self._turn([{"role": "user", "content": answers}])
 
@@ -188,7 +188,7 @@ class Summarize(_Context):
     latest ``keep_turns`` are handed to the summarizer together with what stands before them (the first
     observation and the summary so far), and its text takes their place.
 
-    What the summarizer raises, ``step`` raises; the turn is then in the history, and the next step tries again.
+    ``step`` passes on exceptions of the summarizer; the turn is then in the history, and the next step tries again.
 
     Args:
         env: the environment.
@@ -199,7 +199,7 @@ class Summarize(_Context):
         keep_turns: how many of the latest turns stay as they were.
         tokenizer: counts tokens; see :class:`TokenBudget`.
         form: as for :class:`SlidingWindow`.
-        picture_tokens: what each part that is not text counts for.
+        picture_tokens: tokens of each part that is not text.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What an episode's history is made of, and the base of the wrappers that show it to the agent.
+"""The parts of an episode's history, and the base of the wrappers that show it to the agent.
 
-A *content* is what an observation is: a str, or a list of content parts. A *message* is a chat message, a dict
+A *content* is an observation: a str, or a list of content parts. A *message* is a chat message, a dict
 with ``role`` and ``content``. A *piece* is a content made to stand in a text: it ends its line.
 """
 
@@ -70,7 +70,7 @@ class HistoryWrapper(Wrapper[Any, Action]):
         raise NotImplementedError
 
     def _shown(self, info: Info) -> Any:
-        """What the agent sees now."""
+        """Return the current observation of the agent."""
         raise NotImplementedError
 
 
@@ -150,7 +150,7 @@ def other_parts(content: Any) -> list[dict[str, Any]]:
 
 
 def shown_action(action: Action, info: Info) -> str:
-    """Return an action as text: what was acted on if the environment says so, with native tool calls written out."""
+    """Return an action as text: the part that took effect if the environment names one, native calls written out."""
     parsed = info.get("parsed_action")
     if isinstance(parsed, str):
         return parsed
@@ -160,7 +160,7 @@ def shown_action(action: Action, info: Info) -> str:
 def assistant_message(action: Action, info: Info) -> Message:
     """Return an action as an assistant message; a native one stays what it is, tool calls included.
 
-    Whatever JSON cannot hold is no message of a model; of such an action only the text is kept.
+    A value that JSON cannot hold is no message of a model; of such an action only the text is kept.
     """
     parsed = info.get("parsed_action")
     if not isinstance(action, Mapping):
@@ -180,9 +180,9 @@ def assistant_message(action: Action, info: Info) -> Message:
 
 
 def reply_messages(assistant: Message, observation: Content, info: Info, tool_role: str) -> list[Message]:
-    """Return what the environment said to an assistant message as messages.
+    """Return the environment's answer to an assistant message as messages.
 
-    Chat APIs demand a tool message for each native call, so each call is answered, whoever answers.
+    Chat APIs demand a tool message for each native call, so each call gets one, from a tool or the environment.
     ``info["tool_results"]``, where there are any, tell the answers apart; otherwise the whole observation is the
     answer to the last call.
 

@@ -30,7 +30,7 @@ class ToolFailure(Wrapper[Any, Any]):
     Args:
         env: an environment with tools.
         rate: share of the calls that fail, from 0.0 to 1.0.
-        message: what the agent reads after the name of the tool.
+        message: the text that follows the name of the tool.
 
     Raises:
         ArgumentError: if no wrapper inside answers tool calls.
@@ -54,7 +54,7 @@ class ToolFailure(Wrapper[Any, Any]):
         return observation, info
 
     def _failure(self, name: str) -> ToolResult | None:
-        """Decide about one call: return its failed result, or None if it goes on to the tool."""
+        """Decide about one call: return its failed result, or None if the tool is to run."""
         self._calls += 1
         # A str seeds differently from any int, so this stream never coincides with the environment's.
         if random.Random(f"failure {self._calls} of {self._seed}").random() >= self.rate:

@@ -48,7 +48,7 @@ def is_local(template: str) -> bool:
         return False
 
     class Generation(Extension):
-        """``{% generation %}``, with which templates for training mark what the model wrote."""
+        """``{% generation %}``, with which templates for training mark the model's text."""
 
         tags = {"generation"}  # noqa: RUF012  # as jinja2 declares it
 
@@ -85,7 +85,7 @@ class _Proof:
         self.looped = False
         """The loop over the messages has been passed."""
         self.loop_list = ""
-        """In that loop: what it goes through."""
+        """In that loop: the iterated list."""
 
     def outside(self, body: list[Any]) -> None:
         """Walk over statements that stand in no loop and no macro."""

@@ -1,4 +1,4 @@
-"""Counting tokens with whatever tokenizer there is."""
+"""Counting tokens with any kind of tokenizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TokenCounter:
         tokenizer: a callable from a str to an int, or to a sized thing such as a list of ids; or anything with
             ``encode``, the special tokens of which (those that even an empty text gets) are not counted. None
             estimates a token for every four characters.
-        picture_tokens: what each part that is not text counts for.
+        picture_tokens: tokens of each part that is not text.
 
     Raises:
         ArgumentTypeError: if ``tokenizer`` is none of these.

@@ -6,8 +6,8 @@ This clause has a module of its own because an exemption may name any clause, so
 from __future__ import annotations
 
 from gem.arguments import nearest
+from gem.discovery.manifest import parse
 from gem.errors import ManifestError
-from gem.manifest import parse
 from gem_testing.clause import MANIFEST, clauses_of
 from gem_testing.clauses import contract, determinism, hostile, info, manifest, residue, reward, speed, state
 from gem_testing.env_under_test import EnvUnderTest
@@ -18,7 +18,7 @@ __all__ = ["CLAUSES"]
 
 def schema(under_test: EnvUnderTest) -> None:
     """The manifest is valid to the last key, and exempts from clauses that exist."""
-    from gem.manifest_schema import validate
+    from gem.discovery.manifest_schema import validate
 
     assert under_test.manifest is not None  # the clause needs it
     try:

@@ -10,9 +10,9 @@ import re
 import sys
 import unicodedata
 
+from gem.discovery.official import COMMANDS, NAMESPACES, WRAPPERS
 from gem.errors import ArgumentError
 from gem.ids import NAMESPACE_PATTERN, normalized_distribution
-from gem.official import COMMANDS, NAMESPACES, WRAPPERS
 
 __all__ = [
     "check_distribution",

@@ -1,4 +1,4 @@
-"""Pydantic's own search for plugins, kept from failing for everybody."""
+"""Protection from broken plugins of pydantic, which would make every model fail."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["start_pydantic"]
 
 @cache
 def start_pydantic() -> None:
-    """Make pydantic usable whatever is installed beside it; to be called before a model is made.
+    """Make pydantic usable beside any installed package. Must run before the first model is defined.
 
     Before its first model pydantic looks for plugins of its own in every distribution. One whose entry points
-    are malformed makes that fail. Pydantic then goes on without plugins and does not look again, so it is
-    enough to let a model fail that nobody needs.
+    are malformed makes that fail. Pydantic then continues without plugins and does not look again, so it is
+    enough to let one throw-away model fail.
     """
     from pydantic import TypeAdapter
 

@@ -1,7 +1,7 @@
 """The full schema of ``environments.toml``, as pydantic models.
 
-Imported only when somebody asks for validation (``gem doctor``, ``gem check``, the hub) or when the fast
-path stumbled; see :mod:`gem.manifest`.
+Imported only for validation (``gem doctor``, ``gem check``, the hub) or when the fast
+path stumbled; see :mod:`gem.discovery.manifest`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pydantic import (
     model_validator,
 )
 
+from gem.discovery.official import install_line
+from gem.discovery.pydantic_start import start_pydantic
 from gem.errors import InvalidIdError, ManifestError
 from gem.ids import parse_id
-from gem.official import install_line
-from gem.pydantic_start import start_pydantic
 
 __all__ = ["EnvironmentEntry", "Manifest", "VariantMetadata", "validate"]
 
@@ -58,7 +58,7 @@ RewardRange = Annotated[tuple[float, float], BeforeValidator(_pair), AfterValida
 
 
 class VariantMetadata(_Strict):
-    """What is different about a variant besides its arguments."""
+    """The metadata of a variant that differs from its environment's."""
 
     description: str | None = Field(default=None, min_length=1, max_length=500)
     tags: list[Name] | None = None

@@ -1,8 +1,8 @@
 """Finding installed environment packages without importing them.
 
 A package announces each namespace that it fills with one entry point in the group ``gem.envs``, whose value
-is its import name. Its manifest is found beside its ``__init__.py``. Whatever is wrong with one package is
-recorded as a :class:`PluginProblem` that names it, and never touches the others.
+is its import name. Its manifest lies beside its ``__init__.py``. A fault of one package becomes a
+:class:`PluginProblem` that names it, and never touches the others.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gem.discovery.manifest import FILE_NAME, read_specs
 from gem.entry_points import package_folder
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
 from gem.ids import normalized_distribution
-from gem.manifest import FILE_NAME, read_specs
 
 __all__ = [
     "ENVIRONMENT_GROUP",
@@ -52,7 +52,7 @@ class Announcement(NamedTuple):
 
 
 class PluginProblem(NamedTuple):
-    """What is wrong with one installed distribution."""
+    """A fault of one installed distribution."""
 
     distribution: str
     message: str
@@ -84,9 +84,9 @@ def namespaces() -> list[str]:
     return sorted({found.name for found in entry_points(ENVIRONMENT_GROUP)})
 
 
-@lru_cache(maxsize=256)  # bounded: a namespace is whatever somebody asks for
+@lru_cache(maxsize=256)  # bounded: a caller may ask for any namespace
 def installed(namespace: str) -> Installed:
-    """Return what installed packages offer in one namespace; reads only the manifests that claim it."""
+    """Return the environments of installed packages in one namespace; reads only the manifests that claim it."""
     specs: dict[str, tuple[EnvSpec, ...]] = {}
     problems: list[PluginProblem] = []
     for claim in entry_points(ENVIRONMENT_GROUP):
@@ -135,7 +135,7 @@ def is_installed(distribution: str) -> bool:
 
 
 def requirements_of(distribution: str) -> tuple[str, ...] | None:
-    """Return what a distribution declares to need (``Requires-Dist``); None if it is not installed."""
+    """Return the declared requirements of a distribution (``Requires-Dist``); None if it is not installed."""
     try:
         return tuple(_metadata().requires(distribution) or ())
     except ModuleNotFoundError:
@@ -148,7 +148,7 @@ def providers_of(module: str) -> tuple[str, ...]:
 
 
 def clear_caches() -> None:
-    """Forget what was found, for a process in which packages are installed while it runs."""
+    """Forget all results, for a process that installs packages while it runs."""
     importlib.invalidate_caches()
     _scan.cache_clear()
     _providers.cache_clear()
@@ -186,9 +186,9 @@ def _scan() -> tuple[tuple[Announcement, ...], tuple[PluginProblem, ...]]:
                 # A distribution that stands twice on sys.path is used, as Python does, from the first.
                 seen.add(name)
                 found.extend(announced)
-        except Exception as error:  # whatever is wrong with one distribution must not hide the others
+        except Exception as error:  # a fault of one distribution must not hide the others
             problems.append(PluginProblem(_folder_of(distribution), f"its entry points cannot be read: {error!r}"))
-    # Folders list their entries in no particular order; who comes first must not depend on that.
+    # Folders list their entries in no particular order, and the result must not depend on it.
     return tuple(sorted(found, key=lambda entry: entry.distribution)), tuple(sorted(problems))
 
 

@@ -1,7 +1,7 @@
-"""Reading ``environments.toml``: the one static file that says what a package offers.
+"""Reading ``environments.toml``: the one static file that lists the environments of a package.
 
 Two depths. :func:`read_specs` is the fast path that ``make`` takes: TOML, and just what it needs.
-:func:`gem.manifest_schema.validate` checks everything, and is asked whenever the fast path finds something
+:func:`gem.discovery.manifest_schema.validate` checks everything, and is asked whenever the fast path finds something
 odd, so that the message is always the full one.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["FILE_NAME", "SCHEMA", "parse", "read_specs"]
 
 FILE_NAME = "environments.toml"
 SCHEMA = 1
-"""The schema's version; :mod:`gem.manifest_schema` describes the same one."""
+"""The schema's version; :mod:`gem.discovery.manifest_schema` describes the same one."""
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "id": str,
@@ -53,7 +53,7 @@ _OF_A_VARIANT = {
     "reset_seconds",
     "exempt",
 }
-"""What ``variant_metadata`` may say differently for a variant."""
+"""The keys that ``variant_metadata`` may set for a variant."""
 
 
 def parse(path: Path) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
             raise ValueError("no environment, or one twice")
         return specs
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        from gem.manifest_schema import validate
+        from gem.discovery.manifest_schema import validate
 
         validate(document, path)  # raises with every reason
         raise ManifestError(f"{path}: {error!r}") from error

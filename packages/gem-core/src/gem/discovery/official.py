@@ -1,4 +1,4 @@
-"""Which of the packages of this project brings what, so that a missing one can be named."""
+"""The names that each package of this project brings, so that an error can name a missing package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with an installation: the checks behind ``gem doctor``. No plugin is imported."""
+"""Faults of an installation: the checks behind ``gem doctor``. No plugin is imported."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gem import discovery
+from gem.discovery.manifest import FILE_NAME, parse
 from gem.entry_points import package_folder
 from gem.errors import ManifestError
-from gem.manifest import FILE_NAME, parse
 from gem.registry import conflicts
 
 __all__ = ["Diagnosis", "diagnose"]
 
 
 class Diagnosis(NamedTuple):
-    """One thing that is wrong, and what to do about it."""
+    """One fault of an installation, and its remedy."""
 
     subject: str
     problem: str
@@ -27,7 +27,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose() -> list[Diagnosis]:
-    """Return everything that is wrong, worst first."""
+    """Return all faults, worst first."""
     return [
         *_original_is_installed(),
         *_command_is_taken(),
@@ -80,7 +80,7 @@ def _unreadable_distributions() -> list[Diagnosis]:
 
 
 def _broken_manifests() -> list[Diagnosis]:
-    from gem.manifest_schema import validate
+    from gem.discovery.manifest_schema import validate
 
     found = []
     for claim in _packages():
