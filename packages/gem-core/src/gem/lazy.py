@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["loaded_on_use"]
 
 
-def loaded_on_use(
-    namespace: dict[str, Any], homes: dict[str, str] | None = None
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def loaded_on_use(namespace: dict[str, Any]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
 
     Args:
         namespace: the package's ``globals()``, which keeps each name once it is loaded.
-        homes: each public name and its module, for a package without a stub.
     """
-    homes = {} if homes is None else homes
+    homes: dict[str, str] = {}
 
     def public() -> dict[str, str]:
         """Each public name and its module."""

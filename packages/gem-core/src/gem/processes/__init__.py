@@ -20,21 +20,4 @@ from __future__ import annotations
 
 from gem.lazy import loaded_on_use
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gem.processes.cpus import usable_cpus
-    from gem.processes.fork_hooks import after_fork_in_child
-    from gem.processes.pool import ProcessPool
-    from gem.processes.shared_resource import ResourceHandle, SharedResource
-
-__all__ = ["ProcessPool", "ResourceHandle", "SharedResource", "after_fork_in_child", "usable_cpus"]
-
-_HOMES = {
-    "ProcessPool": "gem.processes.pool",
-    "ResourceHandle": "gem.processes.shared_resource",
-    "SharedResource": "gem.processes.shared_resource",
-    "after_fork_in_child": "gem.processes.fork_hooks",
-    "usable_cpus": "gem.processes.cpus",
-}
-
-__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)
+__getattr__, __dir__ = loaded_on_use(globals())

@@ -18,17 +18,4 @@ from __future__ import annotations
 
 from gem.lazy import loaded_on_use
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gem_tools.mcp.errors import MCPServerError
-    from gem_tools.mcp.tool import MCPServerTool, MCPTool
-
-__all__ = ["MCPServerError", "MCPServerTool", "MCPTool"]
-
-_HOMES = {
-    "MCPServerError": "gem_tools.mcp.errors",
-    "MCPServerTool": "gem_tools.mcp.tool",
-    "MCPTool": "gem_tools.mcp.tool",
-}
-
-__getattr__, __dir__ = loaded_on_use(globals(), _HOMES)
+__getattr__, __dir__ = loaded_on_use(globals())

@@ -1,0 +1,13 @@
+from gem_tools.search.corpus import Document as Document
+from gem_tools.search.engine import Hit as Hit
+from gem_tools.search.engine import SearchEngine as SearchEngine
+from gem_tools.search.errors import CorpusError as CorpusError
+from gem_tools.search.errors import SearchError as SearchError
+from gem_tools.search.index import LocalIndex as LocalIndex
+from gem_tools.search.local import local_index as local_index
+from gem_tools.search.remote import RemoteEngine as RemoteEngine
+from gem_tools.search.tool import SearchTool as SearchTool
+from gem_tools.search.web import BraveSearch as BraveSearch
+from gem_tools.search.web import GoogleSearch as GoogleSearch
+from gem_tools.search.web import SerpApiSearch as SerpApiSearch
+from gem_tools.search.web import TavilySearch as TavilySearch
