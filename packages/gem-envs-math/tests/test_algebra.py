@@ -16,7 +16,6 @@ import pytest
 from gem_envs_math import AlgebraEnv
 from gem_envs_math.algebra import KINDS
 
-COUNT = 10_000
 F = Fraction
 TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|[A-Za-z]|\*\*|[-+*/()|,])")
 ATOM_END, ATOM_BEGIN = re.compile(r"[\w')]$"), re.compile(r"^[\w(]")
@@ -524,11 +523,11 @@ CHECKS: dict[str, Callable[[str, str], bool]] = {
 
 
 @pytest.mark.parametrize("level", ["easy", "medium", "hard"])
-def test_the_answers_prove_right(level: str) -> None:
-    """The answers of thousands of problems stand up to a check that reads nothing but the question."""
-    for split, share in (("train", 3), ("test", 12)):
+def test_the_answers_prove_right(level: str, share: float) -> None:
+    """The answers of many problems stand up to a check that reads nothing but the question."""
+    for split, count in (("train", 3300), ("test", 830)):
         env: Any = AlgebraEnv(level=level, split=split)
-        for index in range(COUNT // share):
+        for index in range(int(share * count)):
             row = env.rows[index]
             assert CHECKS[row["kind"]](row["problem"], row["answer"]), row
 

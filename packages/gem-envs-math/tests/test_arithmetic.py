@@ -11,7 +11,7 @@ import pytest
 
 from gem_envs_math import ArithmeticEnv
 
-COUNT = 10_000
+COUNT = 2_500
 PAIR = re.compile(r"\\frac\{([^{}]*)\}\{([^{}]*)\}")
 
 
@@ -83,10 +83,10 @@ def _fives(n: int) -> int:
 
 @pytest.mark.parametrize("level", ["easy", "medium", "hard"])
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_a_second_solver_finds_the_same_answers(level: str, split: str) -> None:
-    """The answers of thousands of problems agree with an evaluation of their text."""
+def test_a_second_solver_finds_the_same_answers(level: str, split: str, share: float) -> None:
+    """The answers of many problems agree with an evaluation of their text."""
     rows: Any = ArithmeticEnv(level=level, split=split).rows
-    for index in range(COUNT // 4):
+    for index in range(int(share * COUNT)):
         row = rows[index]
         assert value_of(row["answer"]) == solve(row["problem"]), row
 

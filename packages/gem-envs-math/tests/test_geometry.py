@@ -109,25 +109,25 @@ def computed(row: Any) -> float:
     return math.pi * size["OA"] * math.hypot(size["OA"], size["OS"])
 
 
-def rows(count: int) -> Iterator[Any]:
+def rows(count: float) -> Iterator[Any]:
     for level in LEVELS:
         for split in ("train", "test"):
             env: Any = GeometryEnv(level=level, split=split)
-            for index in range(count // 6):
+            for index in range(max(4, int(count / 6))):
                 yield env.rows[index]
 
 
-def test_the_answers_are_what_the_drawings_show() -> None:
+def test_the_answers_are_what_the_drawings_show(share: float) -> None:
     """In a drawing to scale the answer can be measured; of a solid it follows from the labels."""
-    for row in rows(COUNT):
+    for row in rows(share * COUNT):
         sketch = row["figure"].get("scale", True) is False
         found = computed(row) if sketch else measured(row)
         assert math.isclose(found, value(row["answer"]), rel_tol=2e-6, abs_tol=1e-6), row
 
 
-def test_the_labels_are_what_the_drawings_show() -> None:
+def test_the_labels_are_what_the_drawings_show(share: float) -> None:
     """Every length, angle and right angle that a drawing to scale names is there."""
-    for row in rows(COUNT):
+    for row in rows(share * COUNT):
         figure = row["figure"]
         if figure.get("scale", True) is False:
             continue
@@ -145,9 +145,9 @@ def test_the_labels_are_what_the_drawings_show() -> None:
             assert len(on_it) >= 1, row
 
 
-def test_the_words_say_what_the_labels_say() -> None:
+def test_the_words_say_what_the_labels_say(share: float) -> None:
     """The text-only facts name the same numbers as the labels; on a grid, the coordinates of the points."""
-    for row in rows(3000):
+    for row in rows(share * 3000):
         figure = row["figure"]
         labels = [
             label.rstrip("°")
@@ -166,9 +166,9 @@ def test_the_question_needs_the_picture() -> None:
         assert set(re.findall(r"\d+", row["problem"])) <= {"1"}, row
 
 
-def test_labels_cover_nothing() -> None:
+def test_labels_cover_nothing(share: float) -> None:
     """No label lies on another one, on a line or outside the picture."""
-    for row in rows(1500):
+    for row in rows(share * 1500):
         layout = lay_out(row["figure"])
         for place, (_, box) in enumerate(layout.labels):
             left, top, right, bottom = box
@@ -180,10 +180,10 @@ def test_labels_cover_nothing() -> None:
             assert not any(crosses(a, b, box) for a, b in layout.lines), row
 
 
-def test_pictures_are_small_and_always_the_same() -> None:
+def test_pictures_are_small_and_always_the_same(share: float) -> None:
     """A picture is a PNG of at most 420 × 340 points and 8 kB, the same bytes every time."""
-    seen = set()
-    for row in rows(120):
+    seen, count = set(), 0
+    for row in rows(share * 120):
         png = draw(row["figure"])
         assert png == draw(row["figure"])
         assert len(png) < 8000
@@ -192,7 +192,8 @@ def test_pictures_are_small_and_always_the_same() -> None:
         assert image.size[0] <= 420
         assert image.size[1] <= 340
         seen.add(png)
-    assert len(seen) > 115
+        count += 1
+    assert len(seen) > 0.95 * count
 
 
 def test_observations_with_and_without_pictures() -> None:

@@ -334,6 +334,7 @@ def test_the_time_of_reading_is_linear() -> None:
     assert seconds(400_000) < 4 * seconds(200_000) + 0.05
 
 
+@pytest.mark.slow
 def test_the_last_user_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the last user has closed its handle there is no worker process, and the next grade starts one."""
     # One of its own: environments of other tests may hold the shared one.

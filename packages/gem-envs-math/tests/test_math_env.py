@@ -16,7 +16,6 @@ import gem_envs_math
 from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem_envs_math import MathEnv, MathVisualEnv
-from gem_testing import EnvConformance
 
 ROWS = [
     {"problem": "What is half of three?", "answer": "\\frac{3}{2}"},
@@ -46,16 +45,6 @@ def jsonl(tmp_path: Path) -> Path:
     path = tmp_path / "train.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     return path
-
-
-class TestMathEnvConformance(EnvConformance):
-    """A published id keeps every clause of the contract on a local copy in the published schema."""
-
-    environments = next(
-        spec.with_kwargs({"dataset": str(Path(__file__).with_name("questions") / "train.jsonl")})
-        for spec in PUBLISHED
-        if spec.id == "math:GSM8K"
-    )
 
 
 def test_the_published_ids_are_all_there() -> None:
