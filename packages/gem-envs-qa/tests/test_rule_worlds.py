@@ -7,7 +7,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import pytest
@@ -101,22 +100,24 @@ def solved(row: Row) -> tuple[str, int]:
     return str(truth is holds), depth
 
 
-@cache
-def rows() -> list[Row]:
+@pytest.fixture(scope="module")
+def rows(pytestconfig: pytest.Config) -> list[Row]:
+    """The first items of the set: ten thousand at night."""
     env = RuleWorldsEnv()
-    return [env.rows[index] for index in range(10_000)]
+    count = {"quick": 1000, "main": 2000, "all": 10_000}[pytestconfig.getoption("--tier")]
+    return [env.rows[index] for index in range(count)]
 
 
-def test_ten_thousand_labels_are_right() -> None:
+def test_labels_are_right(rows: list[Row]) -> None:
     """Backward chaining over the text alone comes to every label, at the depth that the row says."""
-    for row in rows():
+    for row in rows:
         assert solved(row) == (row["answer"], row["depth"]), row
 
 
-def test_no_item_comes_twice() -> None:
-    """Ids and texts are unique in ten thousand items."""
-    assert len({row["id"] for row in rows()}) == len(rows())
-    assert len({row["theory"] + row["statement"] for row in rows()}) == len(rows())
+def test_no_item_comes_twice(rows: list[Row]) -> None:
+    """Ids and texts are unique."""
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert len({row["theory"] + row["statement"] for row in rows}) == len(rows)
 
 
 def test_no_world_can_be_in_both_splits() -> None:
@@ -130,9 +131,9 @@ def test_no_world_can_be_in_both_splits() -> None:
 
 
 @pytest.mark.parametrize("depth", range(6))
-def test_labels_are_balanced_at_every_depth(depth: int) -> None:
+def test_labels_are_balanced_at_every_depth(depth: int, rows: list[Row]) -> None:
     """True is as frequent as False, within four standard errors; so it is among negated statements, and others."""
-    at_depth = [row for row in rows() if row["depth"] == depth]
+    at_depth = [row for row in rows if row["depth"] == depth]
     for some in (at_depth, [row for row in at_depth if " not " in row["statement"]]):
         share = sum(row["answer"] == "True" for row in some) / len(some)
         assert abs(share - 0.5) < 4 * math.sqrt(0.25 / len(some))
@@ -189,29 +190,30 @@ def naive_bayes(train: Sequence[Row], test: Sequence[Row], words_of: Callable[[R
     return sum((score(row) > 0) == (row["answer"] == "True") for row in test) / len(test)
 
 
-MARGIN = 0.035
-"""Five thousand coins come up this far from a half once in a million times."""
+def margin(count: int) -> float:
+    """How far from a half the share of heads is, of so many coins, once in a million times: five standard errors."""
+    return 5 * math.sqrt(0.25 / count)
+
+
+@pytest.fixture(scope="module")
+def counted(rows: list[Row]) -> list[tuple[dict[str, float], bool]]:
+    return [(counts_of(row), row["answer"] == "True") for row in rows]
 
 
 @pytest.mark.parametrize("feature", sorted(counts_of(RuleWorldsEnv().rows[0])))
-def test_no_count_predicts_the_label(feature: str) -> None:
+def test_no_count_predicts_the_label(feature: str, counted: list[tuple[dict[str, float], bool]]) -> None:
     """The best threshold on anything that can be counted is right no more often than a coin.
 
     So it is among negated statements, and among the others: together they could hide what tells of each.
     """
-    for negated, margin in ((None, MARGIN), (False, MARGIN * 1.5), (True, MARGIN * 1.5)):
-        pairs = [(counts[feature], label) for counts, label in counted() if negated in (None, counts["negated"])]
+    for negated in (None, False, True):
+        pairs = [(counts[feature], label) for counts, label in counted if negated in (None, counts["negated"])]
         half = len(pairs) // 2
-        assert abs(best_threshold(pairs[:half], pairs[half:]) - 0.5) < margin
-
-
-@cache
-def counted() -> list[tuple[dict[str, float], bool]]:
-    return [(counts_of(row), row["answer"] == "True") for row in rows()]
+        assert abs(best_threshold(pairs[:half], pairs[half:]) - 0.5) < margin(half)
 
 
 @pytest.mark.parametrize("negated", [False, True])
-def test_no_words_predict_the_label(negated: bool) -> None:
+def test_no_words_predict_the_label(negated: bool, rows: list[Row]) -> None:
     """Naive Bayes over the words, with or without a mark for a negated statement, is no better than a coin."""
 
     def words_of(row: Row) -> Iterable[str]:
@@ -219,12 +221,13 @@ def test_no_words_predict_the_label(negated: bool) -> None:
         words = re.findall(r"\w+", row["theory"]) + [f"asked:{word}" for word in row["statement"].split()]
         return (mark + word for word in words)
 
-    assert abs(naive_bayes(rows()[:5000], rows()[5000:], words_of) - 0.5) < MARGIN
+    half = len(rows) // 2
+    assert abs(naive_bayes(rows[:half], rows[half:], words_of) - 0.5) < margin(half)
 
 
-def test_the_check_for_shortcuts_finds_one() -> None:
+def test_the_check_for_shortcuts_finds_one(rows: list[Row]) -> None:
     """At depth 0 the statement is there or not, which is no shortcut but the task; the same check sees it."""
-    at_once = [row for row in rows() if row["depth"] == 0]
+    at_once = [row for row in rows if row["depth"] == 0]
     pairs = [
         (
             float((row["statement"].replace(" not ", " ") in row["theory"]) ^ (" not " in row["statement"])),
@@ -233,7 +236,8 @@ def test_the_check_for_shortcuts_finds_one() -> None:
         for row in at_once
         if "does not" not in row["statement"]
     ]
-    assert best_threshold(pairs[:500], pairs[500:]) > 0.9
+    half = len(pairs) // 2
+    assert best_threshold(pairs[:half], pairs[half:]) > 0.9
 
 
 @pytest.mark.parametrize("depth", range(6))
