@@ -13,16 +13,16 @@ QUESTIONS = str(Path(__file__).with_name("questions") / "train.jsonl")
 
 
 class TestConformance(EnvConformance):
-    """Both classes keep the contract: with two tests of each bundled problem, and with a data set from a file."""
+    """The bundled problems, with two tests of each, and a published id on a file keep the contract."""
 
     environments = (
-        gem.spec("code:Mini-v0").with_kwargs({"max_tests": 2}),
+        *(gem.spec(f"code:Mini-v0{variant}").with_kwargs({"max_tests": 2}) for variant in ("", "-hard", "-test")),
         gem.spec("code:CodeContest").with_kwargs({"dataset": QUESTIONS}),
     )
 
 
 @pytest.mark.nightly
-class TestFullConformance(EnvConformance):
-    """The bundled problems and each of their variants keep the contract with all of their tests."""
+class TestMiniConformance(EnvConformance):
+    """Every variant of the bundled problems keeps the contract with all of their tests."""
 
     environments = "code:Mini-v0"

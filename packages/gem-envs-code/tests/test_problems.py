@@ -94,7 +94,7 @@ def _agree(problem: CodeProblem, given: Any, expected: str, solution: Callable[.
 
 
 def passes(identity: str, code: str, sandbox: Sandbox) -> bool:
-    """Whether a program passes the hidden tests of a problem with the environment's limits, one test after the other."""
+    """Whether a program passes the hidden tests of a problem with the environment's limits, one after the other."""
     limits = Limits(seconds=60.0, cpu_seconds=2.0, memory=512 << 20, output=4 << 20)
     return judge(code, suite_of(PROBLEMS[identity]), sandbox=sandbox, limits=limits, workers=1).accepted
 

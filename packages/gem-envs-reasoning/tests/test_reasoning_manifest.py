@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parents[1]
 WRITER = PACKAGE / "tools" / "write_manifest.py"
 
 
+@pytest.mark.slow
 def test_the_files_are_what_the_script_writes() -> None:
     """Every data set of the library, its configuration's names and its levels are in the files, and nothing else."""
     program = (
