@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MANIFESTS = sorted(Path(__file__).parents[1].glob(f"packages/*/src/*/{FILE_NAME}"))
 EVERYTHING = [spec.id for manifest in MANIFESTS for spec in read_specs(manifest)]
+DISTRIBUTIONS = {manifest.parents[2].name for manifest in MANIFESTS}
 GAMES = [name for name in EVERYTHING if name.startswith("game:")]
 
 VALID = 'schema = 1\n[[environment]]\nid = "{id}"\nentry_point = "{package}:Thing"\ndescription = "A thing."\n'
@@ -64,10 +65,18 @@ def json_of(site: PluginSite, code: str, **variables: str) -> Any:
 
 
 def doctor(site: PluginSite) -> dict[str, str]:
-    """Return what 'gem doctor' finds: subject → problem."""
+    """Return what 'gem doctor' finds: subject → problem.
+
+    It imports every plugin in a process of its own, so only the games are left to it besides the site's.
+    """
+    variables = {
+        "PYTHONPATH": str(site.folder),
+        "PATH": str(Path(sys.executable).parent),
+        "GEM_DISABLE_PLUGINS": ",".join(DISTRIBUTIONS - {"gem-envs-games"}),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "gem", "doctor", "--json"],
-        env={**os.environ, "PYTHONPATH": str(site.folder), "PATH": os.path.dirname(sys.executable)},  # noqa: PTH120
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
