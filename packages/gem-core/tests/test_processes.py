@@ -58,6 +58,11 @@ FUNCTIONS = textwrap.dedent(
         if what == "exit": os._exit(value)
         if what == "segfault": ctypes.string_at(0)
         if what == "recursion":
+            if value:  # bytes, so that it is over sooner
+                import resource
+                pages = int(open("/proc/self/statm").read().split()[0])
+                most = resource.getrlimit(resource.RLIMIT_AS)[1]
+                resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + value, most))
             sys.setrecursionlimit(10 ** 9)
             f = lambda: f()
             f()
@@ -189,10 +194,12 @@ def test_misbehaviour_is_an_error_and_the_next_call_is_fine(
     assert pool.within(30, "echo", 5) == 5
 
 
-def test_a_crash_by_recursion_is_an_error(pool: ProcessPool) -> None:
+@linux
+@pytest.mark.parametrize("memory", [16 << 20, pytest.param(0, marks=pytest.mark.nightly)])
+def test_a_crash_by_recursion_is_an_error(pool: ProcessPool, memory: int) -> None:
     """Recursion without end is an error of whichever kind the interpreter makes of it."""
     with pytest.raises(ProcessCallError):
-        pool.within(20, "recursion")
+        pool.within(60, "recursion", memory)
     assert pool("echo", 5) == 5
 
 
@@ -264,6 +271,7 @@ def test_memory_that_stays_ends_the_worker(folder: Path) -> None:
     pool.close()
 
 
+@pytest.mark.slow
 def test_threads_share_a_pool(pool: ProcessPool) -> None:
     """Sixty-four threads at once get each their own answers, among hanging and crashing calls."""
 
@@ -302,17 +310,19 @@ def test_calls_wait_in_line() -> None:
     assert served == list(range(20))
 
 
+@pytest.mark.slow
 def test_waiting_for_a_worker_does_not_count(folder: Path) -> None:
     """With one worker and many calls, each has its whole time limit."""
-    pool = ProcessPool("called_functions:act", workers=1, seconds=5.0)
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(lambda _: pool("sleep", 0.8), range(8))) == ["slept"] * 8
+    pool = ProcessPool("called_functions:act", workers=1, seconds=2.0)
+    with ThreadPoolExecutor(5) as threads:
+        assert list(threads.map(lambda _: pool("sleep", 0.6), range(5))) == ["slept"] * 5
     pool.close()
 
 
 @linux
-def test_nothing_leaks(pool: ProcessPool) -> None:
-    """After three hundred killed workers there are as many processes and descriptors as before."""
+@pytest.mark.parametrize("killed", [30, pytest.param(300, marks=pytest.mark.nightly)])
+def test_nothing_leaks(pool: ProcessPool, killed: int) -> None:
+    """After so many killed workers there are as many processes and descriptors as before."""
     template = pool._state._source.server.pid  # type: ignore[union-attr]
     pool("who")
 
@@ -320,7 +330,7 @@ def test_nothing_leaks(pool: ProcessPool) -> None:
         return len(list(Path("/proc/self/fd").iterdir())), len(list(Path(f"/proc/{template}/fd").iterdir()))
 
     before = held()
-    for turn in range(300):
+    for turn in range(killed):
         with pytest.raises(ProcessCallError):
             pool.within(0.02, *(("exit", 1), ("sleep", 60), ("segfault",))[turn % 3])
     assert pool("echo", 5) == 5
@@ -467,6 +477,7 @@ def run(folder: Path, program: str, *options: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @linux
 def test_killing_the_caller_leaves_no_process(folder: Path) -> None:
     """When the calling process is killed in the middle of a call, its template and its workers end."""
@@ -508,6 +519,7 @@ def test_the_end_of_the_interpreter_is_silent(folder: Path) -> None:
     assert soon(lambda: state_of(int(output)) is None)
 
 
+@pytest.mark.slow
 @forks
 def test_a_forked_child_has_processes_of_its_own(folder: Path) -> None:
     """A child forked from a program with many calling threads calls and exits, and its parent goes on."""

@@ -34,7 +34,6 @@ _X32 = 0x40000000
 """Numbers from here on are those of the x32 interface."""
 _NEW_NAMESPACES = 0x7E020080
 """Every ``CLONE_NEW…`` flag."""
-_FARTHEST_JUMP = 255
 
 _Instruction = tuple[int, int, int, int]
 """Code, instructions to skip if the comparison holds, the same if it does not, operand."""
@@ -61,16 +60,17 @@ def filter_program(
 
     Raises:
         OSError: if the numbers of the machine are not known.
-        KeyError: if no machine has a call of a name.
+        KeyError: if a name is not in :data:`gem.processes.syscall_numbers.NUMBERS`.
     """
     numbers = numbers_on(machine)
     if not numbers:
         raise OSError(
             errno.ENOSYS, f"system calls can be filtered on {' and '.join(MACHINES)}, and this machine is {machine}"
         )
-    absent = set(refused) - NUMBERS.keys()
+    names = sorted(refused)
+    absent = set(names) - NUMBERS.keys()
     if absent:
-        raise KeyError(f"no system call is called {' or '.join(sorted(absent))}")
+        raise KeyError(f"the numbers of {' and '.join(sorted(absent))} are not known; add them to NUMBERS")
     unknown = (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)
     foreign = (_RETURN, 0, 0, _KILL_PROCESS) if kill_foreign else unknown
     program: list[_Instruction] = [
@@ -83,7 +83,7 @@ def filter_program(
     ]
     if not allow_new_namespaces:
         program += [(_EQUAL, 0, 1, numbers["clone3"]), unknown]
-    program += _refusal([numbers[name] for name in sorted(refused) if name in numbers])
+    program += _refusal([numbers[name] for name in names if name in numbers])
     if not allow_new_namespaces:
         program += _refusal_by_argument(numbers["clone"], [(_ANY_BIT, _NEW_NAMESPACES)])
     families = [(_EQUAL, family) for family in refused_families]
@@ -95,13 +95,11 @@ def filter_program(
 
 def _refusal(numbers: list[int]) -> list[_Instruction]:
     """Refuse calls by their numbers."""
-    code: list[_Instruction] = []
-    for start in range(0, len(numbers), _FARTHEST_JUMP):
-        some = numbers[start : start + _FARTHEST_JUMP]
-        # A match jumps to the refusal at the end; only the last comparison has to jump over it.
-        code += [(_EQUAL, len(some) - 1 - place, 0, number) for place, number in enumerate(some[:-1])]
-        code += [(_EQUAL, 0, 1, some[-1]), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
-    return code
+    if not numbers:
+        return []
+    # A match jumps to the refusal at the end; only the last comparison has to jump over it.
+    code = [(_EQUAL, len(numbers) - 1 - place, 0, number) for place, number in enumerate(numbers[:-1])]
+    return [*code, (_EQUAL, 0, 1, numbers[-1]), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
 def _refusal_by_argument(number: int, comparisons: list[tuple[int, int]]) -> list[_Instruction]:
