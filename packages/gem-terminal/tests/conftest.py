@@ -113,7 +113,8 @@ def _engine_of(item: pytest.Function) -> str:
     """The engine of the matrix that a test uses. Tests that a file takes from another one are of that file's engine."""
     if hasattr(item, "callspec") and "engine" in item.callspec.params:
         return str(item.callspec.params["engine"])
-    return USUAL if item.function.__module__ == item.module.__name__ else str(item.path.stem)
+    source = Path(item.function.__code__.co_filename)
+    return item.path.stem if source.parent == item.path.parent and source != item.path else USUAL
 
 
 def _concerns(item: pytest.Item) -> bool:

@@ -104,8 +104,8 @@ def test_few_start_at_once(docker: DockerEngine, small: Image, monkeypatch: pyte
                 underway -= 1
 
     monkeypatch.setattr(docker, "_started", counted)
-    with ThreadPoolExecutor(12) as pool:
-        for made in list(pool.map(lambda _: docker.start(reference, LIMITS), range(12))):
+    with ThreadPoolExecutor(6) as pool:
+        for made in list(pool.map(lambda _: docker.start(reference, LIMITS), range(6))):
             made.remove()
     assert 1 < most <= 4
 

@@ -68,6 +68,7 @@ class PrivateDocker:
         self._command = [
             "unshare", "--net", "dockerd", f"--data-root={folder}/data", f"--exec-root={folder}/exec",
             f"--pidfile={folder}/pid", f"--host={self.url}", "--bridge=none", "--iptables=false", "--ip6tables=false",
+            "--shutdown-timeout=1",
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -317,7 +318,7 @@ def test_a_request_that_is_too_large(namespace: NamespaceEngine, small: Image) -
 def test_no_descriptor_is_leaked(engine: Engine, small: Image) -> None:
     """After containers that lived, failed and were killed there are as many as before."""
     reference = engine.prepare(small)
-    rounds = 100 if engine.name == "namespace" else 5
+    rounds = 30 if engine.name == "namespace" else 3
 
     def use() -> None:
         with engine.start(reference, ResourceLimits(memory=64 << 20)) as container:

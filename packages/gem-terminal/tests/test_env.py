@@ -383,7 +383,7 @@ def test_tests_without_a_verdict_are_an_error(engine: Engine, tmp_path: Path, sc
         assert error in info["verifier_error"]
 
 
-@pytest.mark.parametrize("options", ["block: true", "block: false"])
+@pytest.mark.parametrize("options", ["block: true", pytest.param("block: false", marks=pytest.mark.nightly)])
 def test_a_solution_of_many_commands_is_played(engine: Engine, tmp_path: Path, options: str) -> None:
     """Terminal-Bench 1 sets no limit to them, and one message has one: what comes last is carried out too."""
     commands = "".join(f"- command: echo {number} >> numbers\n  {options}\n" for number in range(20))

@@ -70,6 +70,15 @@ class WithRegistry(KubernetesEngine):
         return f"registry/{reference}"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _short_pauses() -> Iterator[None]:
+    """Pauses between attempts double from here on; a server on this machine needs none to recover."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gem_terminal.engines.kubernetes.container.BACKOFF", 0.02)
+        patch.setattr("gem_terminal.engines.kubernetes.engine.BACKOFF", 0.02)
+        yield
+
+
 @pytest.fixture(scope="module")
 def nodes(working_engine: Callable[[str], Engine]) -> Engine:
     """The engine that the pods run on."""
