@@ -36,6 +36,8 @@ IMAGES = pytest.StashKey[Path]()
 ENGINE_FIXTURES = frozenset(("working_engine", "private_docker"))
 USUAL = "namespace"
 """The engine of the tests that are about no engine in particular."""
+NIGHTLY_CLAUSES = frozenset(("hostile.actions", "hostile.long_text"))
+"""Clauses of the conformance kit that play dozens of episodes; the tests of actions and shells try the same by day."""
 
 
 def _docker(cache: Path) -> Engine:
@@ -96,7 +98,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         return
     item.add_marker("containers")
     engine = _engine_of(item)
-    if engine != USUAL and item.get_closest_marker("every_engine") is None:
+    clause = item.callspec.params.get("clause") if hasattr(item, "callspec") else None
+    if clause in NIGHTLY_CLAUSES or (engine != USUAL and item.get_closest_marker("every_engine") is None):
         item.add_marker("nightly")
     # With pytest-xdist's `--dist loadgroup` one worker has the tests of a file that share a container.
     if item.get_closest_marker("xdist_group") is None:

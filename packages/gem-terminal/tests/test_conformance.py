@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import gem
 from gem_testing import EnvConformance
+
+TASK = gem.spec("terminal:SalesReport-v0")
+SHORT = replace(TASK, kwargs={**TASK.kwargs, "max_turns": 4})
+"""The same task in episodes of four turns: the clauses play hundreds of commands, not thousands."""
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("engine_variables")
 class TestConformance(EnvConformance):
-    environments = "terminal:SalesReport-v0"
+    environments = SHORT
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("engine_variables")
+class TestConformanceOfLongEpisodes(EnvConformance):
+    environments = TASK.id
