@@ -48,8 +48,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give property-based tests the tier's number of examples."""
+    """Give property-based tests the tier's number of examples, and the whole matrix of the conformance kit to all."""
     settings.load_profile(config.getoption("--tier"))
+    if config.getoption("--tier") == "all":
+        config.option.gem_every_variant = True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
