@@ -308,7 +308,7 @@ def test_lines_that_are_no_messages_do_not_disturb(hostile: Hostile, capfd: pyte
     assert called(tools["garbage"]).text == "fine all the same"
     assert called(tools["chatter"]).text == "done"
     assert called(tools["complain"]).text == "done"
-    (connection,) = host.host()._connections.values()
+    (connection,) = host.host()._connections
     assert len(connection._session._link.process._kept) <= 8192
     assert capfd.readouterr() == ("", "")
 

@@ -14,7 +14,7 @@ from gem_tools.mcp.session import ServerSession
 if TYPE_CHECKING:
     import mcp_types
 
-__all__ = ["Connection", "Patience"]
+__all__ = ["Patience", "ServerConnection"]
 
 T = TypeVar("T")
 
@@ -34,12 +34,12 @@ class Patience:
         return (self.retries + 1) * (self.call + self.connect + self.delay) + 60.0
 
 
-class Connection:
-    """The one session that everybody in this process shares who uses a server."""
+class ServerConnection:
+    """The session with a server that its users in this process share."""
 
     def __init__(self, server: ServerConfig) -> None:
-        self.users: set[int] = set()
         self._server = server
+        self.name = server.name
         self._session: ServerSession | None = None
         self._opening: asyncio.Task[ServerSession] | None = None
 

@@ -1,4 +1,4 @@
-"""The one thread of a process on which all sessions with MCP servers run, and what they are shared by."""
+"""The one thread of a process on which all sessions with MCP servers run, and the connections that users share."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import concurrent.futures
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Hashable
+from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from gem.processes.fork_hooks import after_fork_in_child
+from gem.processes.shared_resource import SharedResource
 from gem_tools.mcp.config import ServerConfig
-from gem_tools.mcp.connection import Connection
+from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.errors import MCPServerError
 from gem_tools.mcp.process import silence_inherited
 
-__all__ = ["Host", "Key", "announce", "host", "release", "release_later"]
+__all__ = ["Host", "host", "is_running"]
 
 T = TypeVar("T")
-
-Key = tuple[ServerConfig, Hashable]
-"""A server, and for whom: None for all who share its session."""
 
 _AT_EXIT_SECONDS = 5.0
 
@@ -35,58 +35,58 @@ class Host:
     """An event loop in a thread, and the connections that live on it."""
 
     def __init__(self) -> None:
-        self._connections: dict[Key, Connection] = {}
-        self._releases: set[asyncio.Task[None]] = set()
+        self._lock = threading.Lock()
+        self._shared: WeakValueDictionary[tuple[ServerConfig, Hashable], SharedResource[ServerConnection]] = (
+            WeakValueDictionary()
+        )
+        self._connections: set[ServerConnection] = set()
+        """Those that are open, or may be."""
+        self._closing: set[asyncio.Task[None]] = set()
         """Those that nobody waits for; the loop itself holds them weakly."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gem-mcp", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[Connection], Coroutine[Any, Any, T]], key: Key, user: int, seconds: float) -> T:
+    def connection(self, server: ServerConfig, group: Hashable) -> SharedResource[ServerConnection]:
+        """Return the connection to a server, as its users share it.
+
+        Args:
+            server: which.
+            group: who shares the connection; None for everybody in this process who has no group.
+        """
+        with self._lock:
+            found = self._shared.get((server, group))
+            if found is None:
+                found = SharedResource(partial(self._opened, server), self._close, self._close_later)
+                self._shared[server, group] = found
+            return found
+
+    def run(
+        self, work: Callable[[ServerConnection], Coroutine[Any, Any, T]], connection: ServerConnection, seconds: float
+    ) -> T:
         """Do something with a connection, from any thread but the loop's, and wait until it is done.
 
         Args:
             work: what is to be done.
-            key: which connection; it is made if there is none.
-            user: who uses it from now on, until released.
+            connection: of this host.
             seconds: the longest that it can take.
 
         Raises:
             MCPServerError: if the work does, or takes longer.
         """
-
-        async def with_connection() -> T:
-            connection = self._connections.get(key)
-            if connection is None:
-                connection = self._connections[key] = Connection(key[0])
-            connection.users.add(user)
-            return await work(connection)
-
-        future = asyncio.run_coroutine_threadsafe(with_connection(), self._loop)
+        future = asyncio.run_coroutine_threadsafe(work(connection), self._loop)
         try:
             return future.result(seconds)
         except concurrent.futures.TimeoutError as error:
             if future.done():
                 raise
-            raise MCPServerError(f"MCP server {key[0].name} took more than {seconds:g} seconds") from error
+            raise MCPServerError(f"MCP server {connection.name} took more than {seconds:g} seconds") from error
         finally:
             future.cancel()  # if it is not done: it ran out of time, or the caller was interrupted
 
-    def announce(self, key: Key, user: int) -> None:
-        """Count somebody as a user of a connection, if there is one."""
-        self._loop.call_soon_threadsafe(self._announced, key, user)
-
-    def release(self, key: Key, user: int) -> None:
-        """End one user's use of a connection, and the connection if there is no other; wait for that."""
-        asyncio.run_coroutine_threadsafe(self._released(key, user), self._loop).result(_AT_EXIT_SECONDS * 2)
-
-    def release_later(self, key: Key, user: int) -> None:
-        """The same without waiting; may be called while anything else is going on, by the garbage collector too."""
-        self._loop.call_soon_threadsafe(self._release_soon, key, user)
-
     def close(self) -> None:
         """End all connections."""
-        future = asyncio.run_coroutine_threadsafe(self._closed(), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._all_closed(), self._loop)
         try:
             future.result(_AT_EXIT_SECONDS)
         except concurrent.futures.TimeoutError:
@@ -96,30 +96,37 @@ class Host:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def _announced(self, key: Key, user: int) -> None:
-        if key in self._connections:
-            self._connections[key].users.add(user)
+    @property
+    def _is_current(self) -> bool:
+        """Whether connections can be closed: the loop has not ended, and its thread is not a forking parent's."""
+        return _host is self
 
-    def _release_soon(self, key: Key, user: int) -> None:
-        if key in self._connections:
-            task = self._loop.create_task(self._released(key, user))
-            self._releases.add(task)
-            task.add_done_callback(self._releases.discard)
+    def _opened(self, server: ServerConfig) -> ServerConnection:
+        connection = ServerConnection(server)
+        self._connections.add(connection)
+        return connection
 
-    async def _released(self, key: Key, user: int) -> None:
-        connection = self._connections.get(key)
-        if connection is None:
-            return
-        connection.users.discard(user)
-        if not connection.users:
-            del self._connections[key]
-            await connection.close()
+    def _close(self, connection: ServerConnection) -> None:
+        if self._is_current:
+            closed = asyncio.run_coroutine_threadsafe(self._closed(connection), self._loop)
+            closed.result(2 * _AT_EXIT_SECONDS)
 
-    async def _closed(self) -> None:
-        connections = list(self._connections.values())
-        self._connections.clear()
-        closing = (connection.close() for connection in connections)
-        await asyncio.gather(*closing, *self._releases, return_exceptions=True)
+    def _close_later(self, connection: ServerConnection) -> None:
+        if self._is_current:
+            self._loop.call_soon_threadsafe(self._close_soon, connection)
+
+    def _close_soon(self, connection: ServerConnection) -> None:
+        task = self._loop.create_task(self._closed(connection))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _closed(self, connection: ServerConnection) -> None:
+        self._connections.discard(connection)
+        await connection.close()
+
+    async def _all_closed(self) -> None:
+        closing = [self._closed(connection) for connection in list(self._connections)]
+        await asyncio.gather(*closing, *self._closing, return_exceptions=True)
 
 
 def host() -> Host:
@@ -135,22 +142,9 @@ def host() -> Host:
         return _host
 
 
-def announce(key: Key, user: int) -> None:
-    """Count somebody as a user of a connection, if this process has it."""
-    if _host is not None:
-        _host.announce(key, user)
-
-
-def release(key: Key, user: int) -> None:
-    """Release a connection if this process has it; see :meth:`Host.release`."""
-    if _host is not None:
-        _host.release(key, user)
-
-
-def release_later(key: Key, user: int) -> None:
-    """Release a connection if this process has any; see :meth:`Host.release_later`."""
-    if _host is not None:
-        _host.release_later(key, user)
+def is_running() -> bool:
+    """Whether this process has a host yet."""
+    return _host is not None
 
 
 def _at_exit() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import threading
-import weakref
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gem.arguments import boolean, integer, real
+from gem.processes.shared_resource import ResourceHandle
 from gem.tools.base import Tool, ToolResult
 from gem.tools.calls import ToolCall, text_call
 from gem_tools.mcp.config import ServerConfig, read_config
-from gem_tools.mcp.connection import Connection, Patience
+from gem_tools.mcp.connection import Patience, ServerConnection
 from gem_tools.mcp.errors import MCPServerError
-from gem_tools.mcp.host import Key, announce, host, release, release_later
+from gem_tools.mcp.host import Host, host, is_running
 from gem_tools.mcp.names import public_names
 from gem_tools.mcp.results import tool_result
 
@@ -34,8 +33,6 @@ Config = str | Path | Mapping[str, Any]
 
 T = TypeVar("T")
 
-_users = itertools.count()
-
 
 @dataclass(frozen=True)
 class _Offer:
@@ -48,18 +45,18 @@ class _Offer:
     parameters: Mapping[str, Any]
 
 
-class _Circle:
-    """Those who share sessions of their own, one with each server. A deep copy is another circle."""
+class _SessionGroup:
+    """Tools that share sessions of their own, one with each server. A deep copy is another group."""
 
     def __init__(self) -> None:
         self.used: set[ServerConfig] = set()
         """Servers that were called in this episode."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Circle:
-        return _Circle()
+    def __deepcopy__(self, memo: dict[int, Any]) -> _SessionGroup:
+        return _SessionGroup()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Circle, ()
+        return _SessionGroup, ()
 
 
 class MCPTool:
@@ -116,8 +113,8 @@ class MCPTool:
         self.shared = boolean("shared", shared)
         self._validate_on_init = boolean("validate_on_init", validate_on_init)
         self._lock = threading.Lock()
-        self._hold = _Hold()
-        self._circle: _Circle | None = None
+        self._connections = _Connections()
+        self._group: _SessionGroup | None = None
         self._configure(config, auth, headers)
 
     @classmethod
@@ -150,11 +147,11 @@ class MCPTool:
         """
         offers = self._discovered()
         with self._lock:
-            circle, self._circle = self._circle, None
-        if not self.shared and circle is None:
-            circle = _Circle()
-        tools = [MCPServerTool(offer, self._patience, self.max_chars, circle) for offer in offers]
-        self._hold.let_go()
+            group, self._group = self._group, None
+        if not self.shared and group is None:
+            group = _SessionGroup()
+        tools = [MCPServerTool(offer, self._patience, self.max_chars, group) for offer in offers]
+        self._connections.release(wait=False)
         return iter(tools)
 
     def get_available_tools(self) -> list[dict[str, Any]]:
@@ -173,18 +170,18 @@ class MCPTool:
 
     def close(self) -> None:
         """Use the servers no more. Calling it again does nothing; iterating opens them anew."""
-        self._hold.release()
+        self._connections.release()
 
     def __enter__(self) -> Self:
         """Use the servers until the end of the block, whatever else comes and goes."""
         self._discovered()
-        self._hold.keep = True
+        self._connections.keep = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._hold.keep = False
+        self._connections.keep = False
         self.close()
 
     def __repr__(self) -> str:
@@ -217,25 +214,25 @@ class MCPTool:
     def _discovered(self) -> list[_Offer]:
         with self._lock:
             if self._offers is None:
-                if not self.shared and self._circle is None:
-                    self._circle = _Circle()
-                self._offers = _offers(self._servers, self._patience, self._hold, self._circle)
+                if not self.shared and self._group is None:
+                    self._group = _SessionGroup()
+                self._offers = _offers(self._servers, self._patience, self._connections, self._group)
             return self._offers
 
 
 class MCPServerTool(Tool):
     """One tool of one server; made by :class:`MCPTool`."""
 
-    def __init__(self, offer: _Offer, patience: Patience, max_chars: int, circle: _Circle | None) -> None:
+    def __init__(self, offer: _Offer, patience: Patience, max_chars: int, group: _SessionGroup | None) -> None:
         self.name = offer.name
         self.description = offer.description
         self.parameters = offer.parameters
         self.max_chars = max_chars
         self._offer = offer
         self._patience = patience
-        self._circle = circle
-        self._hold = _Hold()
-        self._hold.announce((offer.server, circle))
+        self._group = group
+        self._connections = _Connections()
+        self._connections.acquire(offer.server, group)
 
     def parse(self, text: str) -> ToolCall | None:
         call = super().parse(text)
@@ -247,11 +244,12 @@ class MCPServerTool(Tool):
 
     def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
         offer = self._offer
-        if self._circle is not None:
-            self._circle.used.add(offer.server)
+        if self._group is not None:
+            self._group.used.add(offer.server)
         try:
-            answer = self._hold.run(
-                (offer.server, self._circle),
+            answer = self._connections.run(
+                offer.server,
+                self._group,
                 lambda connection: connection.call(offer.remote_name, arguments, self._patience),
                 self._patience.longest,
             )
@@ -263,56 +261,63 @@ class MCPServerTool(Tool):
     def reset(self) -> None:
         """Begin a new episode: with a session of one's own, one in which nothing has happened yet."""
         server = self._offer.server
-        if self._circle is not None and server in self._circle.used:
-            self._circle.used.discard(server)
-            self._hold.run((server, self._circle), Connection.close, self._patience.longest)
+        if self._group is not None and server in self._group.used:
+            self._group.used.discard(server)
+            self._connections.run(server, self._group, ServerConnection.close, self._patience.longest)
 
     def close(self) -> None:
-        self._hold.release()
+        self._connections.release()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MCPServerTool:
         # The tools of one environment are copied together, and stay together.
-        return MCPServerTool(self._offer, self._patience, self.max_chars, copy.deepcopy(self._circle, memo))
+        return MCPServerTool(self._offer, self._patience, self.max_chars, copy.deepcopy(self._group, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MCPServerTool, (self._offer, self._patience, self.max_chars, self._circle)
+        return MCPServerTool, (self._offer, self._patience, self.max_chars, self._group)
 
 
-class _Hold:
-    """One user's use of connections, which ends at the latest with this object."""
+class _Connections:
+    """One user's handles of connections to servers, which end at the latest with this object."""
 
     def __init__(self) -> None:
         self.keep = False
-        """Whether :meth:`let_go` has no effect."""
-        self._user = next(_users)
-        self._keys: set[Key] = set()
-        # At the end of the process the host closes everything itself.
-        weakref.finalize(self, _let_go, self._keys, self._user).atexit = False
+        """Whether :meth:`release` without waiting has no effect."""
+        self._host: Host | None = None
+        self._handles: dict[tuple[ServerConfig, _SessionGroup | None], ResourceHandle[ServerConnection]] = {}
 
-    def run(self, key: Key, work: Callable[[Connection], Coroutine[Any, Any, T]], seconds: float) -> T:
-        """See :meth:`gem_tools.mcp.host.Host.run`."""
-        self._keys.add(key)
-        return host().run(work, key, self._user, seconds)
+    def run(
+        self,
+        server: ServerConfig,
+        group: _SessionGroup | None,
+        work: Callable[[ServerConnection], Coroutine[Any, Any, T]],
+        seconds: float,
+    ) -> T:
+        """Do something with a connection; see :meth:`gem_tools.mcp.host.Host.run`."""
+        return host().run(work, self._handle(server, group).value, seconds)
 
-    def announce(self, key: Key) -> None:
-        """Use a connection from now on, if there is one."""
-        self._keys.add(key)
-        announce(key, self._user)
+    def acquire(self, server: ServerConfig, group: _SessionGroup | None) -> None:
+        """Use a connection from now on, without opening it, if there is any."""
+        if is_running():
+            self._handle(server, group).acquire()
 
-    def let_go(self) -> None:
-        """Stop using the connections, without waiting for what that ends."""
-        if not self.keep:
-            _let_go(self._keys, self._user)
+    def release(self, *, wait: bool = True) -> None:
+        """Stop using the connections; those that have no other user close.
 
-    def release(self) -> None:
-        """Stop using the connections, and wait until those that nobody else uses are closed."""
-        for key in list(self._keys):
-            release(key, self._user)
+        Args:
+            wait: until they are closed.
+        """
+        if wait or not self.keep:
+            for handle in list(self._handles.values()):
+                handle.close(wait=wait)
 
-
-def _let_go(keys: set[Key], user: int) -> None:
-    for key in list(keys):
-        release_later(key, user)
+    def _handle(self, server: ServerConfig, group: _SessionGroup | None) -> ResourceHandle[ServerConnection]:
+        current = host()
+        if self._host is not current:  # in a forked child
+            self._host, self._handles = current, {}
+        handle = self._handles.get((server, group))
+        if handle is None:
+            handle = self._handles.setdefault((server, group), current.connection(server, group).handle())
+        return handle
 
 
 def _tool_again(kind: type[MCPTool], arguments: tuple[Any, ...], settings: dict[str, Any]) -> MCPTool:
@@ -320,11 +325,13 @@ def _tool_again(kind: type[MCPTool], arguments: tuple[Any, ...], settings: dict[
     return kind(*arguments, **settings)
 
 
-def _offers(servers: tuple[ServerConfig, ...], patience: Patience, hold: _Hold, circle: _Circle | None) -> list[_Offer]:
+def _offers(
+    servers: tuple[ServerConfig, ...], patience: Patience, connections: _Connections, group: _SessionGroup | None
+) -> list[_Offer]:
     """Ask all servers at the same time what they offer."""
 
     def listed(server: ServerConfig) -> list[mcp_types.Tool]:
-        return hold.run((server, circle), lambda connection: connection.tools(patience), patience.longest)
+        return connections.run(server, group, lambda connection: connection.tools(patience), patience.longest)
 
     with ThreadPoolExecutor(len(servers), thread_name_prefix="gem-mcp-discovery") as threads:
         found = [
