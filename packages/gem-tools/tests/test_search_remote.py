@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_tools.search.engine import Hit
+from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import SearchError
 from gem_tools.search.protocol import (
     JSON,
@@ -35,7 +35,7 @@ from gem_tools.search.protocol import (
 )
 from gem_tools.search.remote import RemoteEngine
 
-HITS = [Hit("1", '"Lima"\nThe capital.', 2.5), Hit("2", '"Cusco"\nA city.', 1.0)]
+HITS = [SearchHit("1", '"Lima"\nThe capital.', 2.5), SearchHit("2", '"Cusco"\nA city.', 1.0)]
 WRAPPED = [{"document": {"id": hit.id, "contents": hit.contents}, "score": hit.score} for hit in HITS]
 
 
@@ -155,15 +155,15 @@ def test_a_protocol_that_is_given_is_spoken_alone(protocol: str, server: Callabl
     [
         (WRAPPED, HITS),
         ([WRAPPED], HITS),
-        ([{"document": {"contents": "a\nb"}}], [Hit("", "a\nb")]),
-        ([[{"id": 7, "contents": "a\nb"}]], [Hit("7", "a\nb")]),
-        ([{"id": "x", "title": "T", "text": "b"}], [Hit("x", '"T"\nb')]),
-        ([{"document": {"text": "b"}, "score": float("nan")}], [Hit("", "b")]),
+        ([{"document": {"contents": "a\nb"}}], [SearchHit("", "a\nb")]),
+        ([[{"id": 7, "contents": "a\nb"}]], [SearchHit("7", "a\nb")]),
+        ([{"id": "x", "title": "T", "text": "b"}], [SearchHit("x", '"T"\nb')]),
+        ([{"document": {"text": "b"}, "score": float("nan")}], [SearchHit("", "b")]),
         ([], []),
         ([[]], []),
     ],
 )
-def test_every_form_of_a_result_is_understood(result: Any, expected: list[Hit]) -> None:
+def test_every_form_of_a_result_is_understood(result: Any, expected: list[SearchHit]) -> None:
     """Single and batched, with scores and without, contents or title and text."""
     assert hits_of({"result": result}) == expected
 
@@ -433,7 +433,7 @@ def test_any_body_is_read_or_refused(body: bytes, content_type: str | None) -> N
 def test_answers_come_in_the_forms_that_clients_expect(kind: str) -> None:
     """One query, many queries, with scores and without."""
     document = {"id": "1", "contents": "a\nb"}
-    hit = Hit("1", "a\nb", 1.5)
+    hit = SearchHit("1", "a\nb", 1.5)
     cases: list[tuple[dict[str, Any], Any]] = [
         ({"query": "q", "return_scores": True}, [{"document": document, "score": 1.5}]),
         ({"query": "q"}, [{"document": document}]),

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from gem_tools import SearchTool
 from gem_tools.search.batching import Batcher, OverloadedError
 from gem_tools.search.command import search_server_command
-from gem_tools.search.engine import Hit
+from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import SearchError
 from gem_tools.search.local import local_index
 from gem_tools.search.remote import RemoteEngine
@@ -314,12 +314,12 @@ class Slow:
         self.let = threading.Event()
         self.searched: list[tuple[str, int]] = []
 
-    def search(self, query: str, topk: int) -> list[Hit]:
+    def search(self, query: str, topk: int) -> list[SearchHit]:
         assert self.let.wait(60)
         self.searched.append((query, topk))
         if query == "bad":
             raise SearchError("broken")
-        return [Hit(query, query)] * topk
+        return [SearchHit(query, query)] * topk
 
     def close(self) -> None:
         pass
@@ -373,7 +373,7 @@ def test_a_server_that_is_overloaded_says_so(monkeypatch: pytest.MonkeyPatch) ->
 
     from gem_tools.search import server as module
 
-    async def refuse(self: Batcher, queries: tuple[str, ...], topk: int) -> list[list[Hit]]:
+    async def refuse(self: Batcher, queries: tuple[str, ...], topk: int) -> list[list[SearchHit]]:
         raise OverloadedError("9 searches are waiting; try again later")
 
     monkeypatch.setattr(Batcher, "search", refuse)

@@ -17,7 +17,7 @@ import gem
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.tools import ToolEnvWrapper
 from gem_tools import SearchTool
-from gem_tools.search import Hit, SearchError
+from gem_tools.search import SearchError, SearchHit
 
 CITIES = [
     {"id": "lima", "contents": '"Lima"\nLima is the capital of Peru.'},
@@ -52,11 +52,11 @@ class Engine:
         self.found = found
         self.asked: list[tuple[str, int]] = []
 
-    def search(self, query: str, topk: int) -> list[Hit]:
+    def search(self, query: str, topk: int) -> list[SearchHit]:
         self.asked.append((query, topk))
         if isinstance(self.found, Exception):
             raise self.found
-        result: list[Hit] = self.found
+        result: list[SearchHit] = self.found
         return result
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ import pytest
 from gem.errors import ArgumentError
 from gem_tools import SearchTool
 from gem_tools.search import BraveSearch, GoogleSearch, SearchError, SerpApiSearch, TavilySearch
-from gem_tools.search.engine import Hit
+from gem_tools.search.engine import SearchHit
 from gem_tools.search.web import WebSearch, web_engine
 
 KEY = "k3y-for-tests"
@@ -146,8 +146,10 @@ def test_a_published_answer_is_read(make: Callable[..., WebSearch], answer: Any,
         engine = make(key=KEY, endpoint=asked.url)
         hits = engine.search("capital of peru", 2)
         assert hits == [
-            Hit("https://a.example/lima", '"Lima - Peru"\nLima is the capital of Peru & its largest city.', scores[0]),
-            Hit("https://a.example/peru", '"Peru"\nA country.', scores[1]),
+            SearchHit(
+                "https://a.example/lima", '"Lima - Peru"\nLima is the capital of Peru & its largest city.', scores[0]
+            ),
+            SearchHit("https://a.example/peru", '"Peru"\nA country.', scores[1]),
         ]
         assert engine.search("capital of peru", 1) == hits[:1]
 

@@ -14,7 +14,7 @@ from gem.arguments import integer, real, string
 from gem.errors import ArgumentError, ArgumentTypeError, ProcessCallError, ProcessCrashError
 from gem.processes.cpus import usable_cpus
 from gem.processes.fork_hooks import after_fork_in_child
-from gem.processes.workers import ForkedWorkers, Settings, SpawnedWorkers, WorkerProcess, WorkerSource
+from gem.processes.workers import ForkedWorkers, SpawnedWorkers, WorkerProcess, WorkerSettings, WorkerSource
 
 __all__ = ["ProcessPool"]
 
@@ -60,7 +60,7 @@ class ProcessPool:
         if workers is None:
             workers = max(2, usable_cpus())
         self.workers = integer("workers", workers, minimum=1, maximum=1000)
-        self._settings: Settings = {
+        self._settings: WorkerSettings = {
             "function": string("function", function),
             "warm_up": None if warm_up is None else string("warm_up", warm_up),
             "memory": integer("memory", memory, minimum=1 << 20),
@@ -105,7 +105,7 @@ class ProcessPool:
 class _State:
     """The processes of a pool, in the process that started them."""
 
-    def __init__(self, settings: Settings, workers: int) -> None:
+    def __init__(self, settings: WorkerSettings, workers: int) -> None:
         self._settings = settings
         self._lock = threading.Lock()
         self._turns = _Turns(workers)

@@ -20,7 +20,7 @@ from gem.processes.fork_server import ForkServer, end_process, exit_in_words, wa
 from gem.processes.worker import NO_ROOM
 from gem.processes.worker_server import RETURN_CODE
 
-__all__ = ["ForkedWorkers", "Settings", "SpawnedWorkers", "WorkerProcess", "WorkerSource"]
+__all__ = ["ForkedWorkers", "SpawnedWorkers", "WorkerProcess", "WorkerSettings", "WorkerSource"]
 
 _STARTS_IN = 300.0
 """Seconds for importing the function on a machine under load."""
@@ -30,7 +30,7 @@ _ENDS_IN = 0.1
 """Seconds for a process that has closed its channel to be over."""
 
 
-class Settings(TypedDict):
+class WorkerSettings(TypedDict):
     """What a fork server or a spawned worker must know."""
 
     function: str
@@ -146,7 +146,7 @@ class WorkerSource(ABC):
 class ForkedWorkers(WorkerSource):
     """Workers forked by a warm fork server, within milliseconds."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         command = [*warm_python("gem.processes.worker_server"), json.dumps(settings)]
         try:
             self.server = ForkServer(command, _environment(), starts_in=_STARTS_IN, answers_in=_READS_IN)
@@ -181,7 +181,7 @@ class ForkedWorkers(WorkerSource):
 class SpawnedWorkers(WorkerSource):
     """Workers that are whole new processes, for systems without fork: each takes an import to start."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         self._settings = json.dumps(settings)
         self._running: set[subprocess.Popen[bytes]] = set()
 

@@ -11,7 +11,7 @@ from typing import Any
 from gem.core import Env
 from gem.errors import EpisodeFinishedError, GemError, ResetNeededError
 
-__all__ = ["RESET", "STEP", "Answer", "Episodes", "tool_schemas"]
+__all__ = ["RESET", "STEP", "EpisodeAnswer", "Episodes", "tool_schemas"]
 
 RESET, STEP = "reset", "step"
 
@@ -31,7 +31,7 @@ _OUTPUT = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class EpisodeAnswer:
     """What a call comes to."""
 
     content: tuple[Mapping[str, Any], ...]
@@ -55,7 +55,7 @@ class Episodes:
         self._env: Env[Any, Any] | None = None
         self._lock = threading.Lock()
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> EpisodeAnswer:
         """Carry out a call of a tool of :func:`tool_schemas`. Nothing raises; what fails says why."""
         with self._lock:
             try:
@@ -82,7 +82,7 @@ class Episodes:
         if env is not None:
             env.close()
 
-    def _reset(self, arguments: Mapping[str, Any]) -> Answer:
+    def _reset(self, arguments: Mapping[str, Any]) -> EpisodeAnswer:
         seed = arguments.get("seed", self._seed)
         if self._env is None:
             self._env = self._make()
@@ -90,7 +90,7 @@ class Episodes:
         self._seed = None
         return _answer(observation, 0.0, False, False, info)
 
-    def _step(self, action: Any) -> Answer:
+    def _step(self, action: Any) -> EpisodeAnswer:
         if self._env is None:
             raise ResetNeededError("the environment has not begun")
         return _answer(*self._env.step(action))
@@ -157,7 +157,9 @@ def _native_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(observation: Any, reward: float, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> Answer:
+def _answer(
+    observation: Any, reward: float, terminated: bool, truncated: bool, info: Mapping[str, Any]
+) -> EpisodeAnswer:
     if isinstance(observation, str):
         parts: list[Mapping[str, Any]] = [{"type": "text", "text": observation}]
     else:
@@ -172,7 +174,7 @@ def _answer(observation: Any, reward: float, terminated: bool, truncated: bool, 
         "truncated": bool(truncated),
         "info": dict(info),
     }
-    return Answer(tuple(parts), data)
+    return EpisodeAnswer(tuple(parts), data)
 
 
 def _verdict(reward: float, is_over: bool, info: Mapping[str, Any]) -> str:
@@ -183,5 +185,5 @@ def _verdict(reward: float, is_over: bool, info: Mapping[str, Any]) -> str:
     return f"[reward {reward:g}{how}{over}]"
 
 
-def _failure(message: str) -> Answer:
-    return Answer(({"type": "text", "text": f"Error: {message[:_LONGEST_ERROR]}"},), ok=False)
+def _failure(message: str) -> EpisodeAnswer:
+    return EpisodeAnswer(({"type": "text", "text": f"Error: {message[:_LONGEST_ERROR]}"},), ok=False)

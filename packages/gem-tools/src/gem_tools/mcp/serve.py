@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gem.core import Env
-from gem_tools.mcp.episodes import Answer, Episodes, tool_schemas
+from gem_tools.mcp.episodes import EpisodeAnswer, Episodes, tool_schemas
 
 if TYPE_CHECKING:
     import mcp_types
@@ -121,7 +121,7 @@ def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Se
         if parameters.name not in names:
             known = ", ".join(sorted(names))
             text = f"Error: there is no tool called {parameters.name[:64]!r}; there are {known}"
-            return _result(Answer(({"type": "text", "text": text},), ok=False))
+            return _result(EpisodeAnswer(({"type": "text", "text": text},), ok=False))
         episodes = episodes_of(context)
         return _result(await _in_thread(episodes.call, parameters.name, parameters.arguments or {}))
 
@@ -151,7 +151,7 @@ async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         return await anyio.to_thread.run_sync(function, *arguments)
 
 
-def _result(answer: Answer) -> mcp_types.CallToolResult:
+def _result(answer: EpisodeAnswer) -> mcp_types.CallToolResult:
     import mcp_types
 
     return mcp_types.CallToolResult(

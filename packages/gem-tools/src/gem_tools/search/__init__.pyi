@@ -1,6 +1,6 @@
 from gem_tools.search.corpus import Document as Document
-from gem_tools.search.engine import Hit as Hit
 from gem_tools.search.engine import SearchEngine as SearchEngine
+from gem_tools.search.engine import SearchHit as SearchHit
 from gem_tools.search.errors import CorpusError as CorpusError
 from gem_tools.search.errors import SearchError as SearchError
 from gem_tools.search.index import LocalIndex as LocalIndex

@@ -7,7 +7,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from gem_tools.search.engine import Hit, SearchEngine
+from gem_tools.search.engine import SearchEngine, SearchHit
 
 __all__ = ["Batcher", "OverloadedError"]
 
@@ -22,7 +22,7 @@ class OverloadedError(Exception):
 class _Waiting:
     query: str
     topk: int
-    answer: asyncio.Future[list[Hit]]
+    answer: asyncio.Future[list[SearchHit]]
 
 
 class Batcher:
@@ -44,7 +44,7 @@ class Batcher:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gem-search")
         self._busy: asyncio.Task[None] | None = None
 
-    async def search(self, queries: tuple[str, ...], topk: int) -> list[list[Hit]]:
+    async def search(self, queries: tuple[str, ...], topk: int) -> list[list[SearchHit]]:
         """Return the hits of each query.
 
         Raises:
@@ -77,8 +77,8 @@ class Batcher:
                 else:
                     waiting.answer.set_result(answer)
 
-    def _searched(self, batch: list[_Waiting]) -> list[list[Hit] | Exception]:
-        known: dict[tuple[str, int], list[Hit] | Exception] = {}
+    def _searched(self, batch: list[_Waiting]) -> list[list[SearchHit] | Exception]:
+        known: dict[tuple[str, int], list[SearchHit] | Exception] = {}
         for waiting in batch:
             key = waiting.query, waiting.topk
             if key not in known:

@@ -15,7 +15,7 @@ from gem_tools.search.errors import SearchError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Answer", "Connection"]
+__all__ = ["SearchAnswer", "SearchConnection"]
 
 _LARGEST = 16 << 20
 """Bytes of an answer."""
@@ -24,7 +24,7 @@ _TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchAnswer:
     """What a server answered."""
 
     status: int
@@ -32,7 +32,7 @@ class Answer:
     body: bytes
 
 
-class Connection:
+class SearchConnection:
     """A way to one service; any number of threads may use one, and a forked child opens its own connections.
 
     Args:
@@ -50,7 +50,7 @@ class Connection:
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
         self._process = 0
-        self._finalizer: weakref.finalize[..., Connection] | None = None
+        self._finalizer: weakref.finalize[..., SearchConnection] | None = None
 
     def send(
         self,
@@ -60,7 +60,7 @@ class Connection:
         content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Send a request and return the answer, whatever its status.
 
         Raises:
@@ -101,7 +101,7 @@ class Connection:
         content: bytes | None,
         params: Mapping[str, Any] | None,
         headers: Mapping[str, str] | None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         left = max(deadline - time.monotonic(), 0.001)
         with self._opened().stream(
             method, url, content=content, params=params, headers=headers, timeout=left
@@ -113,7 +113,7 @@ class Connection:
                     raise SearchError(f"{self.service} answered with more than {_LARGEST >> 20} MiB")
                 if time.monotonic() > deadline:
                     raise self._too_late()
-            return Answer(response.status_code, response.headers.get("content-type", ""), bytes(body))
+            return SearchAnswer(response.status_code, response.headers.get("content-type", ""), bytes(body))
 
     def _opened(self) -> httpx2.Client:
         with self._lock:

@@ -1,18 +1,18 @@
-"""What a search engine is to the tool and to the server: :class:`SearchEngine`, which finds :class:`Hit` objects."""
+"""What the tool and the server search with: :class:`SearchEngine`, which finds :class:`SearchHit` objects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-__all__ = ["MOST_HITS", "Hit", "SearchEngine"]
+__all__ = ["MOST_HITS", "SearchEngine", "SearchHit"]
 
 MOST_HITS = 100
 """Results that one query may ask for."""
 
 
 @dataclass(frozen=True)
-class Hit:
+class SearchHit:
     """One document that was found."""
 
     id: str
@@ -44,7 +44,7 @@ class Hit:
 class SearchEngine(Protocol):
     """Anything that finds documents; any number of threads may use one at once."""
 
-    def search(self, query: str, topk: int) -> list[Hit]:
+    def search(self, query: str, topk: int) -> list[SearchHit]:
         """Return at most ``topk`` documents, the best first; none for a query that fits nothing.
 
         Raises:

@@ -18,7 +18,7 @@ import tantivy
 from tantivy.tantivy import __version__
 
 from gem_tools.search.corpus import Document
-from gem_tools.search.engine import Hit
+from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import CorpusError, SearchError
 
 __all__ = ["ENGINE", "LocalIndex", "sortable"]
@@ -122,7 +122,7 @@ class LocalIndex:
         """Return the number of documents."""
         return int(self._searcher.num_docs)
 
-    def search(self, query: str, topk: int) -> list[Hit]:
+    def search(self, query: str, topk: int) -> list[SearchHit]:
         """Return the ``topk`` documents that fit best; fewer, or none, if no more share a word with the query.
 
         Of a query, the first 10,000 characters and the first 64 different words count. Words such as "the" count
@@ -147,7 +147,7 @@ class LocalIndex:
     def close(self) -> None:
         """Do nothing: what is mapped costs nothing while it is not used, and goes with the object."""
 
-    def _across_parts(self, looked_for: tantivy.Query, topk: int) -> list[Hit]:
+    def _across_parts(self, looked_for: tantivy.Query, topk: int) -> list[SearchHit]:
         """Search an index of several parts, each of which is at best sorted for itself."""
         limit = topk + 1
         while True:
@@ -160,9 +160,9 @@ class LocalIndex:
         hits = [self._hit(score, address) for score, address in found if score >= last]
         return sorted(hits, key=lambda hit: (-(hit.score or 0.0), sortable(hit.id)))[:topk]
 
-    def _hit(self, score: Any, address: tantivy.DocAddress) -> Hit:
+    def _hit(self, score: Any, address: tantivy.DocAddress) -> SearchHit:
         fields = self._searcher.doc(address)
-        return Hit(str(fields.get_first(_ID))[_LENGTH_DIGITS:], str(fields.get_first(_CONTENTS)), float(score))
+        return SearchHit(str(fields.get_first(_ID))[_LENGTH_DIGITS:], str(fields.get_first(_CONTENTS)), float(score))
 
     def _terms(self, query: str) -> list[str]:
         text = query[:_LONGEST_QUERY].encode(errors="replace").decode()

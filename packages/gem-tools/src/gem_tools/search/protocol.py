@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from gem_tools.search.engine import MOST_HITS, Hit
+from gem_tools.search.engine import MOST_HITS, SearchHit
 
 __all__ = [
     "JSON",
@@ -128,7 +128,7 @@ def read_request(message: object, most_hits: int = MOST_HITS, topk: int = _DEFAU
     return Request(tuple(queries), topk, bool(scores), single)
 
 
-def result_of(request: Request, answers: Sequence[Sequence[Hit]]) -> dict[str, Any]:
+def result_of(request: Request, answers: Sequence[Sequence[SearchHit]]) -> dict[str, Any]:
     """Return the answer to a request, given the hits of each of its queries."""
     if request.single:
         return {"result": [_wrapped(hit, request.return_scores) for hit in answers[0]]}
@@ -137,7 +137,7 @@ def result_of(request: Request, answers: Sequence[Sequence[Hit]]) -> dict[str, A
     return {"result": [[_document(hit) for hit in hits] for hits in answers]}
 
 
-def hits_of(message: object) -> list[Hit]:
+def hits_of(message: object) -> list[SearchHit]:
     """Return the hits in the answer to one query, in any of the forms that servers send.
 
     Raises:
@@ -151,15 +151,15 @@ def hits_of(message: object) -> list[Hit]:
     return [_hit(item, place) for place, item in enumerate(result)]
 
 
-def _wrapped(hit: Hit, with_score: bool) -> dict[str, Any]:
+def _wrapped(hit: SearchHit, with_score: bool) -> dict[str, Any]:
     return {"document": _document(hit), "score": hit.score} if with_score else {"document": _document(hit)}
 
 
-def _document(hit: Hit) -> dict[str, str]:
+def _document(hit: SearchHit) -> dict[str, str]:
     return {"id": hit.id, "contents": hit.contents}
 
 
-def _hit(item: object, place: int) -> Hit:
+def _hit(item: object, place: int) -> SearchHit:
     document = item.get("document", item) if isinstance(item, Mapping) else None
     if not isinstance(item, Mapping) or not isinstance(document, Mapping):
         raise BadMessageError(f"result {place} is no document")
@@ -170,7 +170,7 @@ def _hit(item: object, place: int) -> Hit:
     if not isinstance(contents, str):
         raise BadMessageError(f"result {place} has no 'contents' that is a string")
     identifier, score = document.get("id", document.get("_id")), item.get("score")
-    return Hit("" if identifier is None else str(identifier)[:1000], contents, score_of(score))
+    return SearchHit("" if identifier is None else str(identifier)[:1000], contents, score_of(score))
 
 
 def score_of(value: object) -> float | None:

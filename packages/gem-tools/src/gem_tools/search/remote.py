@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from gem.arguments import choice, integer, real, string
 from gem.errors import ArgumentError
-from gem_tools.search.connection import Answer, Connection
-from gem_tools.search.engine import Hit
+from gem_tools.search.connection import SearchAnswer, SearchConnection
+from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import SearchError
 from gem_tools.search.protocol import JSON, MSGPACK, BadMessageError, decoded, encoded, hits_of, kind_of
 
@@ -40,10 +40,10 @@ class RemoteEngine:
         self.retries = integer("retries", retries, minimum=0, maximum=100)
         self.protocol = choice("protocol", protocol, ("auto", "msgpack", "json"))
         place = urlsplit(self.url)
-        self._connection = Connection(f"the search server at {place.hostname}", self.timeout, self.retries)
+        self._connection = SearchConnection(f"the search server at {place.hostname}", self.timeout, self.retries)
         self._kind = {"auto": None, "msgpack": MSGPACK, "json": JSON}[protocol]
 
-    def search(self, query: str, topk: int) -> list[Hit]:
+    def search(self, query: str, topk: int) -> list[SearchHit]:
         """Return at most ``topk`` documents, the best first.
 
         Raises:
@@ -70,24 +70,24 @@ class RemoteEngine:
     def __reduce__(self) -> tuple[type[RemoteEngine], tuple[Any, ...]]:
         return type(self), (self.url, self.timeout, self.retries, self.protocol)
 
-    def _asked(self, query: str, topk: int, kind: str) -> list[Hit]:
+    def _asked(self, query: str, topk: int, kind: str) -> list[SearchHit]:
         answer = self._post(query, topk, kind)
         if answer.status != 200:
             raise self._refused(answer)
         return self._read(answer)
 
-    def _post(self, query: str, topk: int, kind: str) -> Answer:
+    def _post(self, query: str, topk: int, kind: str) -> SearchAnswer:
         asked: dict[str, Any] = {"query": query} if kind == MSGPACK else {"queries": [query]}
         body = encoded({**asked, "topk": topk, "return_scores": True}, kind)
         return self._connection.send("POST", self.url, content=body, headers={"content-type": kind, "accept": kind})
 
-    def _read(self, answer: Answer) -> list[Hit]:
+    def _read(self, answer: SearchAnswer) -> list[SearchHit]:
         try:
             return hits_of(decoded(answer.body, kind_of(answer.content_type, answer.body)))
         except BadMessageError as error:
             raise SearchError(f"{self._connection.service} answered what is no search result: {error}") from error
 
-    def _refused(self, answer: Answer) -> SearchError:
+    def _refused(self, answer: SearchAnswer) -> SearchError:
         try:
             message = decoded(answer.body, kind_of(answer.content_type, answer.body))
             reason = str(message["error"])

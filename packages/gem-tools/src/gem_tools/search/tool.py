@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gem.arguments import integer, real
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.tools.base import Tool, ToolResult
-from gem_tools.search.engine import MOST_HITS, Hit, SearchEngine
+from gem_tools.search.engine import MOST_HITS, SearchEngine, SearchHit
 from gem_tools.search.errors import SearchError
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ def _told(text: str, ok: bool = True, data: Any = None) -> ToolResult:
     return ToolResult(f"\n\n<information>{text}</information>\n\n", ok=ok, data=data)
 
 
-def _shown(place: int, hit: Hit) -> str:
+def _shown(place: int, hit: SearchHit) -> str:
     return f"Doc {place}(Title: {hit.heading}) {hit.text}\n"
 
 
-def _data(hits: list[Hit]) -> list[dict[str, Any]]:
+def _data(hits: list[SearchHit]) -> list[dict[str, Any]]:
     return [{"id": hit.id, "title": hit.title, "text": hit.text, "score": hit.score} for hit in hits]

@@ -26,8 +26,8 @@ from typing import Any, ClassVar
 
 from gem.arguments import choice, integer, real, string
 from gem.errors import ArgumentError
-from gem_tools.search.connection import Answer, Connection
-from gem_tools.search.engine import Hit
+from gem_tools.search.connection import SearchAnswer, SearchConnection
+from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import SearchError
 from gem_tools.search.protocol import score_of
 
@@ -75,9 +75,9 @@ class WebSearch:
         self.timeout = real("timeout", timeout, minimum=0.001, maximum=86_400.0)
         self.retries = integer("retries", retries, minimum=0, maximum=100)
         self.endpoint = self.address if endpoint is None else string("endpoint", endpoint)
-        self._connection = Connection(self.provider, self.timeout, self.retries)
+        self._connection = SearchConnection(self.provider, self.timeout, self.retries)
 
-    def search(self, query: str, topk: int) -> list[Hit]:
+    def search(self, query: str, topk: int) -> list[SearchHit]:
         """Return at most ``topk`` pages, the best first.
 
         Raises:
@@ -109,7 +109,7 @@ class WebSearch:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._connection = Connection(self.provider, self.timeout, self.retries)
+        self._connection = SearchConnection(self.provider, self.timeout, self.retries)
 
     def _call(self, query: str, topk: int) -> _Call:
         raise NotImplementedError
@@ -118,7 +118,7 @@ class WebSearch:
         """Return what was found, each with the name of the member that holds its excerpt."""
         raise NotImplementedError
 
-    def _message(self, answer: Answer) -> Any:
+    def _message(self, answer: SearchAnswer) -> Any:
         try:
             message = json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -254,9 +254,9 @@ def _address(item: Mapping[str, Any]) -> str:
     return address if isinstance(address, str) else ""
 
 
-def _hit(item: Mapping[str, Any], text: str) -> Hit:
+def _hit(item: Mapping[str, Any], text: str) -> SearchHit:
     title, excerpt = _plain(item.get("title")), _plain(item.get(text))
-    return Hit(_address(item), f'"{title}"\n{excerpt}', score_of(item.get("score")))
+    return SearchHit(_address(item), f'"{title}"\n{excerpt}', score_of(item.get("score")))
 
 
 def _plain(value: object) -> str:
