@@ -51,12 +51,12 @@ CHOSEN = frozenset(
 )
 
 
-def by_day(names: Iterable[str]) -> list[Any]:
-    """The names as parameters, of which all but the chosen ones are for the night."""
-    return [pytest.param(name, marks=() if name in CHOSEN else pytest.mark.nightly) for name in names]
+def others_marked(mark: pytest.MarkDecorator, names: Iterable[str]) -> list[Any]:
+    """The names as parameters, all but the chosen ones with a mark."""
+    return [pytest.param(name, marks=() if name in CHOSEN else mark) for name in names]
 
 
-@pytest.mark.parametrize("name", [*catalogue(), "composite"])
+@pytest.mark.parametrize("name", others_marked(pytest.mark.slow, [*catalogue(), "composite"]))
 def test_reference_answers_get_full_marks_and_states_continue(name: str) -> None:
     """The reference answer scores 1.0, an item survives JSON, and a state's twin sees and earns the same."""
     env: Any = gem.make(f"rg:{name}")
@@ -87,7 +87,7 @@ def test_the_lowest_and_the_highest_level_can_be_answered(name: str) -> None:
         assert env.step(env.reference_answer(env.row))[1] == 1.0
 
 
-@pytest.mark.parametrize("name", by_day(catalogue()))
+@pytest.mark.parametrize("name", others_marked(pytest.mark.nightly, catalogue()))
 def test_no_answer_raises_or_stalls(name: str) -> None:
     """Two hundred hostile answers are scored within 0 … 1, and at most one of them runs into the time limit."""
     assert len(HOSTILE) == 200
@@ -133,7 +133,7 @@ def test_no_answer_is_executed(name: str, tmp_path: Path) -> None:
     assert not proof.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_library_itself_executes_answers(tmp_path: Path) -> None:
     """The published scorer writes the file, so the test above would fail if nothing were corrected."""
     proof = tmp_path / "proof"
@@ -197,7 +197,9 @@ def test_what_is_executed_elsewhere_runs_in_the_worker() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [UNSTABLE, pytest.param(tuple(catalogue()), marks=pytest.mark.nightly)], ids=["unstable", "all"]
+    "names",
+    [pytest.param(UNSTABLE, marks=pytest.mark.slow), pytest.param(tuple(catalogue()), marks=pytest.mark.nightly)],
+    ids=["unstable", "all"],
 )
 def test_items_are_the_same_in_every_process(names: tuple[str, ...]) -> None:
     """Hash seeds give the same items of a data set, and making them prints nothing."""
@@ -213,7 +215,7 @@ def test_items_are_the_same_in_every_process(names: tuple[str, ...]) -> None:
         "print(json.dumps(said))\n"
     )
     said = []
-    for seed in ("0", "1", "12345"):
+    for seed in ("0", "1") if names is UNSTABLE else ("0", "1", "12345"):
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", program, " ".join(UNSTABLE), *names],
             env={**os.environ, "PYTHONHASHSEED": seed},
