@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
 
-__all__ = ["decimal", "linear", "number", "polynomial", "signed", "square_free", "surd", "tuple_of"]
+__all__ = ["decimal", "linear", "multiple_of_pi", "number", "polynomial", "signed", "square_free", "surd", "tuple_of"]
 
 Number = int | Fraction
 
@@ -95,3 +95,10 @@ def surd(factor: Number, radicand: int) -> str:
 def tuple_of(*values: Number) -> str:
     """An ordered pair, triple and so on."""
     return "(" + ", ".join(number(value) for value in values) + ")"
+
+
+def multiple_of_pi(value: Fraction) -> str:
+    r"""A positive multiple such as ``2\pi`` or ``\frac{\pi}{3}``."""
+    if value.denominator == 1:
+        return f"{value.numerator if value != 1 else ''}\\pi"
+    return f"\\frac{{{value.numerator if value.numerator != 1 else ''}\\pi}}{{{value.denominator}}}"

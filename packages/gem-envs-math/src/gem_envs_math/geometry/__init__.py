@@ -12,26 +12,49 @@ from typing import Any
 from gem.arguments import boolean
 from gem.core import Action, Info, Observation
 from gem_envs_math.generated import GeneratedEnv
-from gem_envs_math.geometry import plane, solids
+from gem_envs_math.geometry import circles, coordinates, polygons, solids, triangles
 from gem_envs_math.problem import MIXED, SIZE, Kinds
 
 __all__ = ["KINDS", "GeometryEnv"]
 
 KINDS: Kinds = {
     "easy": (
-        plane.triangle_angles, plane.triangle_area, plane.isosceles, plane.l_shape, plane.exterior_angle, solids.box,
-        plane.legs_and_hypotenuse, plane.coordinate_distance,
+        triangles.triangle_angles,
+        triangles.triangle_area,
+        triangles.isosceles,
+        polygons.l_shape,
+        triangles.exterior_angle,
+        solids.box,
+        triangles.legs_and_hypotenuse,
+        coordinates.coordinate_distance,
     ),
     "medium": (
-        plane.right_triangle_parts, plane.parallelogram, plane.trapezium, plane.rhombus, plane.polygon_angles,
-        plane.parallel_lines, plane.sector, plane.shaded_frame, plane.coordinate_area, plane.grid_slope, solids.prism,
+        triangles.right_triangle_parts,
+        polygons.parallelogram,
+        polygons.trapezium,
+        polygons.rhombus,
+        polygons.polygon_angles,
+        polygons.parallel_lines,
+        circles.sector,
+        polygons.shaded_frame,
+        coordinates.coordinate_area,
+        coordinates.grid_slope,
+        solids.prism,
         solids.cylinder,
     ),
     "hard": (
-        plane.similar, plane.bisector, plane.chord, plane.chords, plane.angle_at_centre, plane.cyclic_quadrilateral,
-        plane.tangent, solids.pyramid, solids.cone, plane.coordinate_area,
+        triangles.similar,
+        triangles.bisector,
+        circles.chord,
+        circles.chords,
+        circles.angle_at_centre,
+        circles.cyclic_quadrilateral,
+        circles.tangent,
+        solids.pyramid,
+        solids.cone,
+        coordinates.coordinate_area,
     ),
-}  # fmt: skip
+}
 
 
 class GeometryEnv(GeneratedEnv):

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Figure", "Point", "at", "polar", "rotated"]
+__all__ = ["Figure", "Point", "at", "point_names", "polar", "randomly_turned"]
 
 Point = tuple[float, float]
+
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+"""Without I, which looks like a line, and O, which is a centre."""
+
+_TURNS = (0, 0, 90, 180, 270, 15, -20, 35, 160, 200)
 
 
 class Figure:
@@ -86,3 +92,16 @@ def rotated(points: dict[str, Point], degrees: float, mirrored: bool = False) ->
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     flip = -1.0 if mirrored else 1.0
     return {name: (flip * x * cos - y * sin, flip * x * sin + y * cos) for name, (x, y) in points.items()}
+
+
+def point_names(rng: random.Random) -> list[str]:
+    """Seven names of points, often in the order of the alphabet."""
+    if rng.random() < 0.5:
+        first = rng.randint(0, len(_ALPHABET) - 7)
+        return list(_ALPHABET[first : first + 7])
+    return rng.sample(_ALPHABET, 7)
+
+
+def randomly_turned(rng: random.Random, points: dict[str, Point]) -> dict[str, Point]:
+    """All points turned by a random angle about the origin, perhaps mirrored."""
+    return rotated(points, rng.choice(_TURNS) + rng.choice((0, 0, rng.randint(-10, 10))), rng.random() < 0.5)

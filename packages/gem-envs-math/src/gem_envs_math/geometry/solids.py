@@ -6,8 +6,7 @@ import random
 from fractions import Fraction
 
 from gem_envs_math.geometry.figure import Figure, Point
-from gem_envs_math.geometry.plane import _pi
-from gem_envs_math.latex import number, surd
+from gem_envs_math.latex import multiple_of_pi, number, surd
 from gem_envs_math.problem import MathProblem, Rejected
 
 __all__ = ["box", "cone", "cylinder", "prism", "pyramid"]
@@ -169,7 +168,7 @@ def cone(rng: random.Random) -> MathProblem:
     return MathProblem(
         "cone",
         f"{start}its volume?",
-        _pi(Fraction(radius * radius * high, 3)),
+        multiple_of_pi(Fraction(radius * radius * high, 3)),
         plain=False,
         figure=figure.data,
         facts=f"{facts}, and the height OS = {high}.",
