@@ -11,10 +11,23 @@ has proved and nobody doubts. With such atoms, "not the same" may be wrong, and 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb, factorial, isqrt
+from math import comb, factorial
 from typing import Any
 
-from gem_envs_math.grader.limits import DIGITS, TERMS, TooMuchError
+from gem_envs_math.grader.limits import TooMuchError
+from gem_envs_math.grader.sums import (
+    BITS,
+    ONE,
+    Monomial,
+    Sum,
+    check_size,
+    normal,
+    plus,
+    prime_factors,
+    scaled,
+    sum_key,
+    times,
+)
 
 __all__ = ["Node", "Quotient", "quotient", "same"]
 
@@ -22,14 +35,8 @@ Node = tuple[Any, ...]
 """A formula: ``("n", Fraction)``, ``("v", name)``, ``("+", a, b)``, ``("*", a, b)``, ``("/", a, b)``, ``("^", a, b)``,
 ``("neg", a)``, ``("f", name, argument …)``."""
 
-Monomial = tuple[tuple[str, Fraction], ...]
-Sum = dict[Monomial, Fraction]
-
-_ONE: Monomial = ()
-_BITS = int(DIGITS * 3.33)
 _HALF = Fraction(1, 2)
 _WORK = 4_000
-_SMALL_PRIMES = [p for p in range(2, 1000) if all(p % q for q in range(2, isqrt(p) + 1))]
 
 
 class Quotient:
@@ -49,11 +56,11 @@ class Quotient:
     @property
     def number(self) -> Fraction | None:
         """Its value if it is a rational number without doubt."""
-        if not self.exact or len(self.above) > 1 or len(self.below) > 1 or _ONE not in self.below:
+        if not self.exact or len(self.above) > 1 or len(self.below) > 1 or ONE not in self.below:
             return None
         if not self.above:
             return Fraction(0)
-        return self.above[_ONE] / self.below[_ONE] if _ONE in self.above else None
+        return self.above[ONE] / self.below[ONE] if ONE in self.above else None
 
     def variables(self) -> set[str]:
         """The names of the variables that it is made of, where it is made of nothing else but numbers."""
@@ -68,7 +75,7 @@ def same(one: Quotient, two: Quotient) -> bool | None:
     """
     if one.above == two.above and one.below == two.below:
         return True
-    difference = _plus(_times(one.above, two.below), _times(two.above, one.below), -1)
+    difference = plus(times(one.above, two.below), times(two.above, one.below), -1)
     if not difference:
         return True
     return False if one.exact and two.exact else None
@@ -101,7 +108,7 @@ def quotient(node: Node) -> Quotient:
         return _atom(node[1])
     if kind == "neg":
         inner = quotient(node[1])
-        return Quotient(_scaled(inner.above, Fraction(-1)), inner.below, inner.exact)
+        return Quotient(scaled(inner.above, Fraction(-1)), inner.below, inner.exact)
     if kind == "f":
         return _function(node[1], [quotient(argument) for argument in node[2:]])
     if kind == "^":
@@ -123,104 +130,33 @@ def _combined(operation: str, one: Quotient, two: Quotient) -> Quotient:
         raise TooMuchError("too many terms")
     exact = one.exact and two.exact
     if operation == "*":
-        value = _simplified(_times(one.above, two.above), _times(one.below, two.below), exact)
+        value = _simplified(times(one.above, two.above), times(one.below, two.below), exact)
     elif operation == "/":
         if not two.above:
             raise ZeroDivisionError
-        value = _simplified(_times(one.above, two.below), _times(one.below, two.above), exact)
+        value = _simplified(times(one.above, two.below), times(one.below, two.above), exact)
     elif one.below == two.below:
-        value = Quotient(_plus(one.above, two.above), one.below, exact)
+        value = Quotient(plus(one.above, two.above), one.below, exact)
     else:
-        above = _plus(_times(one.above, two.below), _times(two.above, one.below))
-        value = Quotient(above, _times(one.below, two.below), exact)
+        above = plus(times(one.above, two.below), times(two.above, one.below))
+        value = Quotient(above, times(one.below, two.below), exact)
     value.work = work
     return value
 
 
 def written(value: Quotient) -> str:
     """A text that is the same for the same normal form."""
-    return f"{_written(value.above)}/{_written(value.below)}"
+    return f"{sum_key(value.above)}/{sum_key(value.below)}"
 
 
 def _constant(value: Fraction | int) -> Quotient:
     value = Fraction(value)
-    _check_size(value)
-    return Quotient({_ONE: value} if value else {}, {_ONE: Fraction(1)})
+    check_size(value)
+    return Quotient({ONE: value} if value else {}, {ONE: Fraction(1)})
 
 
 def _atom(name: str, power: Fraction | int = 1, exact: bool = True) -> Quotient:
-    return Quotient({((name, Fraction(power)),): Fraction(1)}, {_ONE: Fraction(1)}, exact)
-
-
-def _plus(one: Sum, two: Sum, sign: int = 1) -> Sum:
-    total = dict(one)
-    for mono, coefficient in two.items():
-        value = total.get(mono, 0) + sign * coefficient
-        if value:
-            total[mono] = value
-        else:
-            total.pop(mono, None)
-    if len(total) > TERMS:
-        raise TooMuchError("too many terms")
-    return total
-
-
-def _times(one: Sum, two: Sum) -> Sum:
-    if len(one) * len(two) > 20 * TERMS:
-        raise TooMuchError("too many terms")
-    if len(two) == 1 and two.get(_ONE) == 1:
-        return one
-    if len(one) == 1 and one.get(_ONE) == 1:
-        return two
-    total: Sum = {}
-    for first, a in one.items():
-        for second, b in two.items():
-            mono, factor = _merged(first, second)
-            value = total.get(mono, 0) + a * b * factor
-            if value:
-                _check_size(value)
-                total[mono] = value
-            else:
-                total.pop(mono, None)
-    if len(total) > TERMS:
-        raise TooMuchError("too many terms")
-    return total
-
-
-def _merged(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
-    if not one:
-        return two, Fraction(1)
-    if not two:
-        return one, Fraction(1)
-    powers = dict(one)
-    for atom, power in two:
-        powers[atom] = powers.get(atom, Fraction(0)) + power
-    return _normal(powers)
-
-
-def _normal(powers: dict[str, Fraction]) -> tuple[Monomial, Fraction]:
-    """A product of powers as a monomial and a number: primes keep exponents in [0, 1), i those in [0, 2)."""
-    factor = Fraction(1)
-    left: list[tuple[str, Fraction]] = []
-    for atom, power in powers.items():
-        if atom.startswith("#"):
-            whole = power.numerator // power.denominator
-            if whole:
-                if abs(whole) > _BITS:
-                    raise TooMuchError("too large a power")
-                factor *= Fraction(int(atom[1:])) ** whole
-                power -= whole
-        elif atom == "i" and power.denominator == 1:
-            turn = power.numerator % 4
-            factor *= -1 if turn >= 2 else 1
-            power = Fraction(turn % 2)
-        if power:
-            left.append((atom, power))
-    return tuple(sorted(left)), factor
-
-
-def _scaled(value: Sum, factor: Fraction) -> Sum:
-    return {mono: coefficient * factor for mono, coefficient in value.items()}
+    return Quotient({((name, Fraction(power)),): Fraction(1)}, {ONE: Fraction(1)}, exact)
 
 
 def _simplified(above: Sum, below: Sum, exact: bool) -> Quotient:
@@ -229,9 +165,9 @@ def _simplified(above: Sum, below: Sum, exact: bool) -> Quotient:
         return Quotient(above, below, exact)
     ((mono, coefficient),) = below.items()
     if not mono:
-        return Quotient(above if coefficient == 1 else _scaled(above, 1 / coefficient), {_ONE: Fraction(1)}, exact)
-    inverse, factor = _normal({atom: -power for atom, power in mono})
-    return Quotient(_times(above, {inverse: factor / coefficient}), {_ONE: Fraction(1)}, exact)
+        return Quotient(above if coefficient == 1 else scaled(above, 1 / coefficient), {ONE: Fraction(1)}, exact)
+    inverse, factor = normal({atom: -power for atom, power in mono})
+    return Quotient(times(above, {inverse: factor / coefficient}), {ONE: Fraction(1)}, exact)
 
 
 def _power(base: Quotient, exponent: Quotient) -> Quotient:
@@ -255,7 +191,7 @@ def _power(base: Quotient, exponent: Quotient) -> Quotient:
         for _ in range(power.numerator - 1):
             result = _combined("*", result, base)
         return result
-    if power > _BITS:
+    if power > BITS:
         raise TooMuchError("too large a power")
     if power.denominator == 1:
         raise TooMuchError("too large a power of a sum")
@@ -264,16 +200,16 @@ def _power(base: Quotient, exponent: Quotient) -> Quotient:
     if not whole:
         return root
     rest = _power(base, _constant(whole))
-    return Quotient(_times(rest.above, root.above), rest.below, exact=False)
+    return Quotient(times(rest.above, root.above), rest.below, exact=False)
 
 
 def _power_of_term(base: Quotient, power: Fraction) -> Quotient:
     value = _simplified(base.above, base.below, base.exact)
     ((mono, coefficient),) = value.above.items()
-    if power > _BITS or power.denominator > 100:
+    if power > BITS or power.denominator > 100:
         raise TooMuchError("too large a power")
     size = max(coefficient.numerator.bit_length(), coefficient.denominator.bit_length())
-    if size * power > _BITS and abs(coefficient) != 1:
+    if size * power > BITS and abs(coefficient) != 1:
         raise TooMuchError("too large a power")
     exact = base.exact
     powers = {atom: exponent * power for atom, exponent in mono}
@@ -292,12 +228,12 @@ def _power_of_term(base: Quotient, power: Fraction) -> Quotient:
             else:
                 return _atom(f"root {written(value)}", power, exact=False)
         for number, sign in ((coefficient.numerator, 1), (coefficient.denominator, -1)):
-            for prime, count, known in _factors(number):
+            for prime, count, known in prime_factors(number):
                 name = f"#{prime}"
                 powers[name] = powers.get(name, Fraction(0)) + sign * count * power
                 exact = exact and known
-    mono, more = _normal(powers)
-    return Quotient({mono: factor * more}, {_ONE: Fraction(1)}, exact)
+    mono, more = normal(powers)
+    return Quotient({mono: factor * more}, {ONE: Fraction(1)}, exact)
 
 
 def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
@@ -307,18 +243,18 @@ def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
         return base
     roots: list[tuple[str, int]]
     if number is not None and number > 1 and number.denominator == 1:
-        factors = _factors(number.numerator)
+        factors = prime_factors(number.numerator)
         roots = [(f"#{prime}", count) for prime, count, _ in factors]
         exact = exponent.exact and all(known for _, _, known in factors)
-    elif base.above == {(("e", Fraction(1)),): Fraction(1)} and base.below == {_ONE: Fraction(1)}:
+    elif base.above == {(("e", Fraction(1)),): Fraction(1)} and base.below == {ONE: Fraction(1)}:
         roots, exact = [("e", 1)], exponent.exact
     else:
         return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
-    scale = exponent.below.get(_ONE)
+    scale = exponent.below.get(ONE)
     if scale is None or len(exponent.below) > 1:
         return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
     powers: dict[str, Fraction] = {}
-    sign = Quotient({_ONE: Fraction(1)}, {_ONE: Fraction(1)})
+    sign = Quotient({ONE: Fraction(1)}, {ONE: Fraction(1)})
     for mono, coefficient in exponent.above.items():
         for root, count in roots:
             share = coefficient / scale * count
@@ -335,8 +271,8 @@ def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
             else:
                 exact = exact and not any(" " in atom or atom == "i" or atom.startswith("ln") for atom, _ in mono)
                 powers[f"exp {root} {mono}"] = share
-    mono, factor = _normal(powers)
-    return Quotient(_times({mono: factor}, sign.above), {_ONE: Fraction(1)}, exact and sign.exact)
+    mono, factor = normal(powers)
+    return Quotient(times({mono: factor}, sign.above), {ONE: Fraction(1)}, exact and sign.exact)
 
 
 def _root_of_unity(turn: Fraction) -> Quotient | None:
@@ -344,8 +280,8 @@ def _root_of_unity(turn: Fraction) -> Quotient | None:
     turn %= 2
     r3, r2 = (("#3", _HALF),), (("#2", _HALF),)
     cosines: dict[Fraction, tuple[Monomial, Fraction]] = {
-        Fraction(0): (_ONE, Fraction(1)), Fraction(1, 6): (r3, _HALF), Fraction(1, 4): (r2, _HALF),
-        Fraction(1, 3): (_ONE, _HALF), _HALF: (_ONE, Fraction(0)),
+        Fraction(0): (ONE, Fraction(1)), Fraction(1, 6): (r3, _HALF), Fraction(1, 4): (r2, _HALF),
+        Fraction(1, 3): (ONE, _HALF), _HALF: (ONE, Fraction(0)),
     }  # fmt: skip
 
     def cosine(angle: Fraction) -> tuple[Monomial, Fraction] | None:
@@ -362,13 +298,13 @@ def _root_of_unity(turn: Fraction) -> Quotient | None:
     total: Sum = {real[0]: real[1]} if real[1] else {}
     if imaginary[1]:
         total[tuple(sorted((*imaginary[0], ("i", Fraction(1)))))] = imaginary[1]
-    return Quotient(total, {_ONE: Fraction(1)})
+    return Quotient(total, {ONE: Fraction(1)})
 
 
 def _function(name: str, arguments: list[Quotient]) -> Quotient:
     numbers = [argument.number for argument in arguments]
     if name == "factorial" and numbers[0] is not None and numbers[0].denominator == 1 and numbers[0] >= 0:
-        if numbers[0] > _BITS:
+        if numbers[0] > BITS:
             raise TooMuchError("too large a factorial")
         return _constant(factorial(numbers[0].numerator))
     if name == "binom" and None not in numbers:
@@ -376,7 +312,7 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
         assert above is not None
         assert below is not None
         if above.denominator == below.denominator == 1 and above >= 0 and below >= 0:
-            if above > _BITS:
+            if above > BITS:
                 raise TooMuchError("too large a binomial coefficient")
             return _constant(comb(above.numerator, below.numerator))
     if name in ("floor", "ceil", "abs") and numbers[0] is not None:
@@ -391,7 +327,7 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
         if not below_.above:
             raise ZeroDivisionError
         return _simplified(
-            _times(above_.above, below_.below), _times(above_.below, below_.above), above_.exact and below_.exact
+            times(above_.above, below_.below), times(above_.below, below_.above), above_.exact and below_.exact
         )
     return _atom(f"{name} {' '.join(map(written, arguments))}", 1, exact=False)
 
@@ -406,46 +342,15 @@ def _logarithm(argument: Quotient) -> Quotient | None:
         return None
     total: Sum = {}
     for number, sign in ((coefficient.numerator, 1), (coefficient.denominator, -1)):
-        for prime, count, known in _factors(number):
+        for prime, count, known in prime_factors(number):
             if not known:
                 return None
             total[((f"ln{prime}", Fraction(1)),)] = Fraction(sign * count)
     for atom, power in mono:
-        term: Sum = {_ONE: power} if atom == "e" else {((f"ln{atom[1:]}", Fraction(1)),): power}
-        total = _plus(total, term)
-    return Quotient(total, {_ONE: Fraction(1)})
-
-
-def _factors(number: int) -> list[tuple[int, int, bool]]:
-    """Factors, how often, and whether each is known to be prime."""
-    found: list[tuple[int, int, bool]] = []
-    for prime in _SMALL_PRIMES:
-        if prime * prime > number:
-            break
-        count = 0
-        while number % prime == 0:
-            number //= prime
-            count += 1
-        if count:
-            found.append((prime, count, True))
-    if number > 1:
-        root = isqrt(number)
-        if root * root == number and number > 1_000_000:
-            found.append((root, 2, root < 1_000_000))
-        else:
-            found.append((number, 1, number < 1_000_000))
-    return found
+        term: Sum = {ONE: power} if atom == "e" else {((f"ln{atom[1:]}", Fraction(1)),): power}
+        total = plus(total, term)
+    return Quotient(total, {ONE: Fraction(1)})
 
 
 def _signature(value: Sum) -> list[Monomial]:
     return sorted(value)
-
-
-def _written(value: Sum) -> str:
-    # Up to a common factor nothing is done: a root of 4x+4 is another atom than one of x+1.
-    return "+".join(f"{coefficient}*{mono}" for mono, coefficient in sorted(value.items()))
-
-
-def _check_size(value: Fraction) -> None:
-    if value.numerator.bit_length() > _BITS or value.denominator.bit_length() > _BITS:
-        raise TooMuchError("too large a number")

@@ -12,8 +12,9 @@ from typing import Any
 
 from gem_envs_math.grader.algebra import Node
 from gem_envs_math.grader.compare import equal
+from gem_envs_math.grader.parser import parse
 from gem_envs_math.grader.scan import cleaned
-from gem_envs_math.grader.values import Formula, Unordered, UnreadLatex, Value, read
+from gem_envs_math.grader.values import Formula, Unordered, UnreadLatex, Value
 
 __all__ = ["decide", "warm_up"]
 
@@ -32,7 +33,7 @@ def warm_up() -> None:
 
 def decide(answer: str, gold: str) -> list[Any]:
     """Whether two texts are the same answer, and who says so: ``"numeric"`` or ``"math-verify"``."""
-    one, two = read(answer), read(gold)
+    one, two = parse(answer), parse(gold)
     told = equal(one, two, _judge)
     if told is not None:
         return [told, "numeric"]

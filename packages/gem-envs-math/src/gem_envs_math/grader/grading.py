@@ -15,7 +15,8 @@ from gem.errors import ProcessCallError, ProcessTimeoutError
 from gem.processes import ProcessPool, ResourceHandle, SharedResource
 from gem_envs_math.grader.compare import equal
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
-from gem_envs_math.grader.values import Value, read
+from gem_envs_math.grader.parser import parse
+from gem_envs_math.grader.values import Value
 
 __all__ = ["GradeResult", "grade", "is_correct", "workers"]
 
@@ -116,7 +117,7 @@ def _read(text: str) -> Value | None:
 def _remembered(text: str) -> Value | None:
     """The value of a text; gold answers come again and again, and so do answers."""
     try:
-        return read(text)
+        return parse(text)
     except NotMathError:
         return None
 
