@@ -67,8 +67,8 @@ def closure(names: Iterable[str], required: dict[str, frozenset[str]]) -> list[s
 
 def _build(folder: Path, target: Path) -> Path:
     """Build the wheel of the package in a folder; return its path."""
-    # The build backend itself: the environment that `hatch build` makes for it ignores the settings of pip and uv.
-    run(python_of(TOOL), "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=folder)
+    # Not `hatch build`, whose environment for the build ignores the settings of pip and uv.
+    _uv("build", "--quiet", "--wheel", "--out-dir", target, folder)
     (wheel,) = target.glob("*.whl")
     return wheel
 

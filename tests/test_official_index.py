@@ -1,36 +1,187 @@
-"""The official index in ``hub/index`` and the copy of its search side in gem-core."""
+"""The official index and its snapshot inside gem-hub-client: derived from the repository, committed nowhere."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from typing import Any
+
+import pytest
+from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[1]
-INDEX = ROOT / "hub" / "index"
-COPY = ROOT / "packages" / "gem-hub-client" / "src" / "gem_hub_client" / "snapshot"
+CLIENT = "packages/gem-hub-client"
+SNAPSHOT = f"{CLIENT}/src/gem_hub_client/official_index"
+README = "packages/gem-envs-games/README.md"
+MANIFEST = "packages/gem-envs-games/src/gem_envs_games/environments.toml"
+SOURCES = (CLIENT + "/src", "packages/gem-core/src", "hub/src")
+
+# Builds and fresh checkouts cost seconds; one worker makes those that several tests look at.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("official index")]
 
 
-def test_the_index_and_its_copy_are_what_the_packages_give() -> None:
-    """Records, derived files and the copy in gem-core are up to date with the packages of this repository."""
-    script = ROOT / "hub" / "update_index.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+class Checkout:
+    """A copy of this repository, as far as the index is derived from it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        left_out = shutil.ignore_patterns("__pycache__", "tests", "tasks", "data", "official_index")
+        for part in ("packages", "hub"):
+            shutil.copytree(ROOT / part, folder / part, ignore=left_out)
+        shutil.copy(ROOT / ".gitignore", folder)
+        self.git("init", "--quiet")
+        self.git("add", ".")
+        self.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "as it is")
+
+    def replace(self, path: str, before: str, after: str) -> None:
+        """Edit a file in one place."""
+        text = (self.folder / path).read_text(encoding="utf-8")
+        assert before in text
+        (self.folder / path).write_text(text.replace(before, after, 1), encoding="utf-8")
+
+    def changed(self) -> list[str]:
+        """Return the paths that git would show a reviewer."""
+        return [line[3:] for line in self.git("status", "--porcelain").splitlines()]
+
+    def derived(self, name: str) -> dict[str, bytes]:
+        """Derive the snapshot into a folder of this name; return it by path."""
+        run(sys.executable, self.folder / "hub" / "official_index.py", self.folder.parent / name)
+        return contents(self.folder.parent / name)
+
+    def search(self, word: str) -> list[str]:
+        """Return the ids that 'gem hub search' in this checkout finds."""
+        code = "import sys; sys.argv[0] = 'gem'; from gem.cli.main import run; run()"
+        home = str(self.folder.parent / "home")
+        paths = os.pathsep.join(str(self.folder / source) for source in SOURCES)
+        own = {"PYTHONPATH": paths, "XDG_CACHE_HOME": home, "XDG_CONFIG_HOME": home, "GEM_HUB": ""}
+        command = [sys.executable, "-c", code, "hub", "search", word, "--json"]
+        done = subprocess.run(command, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        assert not done.stderr
+        found = json.loads(done.stdout)["packages"]
+        return [environment["id"] for package in found for environment in package["environments"]]
+
+    def git(self, *arguments: str) -> str:
+        return run("git", *arguments, cwd=self.folder)
 
 
-def test_the_copy_in_gem_core_is_the_index_itself() -> None:
-    """``root.json`` and the page of each package are the same bytes in both."""
-    names = [path.name for path in sorted(INDEX.glob("envs/*.json"))]
-    assert names == [path.name for path in sorted(COPY.glob("envs/*.json"))]
-    for path in ["root.json", *(f"envs/{name}" for name in names)]:
-        assert (COPY / path).read_bytes() == (INDEX / path).read_bytes()
+def run(*command: str | Path, **options: Any) -> str:
+    """Run a command, which must succeed; return its stdout."""
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
-def test_what_has_no_release_says_so() -> None:
-    """A package without a release promises no file, and names the folder that it can be installed from."""
-    for path in INDEX.glob("envs/*.json"):
-        for release in json.loads(path.read_bytes())["releases"]:
-            if release["mode"] == "source":
-                assert (release["url"], release["sha256"], release["size"]) == ("", "", 0)
-                assert (ROOT / release["source"] / "pyproject.toml").is_file()
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return path → content of what a derived snapshot ships."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {path: file.read_bytes() for path, file in sorted(files.items()) if path != "inputs.json"}
+
+
+def snapshot_in(wheel: Path) -> dict[str, bytes]:
+    """Return path → content of the snapshot in a wheel."""
+    inside = "gem_hub_client/official_index/"
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.startswith(inside)]
+        return {name.removeprefix(inside): archive.read(name) for name in sorted(names)}
+
+
+def page(files: dict[str, bytes], name: str) -> dict[str, Any]:
+    """Return what a snapshot says about a package."""
+    found: dict[str, Any] = json.loads(files[f"envs/{name}.json"])
+    return found
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """A fresh copy of the repository."""
+    return Checkout(tmp_path / "checkout")
+
+
+def test_every_package_of_environments_is_in_the_snapshot(checkout: Checkout) -> None:
+    """The snapshot lists each package with a manifest, promises no file, and names the folder that pip can install."""
+    files = checkout.derived("snapshot")
+    manifests = ROOT.glob("packages/*/src/*/environments.toml")
+    folders = {path.parents[2].name for path in manifests}
+    assert {path for path in files if path.startswith("envs/")} == {f"envs/{name}.json" for name in folders}
+    for name in folders:
+        (release,) = page(files, name)["releases"]
+        assert (release["mode"], release["url"], release["sha256"]) == ("source", "", "")
+        assert (ROOT / release["source"] / "pyproject.toml").is_file()
+    (catalogue,) = (gzip.decompress(files[path]) for path in files if path.startswith("catalog/"))
+    assert [json.loads(line)["name"] for line in catalogue.splitlines()] == sorted(folders)
+
+
+def test_the_same_files_give_the_same_bytes(checkout: Checkout, tmp_path: Path) -> None:
+    """Neither the time, the place of the checkout nor the times of its files leave a trace in the snapshot."""
+    first = checkout.derived("first")
+    elsewhere = tmp_path / "a folder with spaces" / "checkout"
+    shutil.copytree(checkout.folder, elsewhere)
+    run(sys.executable, elsewhere / "hub" / "official_index.py", tmp_path / "second")
+    assert contents(tmp_path / "second") == first
+
+
+def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Checkout, tmp_path: Path) -> None:
+    """After one new word and one new variant git shows two files, and the wheel has both, built in either way.
+
+    It takes longer than five seconds because it builds three times, in environments of their own.
+    """
+    checkout.replace(README, "Thirteen text games", "Thirteen marvellous text games")
+    checkout.replace(MANIFEST, "[environment.variants]\n", "[environment.variants]\nbrandnew = { max_turns = 3 }\n")
+    client = checkout.folder / CLIENT
+    uv = find_uv_bin()
+    run(uv, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "direct", client)
+    run(uv, "build", "--quiet", "--out-dir", tmp_path / "by-sdist", client)  # the sdist, and a wheel from that
+    assert sorted(checkout.changed()) == sorted([README, MANIFEST])
+    (direct,), (by_sdist,) = ((tmp_path / way).glob("*.whl") for way in ("direct", "by-sdist"))
+    files = snapshot_in(direct)
+    (release,) = page(files, "gem-envs-games")["releases"]
+    assert "Thirteen marvellous text games" in release["description"]
+    assert [entry["id"] for entry in release["environments"] if entry["id"].endswith("-brandnew")]
+    assert snapshot_in(by_sdist) == files == checkout.derived("again")
+
+
+def test_a_checkout_is_searched_as_it_is_now(checkout: Checkout) -> None:
+    """In a checkout the client derives the snapshot once, and anew after each change of what it was derived from."""
+    assert checkout.search("zugzwang") == []
+    derived = checkout.folder / SNAPSHOT / "inputs.json"
+    before = derived.stat().st_mtime_ns
+    assert "game:Sudoku-v0" in checkout.search("sudoku")
+    assert derived.stat().st_mtime_ns == before
+    checkout.replace(MANIFEST, 'description = "', 'description = "Zugzwang! ')
+    assert checkout.search("zugzwang")
+    shutil.rmtree(checkout.folder / "packages" / "gem-envs-games")
+    assert checkout.search("zugzwang") == []
+    assert not [path for path in checkout.changed() if "gem-envs-games" not in path]
+
+
+def test_a_record_takes_the_place_of_what_the_sources_say(checkout: Checkout) -> None:
+    """Once a release of a package is recorded, the snapshot shows the release, and its number comes first."""
+    (release,) = page(checkout.derived("before"), "gem-envs-qa")["releases"]
+    unreleased = {key: release[key] for key in ("version", "published", "publisher", "environments")}
+    filename = "gem_envs_qa-0.1.0-py3-none-any.whl"
+    file = {"filename": filename, "url": f"https://files.example/{filename}", "sha256": "ab" * 32, "size": 1000}
+    metadata = {"metadata_version": "2.4", "name": "gem-envs-qa", "version": "0.1.0"}
+    record = {**unreleased, **file, "name": "gem-envs-qa", "serial": 1, "mode": "link", "metadata": metadata}
+    path = checkout.folder / "hub/index/releases/gem-envs-qa/0.1.0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**record, "metadata_sha256": "cd" * 32}), encoding="utf-8")
+    assert checkout.changed() == ["hub/index/releases/"]
+    files = checkout.derived("after")
+    assert page(files, "gem-envs-qa")["serial"] == 1
+    assert page(files, "gem-envs-qa")["releases"][0]["sha256"] == "ab" * 32
+    assert sorted(page(files, path[5:-5])["serial"] for path in files if path.startswith("envs/"))[:2] == [1, 2]
+
+
+def test_only_the_truth_of_the_official_index_can_be_committed(checkout: Checkout) -> None:
+    """Whatever 'gem hub rebuild' derives in hub/index, git ignores."""
+    index = checkout.folder / "hub" / "index"
+    (index / "releases").mkdir(exist_ok=True)
+    run(sys.executable, "-c", "from gem.cli.main import run; run()", "hub", "rebuild", "--hub", index)
+    assert (index / "root.json").is_file()
+    assert checkout.changed() == []

@@ -117,21 +117,6 @@ def test_rebuild_check_lists_what_differs(run: Run, hub: Store) -> None:
     assert run("rebuild", "--check").exit_code == 0
 
 
-def test_rebuild_embeds_what_search_needs(run: Run, hub: Store, tmp_path: Path) -> None:
-    """A copy holds ``root.json``, one snapshot and ``envs/``, and nothing that is out of date."""
-    copy = tmp_path / "copy"
-    run("rebuild", "--embed", str(copy))
-    first = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
-    assert {path.split("-")[0] for path in first} == {"root.json", "envs/alpha", "catalog/snapshot"}
-    run("yank", "alpha-envs", "0.2.0", "--reason", "bad")
-    assert run("rebuild", "--check", "--embed", str(copy)).exit_code == 1
-    run("rebuild", "--embed", str(copy))
-    second = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
-    assert len(second) == 3
-    assert second != first
-    assert run("rebuild", "--check", "--embed", str(copy)).exit_code == 0
-
-
 def test_rebuild_sets_the_fallback(run: Run, hub: Store) -> None:
     """The operator names where unknown names go, and takes it back with an empty text."""
     run("rebuild", "--fallback", "https://index.example/simple/")

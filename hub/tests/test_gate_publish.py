@@ -10,16 +10,21 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from toy_hub import synthetic_release
 from wheel_builder import MANIFEST, THING, Wheel
 
 from gem_hub.cli.publish import publish_command
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Quarantine
+from gem_hub.folder import Folder
+from gem_hub.gate import HubView
+from gem_hub.package import Package
 from gem_hub.policy import Policy
 from gem_hub.publishing import Destination, add_record, examine_all
 from gem_hub.publishing import publish as publish_all
 from gem_hub.pull_request import command, examine_record
 from gem_hub.records import Release
+from gem_hub.snapshot import snapshot_files
 from gem_hub.store import Store
 from gem_hub_client.errors import HubError
 
@@ -295,6 +300,25 @@ class TestPullRequest:
         )
         with pytest.raises(HubRefusal, match="sha256"):
             examine_record(hub, copy, "someone", other.write(tmp_path / "other"))
+
+    @pytest.mark.parametrize(("identity", "codes"), [("toy:New-v0", ["id.taken"]), ("toy:Other-v0", [])])
+    def test_what_is_not_released_yet_is_taken_too(
+        self, hub: Path, record: Path, wheel: Path, tmp_path: Path, identity: str, codes: list[str]
+    ) -> None:
+        """In an index, packages without a release own their ids, and those of GEM make their owner official."""
+        release, _ = synthetic_release("gem-envs-games", "0.1.0", [identity], publisher="gem", mode="source")
+        for path, content in snapshot_files([Package.of(release.name, [release], [])]).items():
+            Folder(tmp_path / "unreleased").replace(path, content)
+        taken = examine_record(hub, self.base(record), "someone", wheel, tmp_path / "unreleased")
+        assert [refusal.code for refusal in taken.refusals] == codes
+        assert HubView().with_unreleased(tmp_path / "unreleased").official_owners == {"gem"}
+
+    def test_a_checkout_of_an_index_knows_its_ids(self, hub: Path) -> None:
+        """Where records lie without anything derived from them, their ids are as taken as in a whole hub."""
+        taken = Store(hub).environment_ids()
+        assert taken
+        (hub / "root.json").unlink()
+        assert Store(hub).environment_ids() == taken
 
     def test_only_https_is_fetched(self, hub: Path, record: Path) -> None:
         """A record cannot make the gate read files of the machine that it runs on."""

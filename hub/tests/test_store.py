@@ -12,6 +12,7 @@ from toy_hub import MOMENT, contents, make_wheel, publish_wheel, read_wheel, syn
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Deprecate, Lift, Owner, Quarantine, Unyank, Yank
 from gem_hub.store import Outcome, Store
+from gem_hub_client.errors import HubError
 
 BY = {"by": "someone", "created": MOMENT}
 RECORD = {
@@ -234,21 +235,16 @@ def test_conformance_is_counted_and_kept(store: Store) -> None:
     assert [record["gem_core"] for record in page(store, "alpha")["releases"][0]["conformance"]] == ["0.1.0", "0.2.0"]
 
 
-def test_a_described_package_gives_way_to_its_first_release(store: Store) -> None:
-    """A package without a release is found, says where its source is and offers no file, until there is a release."""
-    for ids in (["toy:One-v0"], ["toy:One-v0", "toy:Two-v0"]):
-        assert store.describe(synthetic_release("alpha", "0.1.0", ids, mode="source")[0])
-        assert not store.describe(synthetic_release("alpha", "0.1.0", ids, mode="source")[0])
-    line = lines(store)["alpha"]
-    assert (line["mode"], line["source"]) == ("source", "packages/alpha")
-    assert b"<a " not in (store.folder / "simple/alpha/index.html").read_bytes()
-    assert len(store.existing("alpha").records) == 1
-    put(store, "alpha", "0.1.0", ["toy:Two-v0"])
-    assert lines(store)["alpha"]["mode"] == "link"
-    assert len(page(store, "alpha")["releases"]) == 1
-    assert not store.describe(synthetic_release("alpha", "0.2.0", mode="source")[0])
-    assert store.environment_ids() == {"toy:One-v0": "alpha", "toy:Two-v0": "alpha"}
-    assert store.rebuild(check=True) == []
+def test_a_hub_keeps_no_record_of_what_is_not_released(store: Store) -> None:
+    """A record in mode ``source`` is refused by the store, and named where it lies in a hub."""
+    release, metadata = synthetic_release("alpha", "0.1.0", mode="source")
+    with pytest.raises(HubRefusal, match="mode 'source' has no file to publish"):
+        store.publish(release, None, metadata)
+    path = store.folder / release.path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(release.to_bytes())
+    with pytest.raises(HubError, match="package without a release, of which a hub keeps no record"):
+        store.rebuild()
 
 
 def test_a_change_of_one_package_touches_nothing_of_the_others(store: Store) -> None:

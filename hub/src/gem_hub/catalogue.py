@@ -126,15 +126,15 @@ def whole_feed(histories: Mapping[str, History], created: str, existing: Read) -
     return Feed(_root(serial, created, snapshot, segments), files)
 
 
-def snapshot_feed(packages: Iterable[Package], existing: Read) -> Feed:
-    """Return a feed of one snapshot without segments, for a copy that nobody brings up to date file by file."""
+def snapshot_feed(packages: Iterable[Package]) -> Feed:
+    """Return a feed of one snapshot without segments, for a copy that is replaced whole."""
     newest = (0, EPOCH)
     lines, files = {}, dict[str, bytes]()
     for package in packages:
         lines[package.name] = compact_json(line(package))
         newest = max(newest, (package.last.serial, package.last.created))
     serial, created = newest
-    snapshot = {**_write(f"snapshot-{serial}", lines, files, existing), "serial": serial}
+    snapshot = {**_write(f"snapshot-{serial}", lines, files, lambda path: None), "serial": serial}
     return Feed(_root(serial, created, snapshot, []), files)
 
 

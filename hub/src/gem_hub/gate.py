@@ -8,8 +8,10 @@ environments in ids of its own. Whether these keep the contract is the next ques
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from gem.env_spec import EnvSpec
@@ -47,6 +49,20 @@ class HubView:
         packages = frozenset(store.packages())
         owners = {owner for name in packages & OFFICIAL for owner in store.owners(name)}
         return cls(packages, store.environment_ids(), frozenset(owners))
+
+    def with_unreleased(self, snapshot: Path) -> HubView:
+        """Return the same view with what is not released yet: its ids are taken, and its owners are official.
+
+        Args:
+            snapshot: a folder with the search side of the hub, which lists unreleased packages too.
+        """
+        ids, owners = dict(self.ids or {}), {*self.official_owners}
+        for path in sorted(snapshot.glob("envs/*.json")):
+            page = json.loads(path.read_bytes())
+            named = {_base(entry["id"]) for release in page["releases"] for entry in release["environments"]}
+            ids = {**dict.fromkeys(named, page["name"]), **ids}
+            owners |= {*page["owners"]} if page["name"] in OFFICIAL else set()
+        return replace(self, ids=ids, official_owners=frozenset(owners))
 
 
 @dataclass(frozen=True)

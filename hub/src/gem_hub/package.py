@@ -58,9 +58,8 @@ class Package:
 
     @cached_property
     def releases(self) -> list[Release]:
-        """Its releases, newest version first. Records in mode ``source`` count only while nothing has been released."""
-        released = [record for record in self.records if record.mode != "source"]
-        return sorted(released or self.records, key=lambda record: record.parsed_version, reverse=True)
+        """Its releases, newest version first."""
+        return sorted(self.records, key=lambda record: record.parsed_version, reverse=True)
 
     @cached_property
     def yanked(self) -> dict[str, str]:

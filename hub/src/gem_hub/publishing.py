@@ -35,6 +35,8 @@ class Destination:
     policy: Policy
     url: str = ""
     """Where the wheel lies on another index (mode ``link``); empty to keep it in the hub (mode ``host``)."""
+    unreleased: Path | None = None
+    """A snapshot that lists packages without a release; see :meth:`gem_hub.gate.HubView.with_unreleased`."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def examine_all(files: Iterable[tuple[str, bytes, Path | None]], destination: De
         destination: where they are to go.
     """
     view = HubView.of(destination.store)
+    if destination.unreleased is not None:
+        view = view.with_unreleased(destination.unreleased)
     attempts = []
     for filename, content, path in files:
         verdict = examine(filename, content, destination.publisher, view, destination.policy)
@@ -127,7 +131,7 @@ def _admitted(attempt: Attempt, destination: Destination) -> Attempt:
     if wheel is None or package is None:
         return replace(attempt, stage="passed" if attempt.verdict.passed else "refused")
     refusals: list[Refusal] = []
-    taken = [one for one in package.records if one.mode != "source" and one.parsed_version == Version(wheel.version)]
+    taken = [one for one in package.records if one.parsed_version == Version(wheel.version)]
     if any(one.sha256 == attempt.verdict.sha256 for one in taken):
         return replace(attempt, stage="already published", verdict=replace(attempt.verdict, refusals=()))
     if taken:

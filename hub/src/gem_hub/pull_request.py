@@ -43,6 +43,11 @@ _SECONDS = 60.0
 @click.option("--no-check", is_flag=True, help="Only the static gate.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the conformance record here.")
 @click.option("--timeout", type=float, default=1800.0, show_default=True, help="Seconds the kit may take.")
+@click.option(
+    "--unreleased",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Snapshot of the index with what has no release yet; those packages own their ids as well.",
+)
 @click.option("--find-links", multiple=True, help="Folder or page of wheels with dependencies.")
 def command(
     hub: Path,
@@ -52,11 +57,12 @@ def command(
     no_check: bool,
     report: Path | None,
     timeout: float,
+    unreleased: Path | None,
     find_links: tuple[str, ...],
 ) -> None:
     """Check a release record that somebody wants to add to an index. Exit code 1 if it is refused."""
     try:
-        attempt = examine_record(hub, record, author, wheel)
+        attempt = examine_record(hub, record, author, wheel, unreleased)
         if attempt.wants_check and not no_check:
             if isolation() == "none":
                 raise HubError("nothing here keeps a stranger's code apart, so the kit is not run; install bwrap")
@@ -77,7 +83,9 @@ def command(
     click.echo(f"{attempt.verdict.filename}: passed")
 
 
-def examine_record(hub: Path, record: Path, author: str, wheel: Path | None = None) -> Attempt:
+def examine_record(
+    hub: Path, record: Path, author: str, wheel: Path | None = None, unreleased: Path | None = None
+) -> Attempt:
     """Return how the wheel of a record fares at the gate; nothing of it is run.
 
     Args:
@@ -85,6 +93,7 @@ def examine_record(hub: Path, record: Path, author: str, wheel: Path | None = No
         record: the record.
         author: who wants to add it.
         wheel: the wheel; by default it is fetched.
+        unreleased: a snapshot of the index that also lists what has no release yet.
 
     Raises:
         HubRefusal: if the record is none, or is not what the hub would write.
@@ -98,7 +107,7 @@ def examine_record(hub: Path, record: Path, author: str, wheel: Path | None = No
     if release.published > now():
         raise HubRefusal(f"the record is from the future ({release.published}); write it anew: gem hub publish")
     content = _fetched(release.url) if wheel is None else read_file(wheel)
-    destination = Destination(Store(hub), author, Policy.of(hub), release.url)
+    destination = Destination(Store(hub), author, Policy.of(hub), release.url, unreleased)
     (attempt,) = examine_all([(release.filename, content, wheel)], destination)
     if attempt.stage == "already published":
         raise HubRefusal(f"{release.filename}: is in the index already")

@@ -225,8 +225,8 @@ class Release(Strict):
 
     Three modes. ``host``: the wheel lies in the hub's own ``files/``. ``link``: it lies on another index, and the hub
     pins its address and digest. ``source``: no wheel has been released yet; the package can be installed from
-    ``source``, a folder of the repository that the index belongs to. A released version takes the place of a ``source``
-    record of the same version; nothing ever takes the place of a released one.
+    ``source``, a folder of the repository that the index belongs to. Such a record is made when a snapshot is derived
+    and never stored.
     """
 
     format: Literal[1] = 1
@@ -306,8 +306,7 @@ class Release(Strict):
     @property
     def path(self) -> str:
         """Where the record lies, relative to the hub."""
-        suffix = ".source.json" if self.mode == "source" else ".json"
-        return f"releases/{self.name}/{self.version}{suffix}"
+        return f"releases/{self.name}/{self.version}.json"
 
     @property
     def created(self) -> str:

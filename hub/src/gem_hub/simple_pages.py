@@ -50,7 +50,7 @@ def project_json(package: Package) -> bytes:
             "meta": {"api-version": API_VERSION, "_last-serial": package.last.serial},
             "name": package.name,
             "project-status": status,
-            "versions": [release.version for release in reversed(package.releases) if release.mode != "source"],
+            "versions": [release.version for release in reversed(package.releases)],
             "files": files,
         }
     )
@@ -71,7 +71,7 @@ def _files(package: Package) -> list[Release]:
     """The releases whose files are offered, oldest first, as other indexes list them."""
     if package.status == "quarantined":
         return []
-    return [release for release in reversed(package.releases) if release.mode != "source"]
+    return list(reversed(package.releases))
 
 
 def _meta(name: str, content: str) -> str:

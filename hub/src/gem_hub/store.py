@@ -121,44 +121,6 @@ class Store:
         self._refuse_foreign_ids(release)
         return True
 
-    def describe(self, release: Release) -> bool:
-        """Write the record of a package that has not been released yet (mode ``source``).
-
-        Such a record describes a working tree, so that a newer one takes its place, and everything is derived anew.
-
-        Returns:
-            False if there is nothing new to say; see :meth:`is_news`.
-
-        Raises:
-            HubRefusal: if another package has one of the environment ids.
-        """
-        if release.mode != "source":
-            raise HubRefusal(f"{release.name} {release.version}: mode {release.mode!r} is published, not described")
-        with self._locked():
-            if not self.is_news(release):
-                return False
-            self._refuse_foreign_ids(release)
-            package = self.truth.package(release.name) or Package.of(release.name, (), ())
-            self._files.replace(_INTENT, compact_json({"path": REBUILDING}))
-            numbered = self._numbered(release)
-            self._files.replace(numbered.path, numbered.to_bytes())
-            for record in package.records:
-                if record.path != numbered.path:
-                    self._files.remove(record.path)
-            self._settle()
-        return True
-
-    def is_news(self, release: Release) -> bool:
-        """Return whether a record in mode ``source`` says anything new, apart from serial and time.
-
-        It never does where the package has been released: then its sources are nobody's business here.
-        """
-        package = self.truth.package(release.name)
-        if package is None:
-            return True
-        known = [record.model_copy(update={"serial": 0, "published": release.published}) for record in package.records]
-        return known != [release] and all(record.mode == "source" for record in known)
-
     def add_event(self, event: Event) -> bool:
         """Add an event; the store gives the serial.
 
@@ -219,7 +181,9 @@ class Store:
             HubError: if a file of the catalogue is damaged.
         """
         root = self._read_root()
-        if root is not None and root["serial"] != self._claims_serial:
+        if root is None:  # a checkout of an index, which holds the truth alone
+            return claims(line(package) for package in self.truth.packages())
+        if root["serial"] != self._claims_serial:
             self._claims.update(claims(read_feed(root, self._files.read, self._claims_serial)))
             self._claims_serial = root["serial"]
         return dict(self._claims)
@@ -339,7 +303,7 @@ class Store:
             return Package.of(release.name, (), ())
         label = f"{release.name} {release.version}"
         for record in package.records:
-            if record.mode != "source" and record.parsed_version == release.parsed_version:
+            if record.parsed_version == release.parsed_version:
                 if record.sha256 == release.sha256:
                     return None
                 raise HubRefusal(

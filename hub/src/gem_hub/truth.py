@@ -53,9 +53,12 @@ class Truth:
     def release(self, path: str) -> Release:
         """Return the record at a path; HubError if it is none, or not the one that belongs there."""
         try:
-            return _in_place(Release.model_validate_json(self._content(path)), path)
+            release = _in_place(Release.model_validate_json(self._content(path)), path)
         except ValidationError as error:
             raise HubError(f"{path}: not a release record: {reasons(error)}") from error
+        if release.mode == "source":
+            raise HubError(f"{path}: is about a package without a release, of which a hub keeps no record; remove it")
+        return release
 
     def event(self, path: str) -> Event:
         """Return the event at a path; HubError if it is none, or not the one that belongs there."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from gem_hub.embed import embed
 from gem_hub.errors import HubRefusal
 from gem_hub.folder import Folder
 from gem_hub.hosting import Settings
@@ -19,13 +18,6 @@ __all__ = ["rebuild_command"]
 
 @click.command("rebuild")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 and list what differs, if anything does.")
-@click.option(
-    "--embed",
-    "copy",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also bring the copy of root.json, snapshot and envs/ in DIR up to date (with --check: compare it).",
-)
 @click.option("--fallback", metavar="URL", help="Simple index for names that this hub does not have; '' for none.")
 @click.option(
     "--hub",
@@ -36,7 +28,7 @@ __all__ = ["rebuild_command"]
     help="Folder of the hub.  [default: the current folder]",
 )
 @json_option
-def rebuild_command(check: bool, copy: Path | None, fallback: str | None, folder: Path, as_json: bool) -> None:
+def rebuild_command(check: bool, fallback: str | None, folder: Path, as_json: bool) -> None:
     """Derive every file of a hub anew from its records and events.
 
     The same records always give the same bytes. Records that a pull request has added are numbered first.
@@ -57,8 +49,6 @@ def rebuild_command(check: bool, copy: Path | None, fallback: str | None, folder
     with progress() as bar:
         task = bar.add_task("deriving", total=None, note="packages")
         differing = store.rebuild(check, lambda done, total: bar.update(task, completed=done, total=total))
-    if copy is not None:
-        differing += [str(copy / path) for path in embed(store.truth, copy, check)]
     if as_json:
         print_json({"check": check, "differing": differing})
     else:

@@ -8,6 +8,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from gem_hub_client import __version__
 from gem_hub_client.catalogue_cache import ago
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
@@ -125,8 +126,10 @@ def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tu
         if opened.note:
             notes.append(opened.note)
         records = {name: record for name in names if (record := opened.catalogue.record(name)) is not None}
-        when = "part of this gem-hub-client" if hub.embedded else f"loaded {ago(opened.state.age)}"
-        return f"{hub.name}: as of {opened.state.created} (serial {opened.state.serial}), {when}", records
+        if hub.embedded:
+            return f"{hub.name}: part of gem-hub-client {__version__}", records
+        loaded = f"loaded {ago(opened.state.age)}"
+        return f"{hub.name}: as of {opened.state.created} (serial {opened.state.serial}), {loaded}", records
 
     return ask(hub, question, max_age=0.0, offline=offline)
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gem_hub_client.errors import HubError
+from gem_hub_client.names import ROOT_PATH
+from gem_hub_client.official import snapshot_folder
 
 if TYPE_CHECKING:
     from gem_hub_client.transport import Source
@@ -25,7 +27,6 @@ __all__ = ["OFFICIAL", "VARIABLE", "Hub", "cache_root", "config_file", "hub_at",
 
 OFFICIAL = "official"
 VARIABLE = "GEM_HUB"
-_EMBEDDED = Path(__file__).parent / "snapshot"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Hub:
     def cache(self) -> Path:
         """The folder that keeps what is known of this hub."""
         # Another gem-hub-client may bring another snapshot, older or newer; each has a cache of its own.
-        key = (_EMBEDDED / "root.json").read_bytes() if self.embedded else self.location.encode()
+        key = (Path(self.location) / ROOT_PATH).read_bytes() if self.embedded else self.location.encode()
         return cache_root() / hashlib.sha256(key).hexdigest()[:32]
 
 
@@ -79,7 +80,7 @@ def hub_at(address: str) -> Hub:
         HubError: if the address is of no such form.
     """
     if address == OFFICIAL:
-        return Hub(OFFICIAL, str(_EMBEDDED))
+        return Hub(OFFICIAL, str(snapshot_folder()))
     scheme, separator, rest = address.partition("://")
     if not separator:
         try:

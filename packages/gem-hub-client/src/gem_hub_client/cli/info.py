@@ -74,7 +74,8 @@ def _show(hub: Hub, record: dict[str, Any], page: Page) -> None:
     facts = {
         "hub": hub.name,
         "owners": ", ".join(page.get("owners") or []) or "not said",
-        "published": " by ".join(filter(None, [release.get("published"), release.get("publisher")])) or "not yet",
+        "published": _published(release),
+        "publisher": release.get("publisher") or "not said",
         "licence": record["licence"] or "not said",
         "needs Python": record["requires_python"] or "any",
         "needs gem-core": record["requires_gem_core"] or "any",
@@ -101,9 +102,12 @@ def _show(hub: Hub, record: dict[str, Any], page: Page) -> None:
     click.echo()
     show_table(
         ["release", "published", "yanked"],
-        [
-            [entry["version"], entry.get("published") or "", entry.get("yanked") or ""]
-            for entry in page["releases"][:10]
-        ],
+        [[entry["version"], _published(entry), entry.get("yanked") or ""] for entry in page["releases"][:10]],
     )
     click.secho(f"\nInstall it: {install_line(record)}", dim=True)
+
+
+def _published(release: dict[str, Any]) -> str:
+    if release.get("mode") == "source":
+        return "not yet"
+    return str(release.get("published") or "at an unknown time")

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Derive the snapshot of the official index from this repository.
+
+    python hub/official_index.py DIR
+
+DIR then holds ``root.json``, one catalogue file and ``envs/``: what ``gem hub`` searches without a network. They come
+from the records and events in ``hub/index`` and, for each package of the repository that has no release yet, from its
+``pyproject.toml``, readme and ``environments.toml``. No package is imported, and the same files give the same bytes.
+
+The build of gem-hub-client runs this script and puts the result into the wheel. In a checkout the client runs it when
+a file has changed that the last run read; ``inputs.json`` in DIR lists those files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = tuple(str(ROOT / folder) for folder in ("packages/gem-core/src", "packages/gem-hub-client/src", "hub/src"))
+sys.path[:0] = OURS  # before what is installed, which may be older
+
+from gem.manifest import FILE_NAME, read_specs  # noqa: E402
+from gem_hub.catalogue import EPOCH  # noqa: E402
+from gem_hub.folder import Folder  # noqa: E402
+from gem_hub.package import Package  # noqa: E402
+from gem_hub.records import CoreMetadata, Release, environments_of  # noqa: E402
+from gem_hub.snapshot import snapshot_files  # noqa: E402
+from gem_hub.truth import Truth  # noqa: E402
+from gem_hub_client.official import INPUTS, stamp  # noqa: E402
+
+if sys.version_info >= (3, 11):
+    from tomllib import loads
+else:
+    from tomli import loads
+
+INDEX = ROOT / "hub" / "index"
+PUBLISHER = "gem"
+
+
+def main(target: Path) -> None:
+    """Write the snapshot into a folder."""
+    inputs = {str(path): stamp(path) for path in sorted(read_files())}
+    files = snapshot_files(packages())
+    # Loaded modules are inputs too: another version of them may derive something else.
+    code = sorted({str(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)})
+    inputs |= {path: stamp(Path(path)) for path in code if path.startswith(OURS)}
+    superseded = {*target.glob("envs/*"), *target.glob("catalog/*")} - {target / path for path in files}
+    for path, content in files.items():
+        put(target / path, content)
+    for old in superseded:
+        old.unlink(missing_ok=True)
+    put(target / INPUTS, json.dumps(inputs, indent=1).encode())
+
+
+def read_files() -> Iterator[Path]:
+    """Yield the files that the snapshot says something of, and the folders in which there may be more some day."""
+    yield from (Path(__file__).resolve(), ROOT / "packages", INDEX)
+    for kind in ("releases", "events"):
+        yield from (INDEX / kind, *(INDEX / kind).rglob("*"))
+    for project in ROOT.glob("packages/*/pyproject.toml"):
+        yield from (project, project.with_name("README.md"), *project.parent.glob("src/*/__init__.py"))
+        yield from project.parent.glob(f"src/*/{FILE_NAME}")
+
+
+def packages() -> list[Package]:
+    """Return the packages of the index, and those of this repository that have no release yet."""
+    released = list(Truth(Folder(INDEX)).packages())
+    serial = max((package.last.serial for package in released), default=0)
+    names = {package.name for package in released}
+    described = (unreleased(project) for project in sorted(ROOT.glob("packages/*/pyproject.toml")))
+    fresh = [record for record in described if record is not None and record.name not in names]
+    numbered = (record.model_copy(update={"serial": number}) for number, record in enumerate(fresh, serial + 1))
+    return sorted([*released, *(Package.of(record.name, [record], []) for record in numbered)], key=lambda p: p.name)
+
+
+def unreleased(project: Path) -> Release | None:
+    """Return a record in mode ``source`` of what a project's files say; None if it offers no environments."""
+    document = loads(project.read_text(encoding="utf-8"))
+    table: dict[str, Any] = document["project"]
+    namespaces = table.get("entry-points", {}).get("gem.envs", {})
+    if not namespaces:
+        return None
+    folder = project.parent
+    (package,) = {folder / "src" / value for value in namespaces.values()}
+    code = (folder / document["tool"]["hatch"]["version"]["path"]).read_text(encoding="utf-8")
+    version = re.search(r'^__version__ = "(.+)"$', code, re.MULTILINE)
+    if version is None:
+        raise ValueError(f"{project}: its version file holds no __version__")
+    metadata = CoreMetadata(
+        metadata_version="2.4",
+        name=table["name"],
+        version=version[1],
+        summary=table["description"],
+        description=(folder / table["readme"]).read_text(encoding="utf-8"),
+        description_content_type="text/markdown",
+        keywords=table.get("keywords", []),
+        licence=table["license"],
+        requires_python=table["requires-python"],
+        requires_dist=table["dependencies"],
+        provides_extra=sorted(table.get("optional-dependencies", {})),
+        project_urls=table.get("urls", {}),
+        classifiers=table.get("classifiers", []),
+    )
+    return Release(
+        name=table["name"],
+        version=version[1],
+        published=EPOCH,
+        publisher=PUBLISHER,
+        mode="source",
+        source=folder.relative_to(ROOT).as_posix(),
+        metadata=metadata,
+        environments=environments_of(read_specs(package / FILE_NAME)),
+    )
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees all of the old content or all of the new."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))

@@ -1,0 +1,20 @@
+"""The search side of a hub as a few files, for a copy that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gem_hub.catalogue import snapshot_feed
+from gem_hub.derive import root_bytes
+from gem_hub.details import details
+from gem_hub.package import Package
+
+__all__ = ["snapshot_files"]
+
+
+def snapshot_files(packages: Iterable[Package]) -> dict[str, bytes]:
+    """Return path → content: ``envs/`` with a page for each package, one catalogue file, and ``root.json`` last."""
+    listed = list(packages)
+    feed = snapshot_feed(listed)
+    pages = {f"envs/{package.name}.json": details(package) for package in listed}
+    return {**pages, **feed.files, "root.json": root_bytes(feed.root)}

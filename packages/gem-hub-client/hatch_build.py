@@ -1,0 +1,56 @@
+"""Puts the snapshot of the official index into wheels and source distributions.
+
+In the repository ``hub/official_index.py`` derives it. A source distribution carries it, and a wheel that is built from
+one takes it from there. An editable installation gets none: the client derives its own (``gem_hub_client.official``).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SNAPSHOT = "gem_hub_client/official_index"
+FILES = ("root.json", "catalog", "envs")
+"""What of a derived snapshot is shipped; the rest is about the machine that derived it."""
+DERIVATION = ["packaging>=26.0", "pydantic>=2.7", "tomli>=2.0; python_version < '3.11'"]
+"""What hub/official_index.py needs beyond the repository."""
+
+
+class SnapshotHook(BuildHookInterface[Any]):
+    """Derives the snapshot, or takes the one of a source distribution."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        return [] if self._carried.is_dir() and not self._script.is_file() else DERIVATION
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return
+        source = self._carried
+        if self._script.is_file():
+            self._scratch = tempfile.TemporaryDirectory()
+            source = Path(self._scratch.name)
+            subprocess.run([sys.executable, str(self._script), str(source)], check=True)  # noqa: S603
+        elif not source.is_dir():
+            raise FileNotFoundError(f"{self._script}: build from GEM's repository or from a source distribution")
+        place = SNAPSHOT if self.target_name == "wheel" else f"src/{SNAPSHOT}"
+        for name in FILES:
+            build_data["force_include"][str(source / name)] = f"{place}/{name}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if hasattr(self, "_scratch"):
+            self._scratch.cleanup()
+
+    @property
+    def _script(self) -> Path:
+        return Path(self.root).parents[1] / "hub" / "official_index.py"
+
+    @property
+    def _carried(self) -> Path:
+        return Path(self.root) / "src" / SNAPSHOT
