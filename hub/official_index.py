@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = tuple(str(ROOT / folder) for folder in ("packages/gem-core/src", "packages/gem-hub-client/src", "hub/src"))
 sys.path[:0] = OURS  # before what is installed, which may be older
 
-from gem.manifest import FILE_NAME, read_specs  # noqa: E402
+from gem.discovery.manifest import FILE_NAME, read_specs  # noqa: E402
 from gem_hub.catalogue import EPOCH  # noqa: E402
 from gem_hub.folder import Folder  # noqa: E402
 from gem_hub.package import Package  # noqa: E402

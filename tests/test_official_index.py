@@ -127,10 +127,7 @@ def test_the_same_files_give_the_same_bytes(checkout: Checkout, tmp_path: Path) 
 
 
 def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Checkout, tmp_path: Path) -> None:
-    """After one new word and one new variant git shows two files, and the wheel has both, built in either way.
-
-    It takes longer than five seconds because it builds three times, in environments of their own.
-    """
+    """After one new word and one new variant git shows two files, and the wheel has both, built in either way."""
     checkout.replace(README, "Thirteen text games", "Thirteen marvellous text games")
     checkout.replace(MANIFEST, "[environment.variants]\n", "[environment.variants]\nbrandnew = { max_turns = 3 }\n")
     client = checkout.folder / CLIENT
