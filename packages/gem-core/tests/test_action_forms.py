@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem.action_forms import BoxedChoice, BoxedNumber, BoxedNumbers, BoxedPattern, BoxedText
+from gem.action_forms import BoxedChoice, BoxedNumber, BoxedNumbers, BoxedPattern, BoxedText, read_move
 from gem.errors import ArgumentError, NotSupportedError
 
 FORMS = {
@@ -53,6 +53,21 @@ FORMS = {
 def test_a_form_reads_the_last_box_that_fits(form: str, text: str, move: Any) -> None:
     """Without surrounding blanks; None where no box fits."""
     assert FORMS[form].read(text) == move
+
+
+@pytest.mark.parametrize(
+    ("action", "move"),
+    [
+        ("\\boxed{5}", 5),
+        ({"role": "assistant", "content": "\\boxed{5}"}, 5),
+        (None, None),
+        (b"\\boxed{5}", None),
+        ({}, None),
+    ],
+)
+def test_a_move_is_read_from_any_action(action: object, move: int | None) -> None:
+    """A text, an assistant message, and anything else as no text."""
+    assert read_move(FORMS["number"], action) == move
 
 
 def test_a_pattern_returns_its_match() -> None:

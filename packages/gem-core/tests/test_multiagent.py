@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
+from gem.action_forms import BoxedNumber, read_move
 from gem.core import Info
 from gem.errors import (
     ArgumentError,
@@ -23,6 +24,7 @@ from gem.errors import (
 )
 from gem.multiagent import AgentSelector, MultiAgentEnv
 from gem.multiagent.env import AgentsStepResult
+from gem.state_fields import StateFields
 from gem.text import action_text
 
 THINGS = {"cat": ("alive", "small"), "whale": ("alive", "big"), "pin": ("dead", "small"), "house": ("dead", "big")}
@@ -282,16 +284,47 @@ def test_the_state_of_one_agent() -> None:
         env.get_state("z")
 
 
-def test_a_subclass_without_save_says_so() -> None:
+def test_a_subclass_without_declared_state_says_so() -> None:
     """Its state is refused in whole, rather than returned or set in part."""
     env = Scripted()
     before_reset = env.get_state()
     env.reset()
-    with pytest.raises(NotSupportedError, match="_save"):
+    with pytest.raises(NotSupportedError, match="declares no saved attributes"):
         env.get_state()
-    with pytest.raises(NotSupportedError, match="_load"):
+    with pytest.raises(NotSupportedError, match="declares no saved attributes"):
         env.set_state({**before_reset, "phase": "playing"})
     assert env.agents == ["a", "b", "c"]
+
+
+class Counting(MultiAgentEnv):
+    """Declares its form and its state."""
+
+    form = BoxedNumber(1, 3)
+    saved = StateFields(total=int)
+
+    def _begin(self) -> None:
+        self.total = 0
+
+    def observe(self, agent: str) -> str:
+        return f"The total is {self.total}."
+
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
+        self.total += sum(read_move(self.form, action) or 0 for action in actions.values())
+        return {}, {}, {}, {}, {}
+
+
+def test_declarations_bring_random_actions_and_the_state() -> None:
+    """The form is sampled for each active agent, and a damaged state changes nothing."""
+    env = Counting(["a", "b"])
+    env.reset(seed=1)
+    env.step(env.sample_random_action())
+    twin = Counting(["a", "b"])
+    twin.set_state(json.loads(json.dumps(env.get_state())))
+    assert twin.total == env.total >= 2
+    assert twin.sample_random_action() == env.sample_random_action()
+    with pytest.raises(StateError):
+        twin.set_state({**env.get_state(), "episode": {"total": "many"}})
+    assert twin.get_state() == env.get_state()
 
 
 @pytest.mark.parametrize("actions", [None, "x", ["x"], 3, b"", [("a", "x")]])

@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from gem.errors import ArgumentError, NotSupportedError
-from gem.text import boxed_pattern, extract_last_boxed_answer
+from gem.text import action_text, boxed_pattern, extract_last_boxed_answer
 
-__all__ = ["ActionForm", "BoxedChoice", "BoxedNumber", "BoxedNumbers", "BoxedPattern", "BoxedText"]
+__all__ = ["ActionForm", "BoxedChoice", "BoxedNumber", "BoxedNumbers", "BoxedPattern", "BoxedText", "read_move"]
 
 MoveT_co = TypeVar("MoveT_co", covariant=True)
 
@@ -39,6 +39,11 @@ class ActionForm(Protocol[MoveT_co]):
 
     def sample(self, rng: random.Random, /) -> str:
         """Return the text of a random well-formed action."""
+
+
+def read_move(form: ActionForm[MoveT_co], action: object) -> MoveT_co | None:
+    """Return the move in an action of any kind, or None if it holds none; see :func:`gem.text.action_text`."""
+    return form.read(action_text(action) or "")
 
 
 class BoxedChoice:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
+from gem.action_forms import ActionForm
 from gem.arguments import boolean, choice, real, string
 from gem.core import Env, Info
 from gem.errors import (
@@ -27,6 +28,7 @@ from gem.errors import (
 )
 from gem.multiagent.selector import AgentSelector, agent_names
 from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
+from gem.state_fields import StateFields
 
 __all__ = ["AgentState", "AgentsStepResult", "MultiAgentEnv"]
 
@@ -40,9 +42,9 @@ AgentsStepResult = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict
 class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
     """An environment in which several agents act, who may join and leave during an episode.
 
-    A subclass gives ``observe`` and ``_process_actions``; usually ``_begin``, which sets up an episode; and for a
-    complete state ``_save`` and ``_load``. It says who takes part by the constructor's arguments, or by setting
-    ``possible_agents`` and, for turns, ``agent_selector``.
+    A subclass defines ``observe`` and ``_process_actions``, usually also ``_begin``, which sets up an episode. It
+    declares :attr:`form` and :attr:`saved` as in :class:`gem.TextEnv`. The constructor's arguments name the agents; a
+    subclass may also set ``possible_agents`` and, for turns, ``agent_selector``.
 
     An agent whose episode is terminated or truncated leaves ``agents`` at the end of that step. The episode of
     the environment ends when no agent is left.
@@ -51,6 +53,12 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         possible_agents: who takes part from the beginning of every episode, in the order of their turns.
         mode: ``"parallel"``: all agents act in every step. ``"sequential"``: one agent acts in a step.
     """
+
+    form: ActionForm[Any] | None = None
+    """The form of every agent's action, for random actions; :func:`gem.action_forms.read_move` reads with it."""
+
+    saved: ClassVar[StateFields | None] = None
+    """The attributes that ``_begin`` or ``_process_actions`` assign, with their types; None for no state."""
 
     def __init__(
         self, possible_agents: Sequence[str] = (), mode: Literal["sequential", "parallel"] = "parallel"
@@ -120,15 +128,21 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
 
     def _random_action(self, agent: str) -> Any:
         """Return a random well-formed action of an agent, drawn from ``self.action_rng``."""
-        raise NotSupportedError(f"{type(self).__name__} does not implement _random_action")
+        if self.form is None:
+            raise NotSupportedError(f"{type(self).__name__} has neither a form nor a _random_action")
+        return self.form.sample(self.action_rng)
 
     def _save(self) -> dict[str, Any]:
         """Return the subclass's part of the state, as JSON values that share nothing with the episode."""
-        raise NotSupportedError(f"{type(self).__name__} does not implement _save, so its state cannot be taken")
+        if self.saved is None:
+            raise NotSupportedError(f"{type(self).__name__} declares no saved attributes, so it has no state")
+        return self.saved.save(self)
 
     def _load(self, episode: dict[str, Any]) -> None:
-        """Undo :meth:`_save`: assign new objects, change none in place. Any ordinary error is reported."""
-        raise NotSupportedError(f"{type(self).__name__} does not implement _load, so its state cannot be set")
+        """Undo :meth:`_save`: assign new objects, change none in place. Any ordinary error becomes a StateError."""
+        if self.saved is None:
+            raise NotSupportedError(f"{type(self).__name__} declares no saved attributes, so it has no state")
+        self.saved.load(self, episode)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -247,7 +261,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
 
         Raises:
             ArgumentError: if ``agent`` takes no part.
-            NotSupportedError: if the whole state is asked for and the subclass has no ``_save``.
+            NotSupportedError: if the caller asks for the whole state and the subclass declares none.
         """
         if agent is not None:
             self._check_member("agent", agent)
@@ -286,7 +300,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
 
         Raises:
             ResetNeededError, EpisodeFinishedError: if no episode is going on.
-            NotSupportedError: if the subclass has no ``_random_action``.
+            NotSupportedError: if the subclass has no ``form`` and no ``_random_action``.
         """
         self._check_in_play()
         return {agent: self._random_action(agent) for agent in self.active_agents}
