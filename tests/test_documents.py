@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from gem.built_in import WRAPPERS
+from gem.discovery.manifest import FILE_NAME
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     path
@@ -34,6 +42,22 @@ def test_a_command_in_a_document_exists(command: str) -> None:
     done = subprocess.run([sys.executable, "-m", "gem", command, "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "gem " + command in done.stdout.partition("Example")[2]
+
+
+def test_the_page_of_wrappers_lists_each() -> None:
+    """The table has the name and the class of every wrapper of gem-core, in the order of the registration."""
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.:]+)` \|", TEXTS["docs/wrappers.md"], re.MULTILINE)
+    assert rows == list(WRAPPERS.items())
+
+
+def test_the_readme_of_the_games_lists_each_variant() -> None:
+    """The table names every id of the games, with the suffix of every variant."""
+    folder = ROOT / "packages" / "gem-envs-games"
+    listed = TEXTS["packages/gem-envs-games/README.md"]
+    for manifest in folder.glob(f"src/*/{FILE_NAME}"):
+        for environment in tomllib.loads(manifest.read_text(encoding="utf-8"))["environment"]:
+            (row,) = re.findall(rf"^\|.*`{environment['id']}`.*$", listed, re.MULTILINE)
+            assert not [variant for variant in environment.get("variants", {}) if f"`-{variant}`" not in row]
 
 
 def test_the_readme_opens_with_the_two_commands() -> None:
