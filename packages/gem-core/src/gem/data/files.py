@@ -45,6 +45,6 @@ def stream_local(path: Path, split: str) -> RowStream:
 
 
 def _open(path: Path, split: str) -> RowTable:
-    # Only in a JSON file does it matter which split is asked for.
+    # The split matters in a JSON file alone, which may hold several.
     wanted = split if path.suffix.lower() == ".json" else ""
     return shared((fingerprint(path), wanted), lambda: open_file(path, split))

@@ -17,7 +17,7 @@ SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".arrow", ".csv", ".tsv", ".json")
 
 
 def suffix_of(path: Path) -> str | None:
-    """Return which of :data:`SUFFIXES` a file has, or None."""
+    """Return the suffix of a file, one of :data:`SUFFIXES`, or None."""
     suffix = path.suffix.lower()
     return suffix if suffix in SUFFIXES else None
 
@@ -26,11 +26,11 @@ def open_file(path: Path, split: str) -> RowTable:
     """Return the rows of a file.
 
     Args:
-        path: the file. All of it is one split, except that of a JSON file that holds an object of lists.
-        split: the split that is wanted.
+        path: the file. All of it is one split, except for a JSON file that holds an object of lists.
+        split: the split to return.
 
     Raises:
-        DatasetError: if it cannot be read; bad lines of JSON lines are noticed when they are read.
+        DatasetError: if the file cannot be read. Bad lines of JSON lines raise later, when they are read.
     """
     suffix = suffix_of(path)
     try:

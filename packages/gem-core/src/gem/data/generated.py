@@ -1,4 +1,4 @@
-"""Rows that are made when they are asked for."""
+"""Rows that are made on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GeneratedRows:
     Args:
         make: ``make(rng, index)`` returns the row at an index. It must draw from ``rng`` alone; every row has a
             generator of its own, so a row is a function of ``seed`` and index alone.
-        size: how many rows.
+        size: number of rows.
         seed: another seed, another set.
     """
 

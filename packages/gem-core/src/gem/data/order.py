@@ -1,4 +1,4 @@
-"""In which order questions are asked."""
+"""The order of questions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SECOND_STRIDE = 0xD1342543DE82EF95
 
 
 class Order(ABC):
-    """A way through a set, epoch after epoch. It is a function of ``key``; None until :meth:`begin`."""
+    """An order of a set's rows, epoch after epoch. It is a function of ``key``, which is None until :meth:`begin`."""
 
     key: int | None = None
     epoch = 0
 
     @abstractmethod
     def begin(self, key: int, seed: int | None) -> None:
-        """Begin anew, with a key of 64 bits and the seed that it was drawn from."""
+        """Begin anew, with a key of 64 bits and its seed."""
 
     @abstractmethod
     def next(self) -> tuple[int | None, Mapping[str, Any]]:
@@ -37,32 +37,33 @@ class Order(ABC):
 
     @abstractmethod
     def at(self, index: int | None) -> tuple[int | None, Mapping[str, Any]]:
-        """Return the row at an index, without moving; None means the row that ``next`` returned last."""
+        """Return the row at an index without moving; None stands for the last row of ``next``."""
 
     @abstractmethod
     def random(self, rng: random.Random) -> Mapping[str, Any]:
-        """Return a random row, without moving."""
+        """Return a random row without moving."""
 
     @abstractmethod
     def get_state(self) -> dict[str, Any]:
-        """Return where it is, as JSON values."""
+        """Return the position as JSON values."""
 
     @abstractmethod
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Go where ``get_state`` was; on any ordinary error nothing has changed."""
+        """Move to a position of ``get_state``; an ordinary error changes nothing."""
 
 
 def order_of(rows: Rows | RowStream, shuffle: bool) -> Order:
-    """Return a way through a set."""
+    """Return an order of the rows of a set."""
     return StreamedOrder(rows, shuffle) if isinstance(rows, RowStream) else IndexedOrder(rows, shuffle)
 
 
 class IndexedOrder(Order):
-    """Through rows that have an index.
+    """An order of rows with an index.
 
     Args:
         rows: the set.
-        shuffle: every epoch in a permutation of its own. Otherwise as the rows lie, from ``seed % len(rows)`` on.
+        shuffle: every epoch has a permutation of its own. Otherwise the rows keep their order, from
+            ``seed % len(rows)`` on.
     """
 
     def __init__(self, rows: Rows, shuffle: bool) -> None:
@@ -88,7 +89,7 @@ class IndexedOrder(Order):
                 self._permutation = Permutation(self._size, self.key + self.epoch * _STRIDE & _WORD)
             index = self._permutation[index]
         row = self._rows[index]
-        self._position += 1  # only now: a row that cannot be read is not passed over in silence
+        self._position += 1  # only now, so that an unreadable row is not skipped in silence
         return index, row
 
     def at(self, index: int | None) -> tuple[int, Mapping[str, Any]]:
@@ -108,7 +109,7 @@ class IndexedOrder(Order):
 
 
 class StreamedOrder(Order):
-    """Through a stream: buffer by buffer. A seed does not decide where an order that is not shuffled begins."""
+    """An order of a stream, buffer by buffer. Without shuffling it always begins with the first row."""
 
     def __init__(self, stream: RowStream, shuffle: bool) -> None:
         self._stream = stream
@@ -120,7 +121,7 @@ class StreamedOrder(Order):
         self._go_to(0, 0, 0)
 
     def _go_to(self, buffer: int, shard: int, place: int) -> None:
-        """Stand before the first row of a buffer, which lies at a place of the epoch's ``shard``-th shard."""
+        """Move to the first row of a buffer, at a place of the epoch's ``shard``-th shard."""
         self._number, self._start = buffer, (shard, place)
         self._after = self._start
         self._buffer: list[Mapping[str, Any]] = []
@@ -178,7 +179,7 @@ class StreamedOrder(Order):
         return {"key": self.key, "epoch": self.epoch, **where}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Go where ``get_state`` was: reads one buffer again, and nothing before it."""
+        """Move to a position of ``get_state``; reads one buffer again, and nothing before it."""
         before = dict(self.__dict__)
         try:
             self.key = _key(state)

@@ -41,25 +41,25 @@ class Grade:
 class QuestionEnv(Env[Observation, Action]):
     """Asks one question of a set in each episode, and grades the answer.
 
-    A subclass gives :meth:`question`, :meth:`grade` and :meth:`reference_answer`, and calls ``super().__init__``.
+    A subclass defines :meth:`question`, :meth:`grade` and :meth:`reference_answer`, and calls ``super().__init__``.
 
-    **Order.** A reset with a seed begins an order that follows from it, and resets without one go on through it. With
-    ``shuffle``, every epoch asks every row once, in an order of its own that needs no memory; without, the rows come
-    as they lie in the set, from row ``seed % len(rows)`` on. ``reset(options={"index": i})`` asks row i and leaves the
-    order where it was.
+    **Order.** A reset with a seed begins an order that follows from the seed; resets without one continue it. With
+    ``shuffle``, every epoch asks every row once, in an order of its own that needs no memory. Otherwise the rows keep
+    the order of the set, from row ``seed % len(rows)`` on. ``reset(options={"index": i})`` asks row i and leaves the
+    order unchanged.
 
     **Streams.** A set that is opened with ``streaming=True`` has no index, neither as an option nor in ``info``, and is
     shuffled within a buffer; see :class:`gem.data.stream.RowStream`.
 
     **Info.** ``reset``: ``turn`` (0), ``index`` and ``epoch`` of the row. ``step``: ``turn`` (1), ``index``,
-    ``action_status``, ``correct``, and whatever the grade adds.
+    ``action_status``, ``correct``, and the keys that the grade adds.
 
     Args:
         rows: the set, or a function that returns it when it is first needed. Pass what :func:`gem.data.open_rows`
             returned where a set that cannot be had should be noticed when the environment is made.
         shuffle: ask in a random order.
         seed: of the order, until a reset brings another. None: from this environment's own generator, so that
-            environments which nobody seeds ask different questions.
+            environments without a seed ask different questions.
         columns: names that every row must have. The first row is looked at when the set is opened; one that lacks a
             column later on is a DatasetError when it is asked.
     """

@@ -50,7 +50,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
     the environment ends when no agent is left.
 
     Args:
-        possible_agents: who takes part from the beginning of every episode, in the order of their turns.
+        possible_agents: the agents at the beginning of every episode, in the order of their turns.
         mode: ``"parallel"``: all agents act in every step. ``"sequential"``: one agent acts in a step.
     """
 
@@ -83,31 +83,31 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
 
     @property
     def active_agents(self) -> list[str]:
-        """Who has to act in the next step."""
+        """The agents that must act in the next step."""
         if self.agent_selector is None:
             return list(self.agents)
         return [agent for agent in self.agent_selector.get_active_agents() if agent in self.agents]
 
     @property
     def agent_selection(self) -> str | None:
-        """Whose turn it is; None where all act at once, and after the end."""
+        """The agent whose turn it is; None where all act at once, and after the end."""
         if self.agent_selector is None or self.agent_selector.mode == "parallel":
             return None
         return self.agent_selector.selected
 
     @property
     def num_agents(self) -> int:
-        """How many agents take part now."""
+        """Number of agents in the episode now."""
         return len(self.agents)
 
     @property
     def max_num_agents(self) -> int:
-        """How many agents an episode begins with."""
+        """Number of agents at the beginning of an episode."""
         return len(self.possible_agents)
 
     @property
     def cumulative_rewards(self) -> dict[str, float]:
-        """The sum of its rewards in this episode for each agent, those who have left included."""
+        """Each agent's sum of rewards in this episode, including agents that have left."""
         return dict(self._cumulative_rewards)
 
     def observe(self, agent: str) -> Any:
@@ -124,7 +124,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         raise NotSupportedError(f"{type(self).__name__} does not implement _process_actions")
 
     def _begin(self) -> None:
-        """Set up a new episode, drawing from ``self.rng``; ``agents`` are there already, no one observes yet."""
+        """Set up a new episode, drawing from ``self.rng``. ``agents`` is set already; observations follow."""
 
     def _random_action(self, agent: str) -> Any:
         """Return a random well-formed action of an agent, drawn from ``self.action_rng``."""
@@ -178,13 +178,13 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             actions: by agent, exactly one for each of ``active_agents``.
 
         Returns:
-            Observations, rewards, terminations, truncations and infos, each with an entry for everybody who
-            took part before this step or does after it. Someone who was removed during the step is terminated.
+            Observations, rewards, terminations, truncations and infos, each with an entry for every agent
+            that took part before this step or does after it. An agent removed during the step is terminated.
 
         Raises:
-            ArgumentError: if ``actions`` is no dict, an action is missing, or someone acts who is not active;
-                nothing has happened then.
-            ResetNeededError, EpisodeFinishedError: if no episode is going on.
+            ArgumentError: if ``actions`` is no dict, an action is missing, or an inactive agent acts; the
+                environment is then unchanged.
+            ResetNeededError, EpisodeFinishedError: outside an episode.
         """
         self._check_in_play()
         if not isinstance(actions, Mapping):
@@ -207,7 +207,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         """Let an agent join the episode, after all others; does nothing if it takes part already.
 
         Raises:
-            ResetNeededError, EpisodeFinishedError: if no episode is going on.
+            ResetNeededError, EpisodeFinishedError: outside an episode.
         """
         if self._phase is not EpisodePhase.PLAYING:
             raise out_of_order(self, self._phase)
@@ -254,7 +254,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
     def get_state(self, agent: str) -> AgentState: ...
 
     def get_state(self, agent: str | None = None) -> dict[str, Any] | AgentState:
-        """Return the whole state, see :meth:`gem.Env.get_state`; or what there is to know about one agent.
+        """Return the whole state, see :meth:`gem.Env.get_state`; or the current data of one agent.
 
         Args:
             agent: if given, return its observation, rewards so far, terminated, truncated and info.
@@ -299,7 +299,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         """Return a random action of each active agent.
 
         Raises:
-            ResetNeededError, EpisodeFinishedError: if no episode is going on.
+            ResetNeededError, EpisodeFinishedError: outside an episode.
             NotSupportedError: if the subclass has no ``form`` and no ``_random_action``.
         """
         self._check_in_play()

@@ -1,4 +1,4 @@
-"""Whose turn it is: :class:`AgentSelector`."""
+"""The order of turns: :class:`AgentSelector`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AgentSelector", "agent_names"]
 
 
 class AgentSelector:
-    """Agents who act in rounds, while some may leave and others join.
+    """Agents that act in rounds, while some leave and others join.
 
     In ``"sequential"`` mode one agent at a time has the turn, ``selected``, and :meth:`next` hands it on. In a
     round every agent has one turn, in the order of joining; one that joins has its turn in the same round,
@@ -37,7 +37,7 @@ class AgentSelector:
 
     @property
     def selected(self) -> str | None:
-        """Whose turn it is, in parallel mode the first agent; None if there are no agents."""
+        """The agent whose turn it is, in parallel mode the first agent; None without agents."""
         return next((agent for agent in self._agents if agent not in self._acted), None)
 
     def get_active_agents(self) -> list[str]:
@@ -48,7 +48,7 @@ class AgentSelector:
         return [selected]
 
     def next(self) -> str | None:
-        """End the turn of the selected agent; return the one whose turn it is then."""
+        """End the turn of the selected agent; return the next one."""
         selected = self.selected
         if self.mode == "sequential" and selected is not None:
             self._acted.append(selected)

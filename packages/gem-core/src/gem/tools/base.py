@@ -48,7 +48,7 @@ class ToolResult:
 
 
 class Tool:
-    """Something that an agent can call while it works on a task.
+    """A function that an agent can call while it works on a task.
 
     A subclass sets ``name``, ``description`` and ``parameters``, and defines ``execute``. It may set ``tag``,
     and override ``parse`` and ``instruction_string`` for a syntax of its own. A tool with a state over an episode
@@ -103,7 +103,7 @@ class Tool:
             if found is not None:
                 return ToolCall(self.name, {argument: found[0].strip()}, found[1])
         if f'"{self.name}"' not in text and f"<tool_name>{self.name}<" not in text:
-            return None  # saves each of many tools the decoding; the wrapper reads the rest once, for all
+            return None  # spares each of many tools the decoding; the wrapper reads the rest once for all
         call = text_call(text)
         return call if call is not None and call.name == self.name else None
 
@@ -115,10 +115,10 @@ class Tool:
         raise NotSupportedError(f"{type(self).__name__} does not implement execute")
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out a call, or say why it cannot be.
+        """Carry out a call, or return the reason why not.
 
-        An exception of the tool becomes a failed result, also ``sys.exit``; but an interrupt or a
-        cancellation of the program passes.
+        An exception of the tool becomes a failed result, also ``sys.exit``; an interrupt or a
+        cancellation of the program is passed on.
         """
         if call.error is not None:
             return ToolResult(call.error, ok=False)
@@ -150,7 +150,7 @@ class Tool:
         return {}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that ``get_state`` returned; raise ``ValueError`` or ``TypeError`` if it is none."""
+        """Continue from a state of ``get_state``; raise ``ValueError`` or ``TypeError`` for anything else."""
 
     def close(self) -> None:
         """Release the tool's resources. Calling it again does nothing; a later call opens it anew."""
@@ -159,7 +159,7 @@ class Tool:
         return f"{type(self).__name__}({self.name!r})"
 
     def _tag_argument(self) -> str | None:
-        """The argument that the content of the tag is; None without a tag."""
+        """The argument that the tag's content fills; None without a tag."""
         if self.tag is None or self.parameters is None:
             return None
         required: list[str] = self.parameters["required"]

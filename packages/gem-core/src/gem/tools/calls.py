@@ -1,13 +1,13 @@
 """Reading tool calls from a model's output: from its text, and from native ``tool_calls``.
 
-Two text syntaxes are read here. A tag of the tool's own holds one string argument, ``<search>capital of
+There are two text syntaxes. A tag of the tool's own holds one string argument, ``<search>capital of
 Peru</search>``. ``<tool_call>`` holds the name and all arguments, as JSON (the form that Hermes and Qwen models
 are trained on) or with inner tags (the form of the original GEM)::
 
     <tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>
     <tool_call><tool_name>add</tool_name><arguments>{"a": 1, "b": 2}</arguments></tool_call>
 
-Everything takes any input a model or a careless caller can produce, in time linear in its length.
+Every function takes any input that a model or a careless caller can produce, in time linear in its length.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def tagged(text: str, tag: str) -> tuple[str, int] | None:
 def text_call(text: str) -> ToolCall | None:
     """Return the first well-formed ``<tool_call>`` of a text, or else the first malformed one, or None.
 
-    A malformed call has an ``error`` and no name. One that was never closed is none, but the closing tag
-    may be missing after complete JSON at the very end, where servers cut off stop words.
+    A malformed call has an ``error`` and no name. A block that never closes is no call. Only after complete JSON at the
+    very end may the closing tag be missing, where servers cut off stop words.
     """
     if "<tool_call>" not in text:
         return None
@@ -83,7 +83,7 @@ def text_call(text: str) -> ToolCall | None:
 def native_calls(action: object) -> list[ToolCall]:
     """Return the native calls of an assistant message, malformed ones with an ``error``.
 
-    Empty for everything else, and for a message whose ``tool_calls`` is no list.
+    Empty for any other action, and for a message whose ``tool_calls`` is no list.
     """
     calls = action.get("tool_calls") if isinstance(action, Mapping) else None
     return [_native_call(call) for call in calls] if isinstance(calls, (list, tuple)) else []

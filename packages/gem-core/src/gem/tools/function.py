@@ -42,7 +42,7 @@ class FunctionTool(Tool):
             argument, a str.
 
     Raises:
-        ToolError: if no tool can be made of the function; the message says why.
+        ToolError: if the function cannot be a tool; the message gives the reason.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ def _rebuild(function: Callable[..., Any], name: str, description: str, tag: str
 def _argument_model(
     name: str, function: Callable[..., Any], described: Mapping[str, str]
 ) -> tuple[dict[str, str], Any]:
-    """Return the model's fields, each with the parameter it stands for, and the pydantic model."""
+    """Return the model's fields, each with its parameter, and the pydantic model."""
     from pydantic import ConfigDict, Field, create_model
     from pydantic.errors import PydanticUserError
 
@@ -158,7 +158,7 @@ def _schema(name: str, model: Any) -> dict[str, Any]:
 
     try:
         with warnings.catch_warnings():
-            # A default that JSON cannot hold is left out of the schema; that is no reason for a warning.
+            # The schema leaves out a default that JSON cannot hold, without a warning.
             warnings.simplefilter("ignore", PydanticJsonSchemaWarning)
             schema: dict[str, Any] = model.model_json_schema()
     except PydanticUserError as error:

@@ -1,4 +1,4 @@
-"""JSON values that a tool takes and gives: decoded strictly, and never nested so deeply that others choke on them."""
+"""JSON arguments and results of tools: decoded strictly, with a limit on nesting that other libraries can handle."""
 
 from __future__ import annotations
 

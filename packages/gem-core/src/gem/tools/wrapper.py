@@ -56,18 +56,18 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
     """Answer tool calls in place of the environment; all other actions reach the environment.
 
     A text is offered to the tools in their order, and the first that finds a call of its own answers it; then a
-    ``<tool_call>`` block is dispatched by name. Of one text one call is carried out, and
+    ``<tool_call>`` block is dispatched by name. One call of a text is carried out, and
     ``info["parsed_action"]`` ends with it. The native ``tool_calls`` of an assistant message are dispatched by
     name, all of them, one after the other. A call that fails for any reason is reported to the agent and
     never reaches the environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that
     cannot be read.
 
-    A step that tools answered ends no episode and takes none of the environment's turns. Its reward is the sum
+    A step that tools answer ends no episode and uses none of the environment's turns. Its reward is the sum
     over its calls, where one call earns
 
     * ``tool_reward``, and ``tool_success_reward`` on top if it succeeds;
     * ``tool_execute_error_reward`` alone if it fails and that is not 0.0;
-    * ``tool_execute_error_reward`` alone if it reached no tool: there is no reward for calling at random.
+    * ``tool_execute_error_reward`` alone if it reached no tool, so that random calls earn nothing.
 
     Every call counts as a use. Native calls beyond ``max_tool_uses`` in the message that reaches it are answered,
     but not carried out; after that, calls go to the environment like any other action.
@@ -79,13 +79,13 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         env: its observations are text or content parts.
         tools: a list of tools, of functions (which become tools as with :func:`gem.tools.tool`), of tool classes
             and partials of them (from which this wrapper makes an instance of its own), and of lists of these.
-            An instance that is given to several wrappers is shared between them; ``spawn`` copies it.
+            Several wrappers may share an instance; ``spawn`` copies it.
         tool_reward: for a call of a tool.
         tool_success_reward: added if the call succeeds.
         tool_execute_error_reward: at most 0.0; if not 0.0, the other two must be.
         max_tool_uses: uses in one episode, or None for any number. With 0 the tools are not even announced.
-        instructions: whether the first observation of an episode ends with how to call the tools by text. Turn
-            it off where the model gets ``tool_schemas`` through its chat API.
+        instructions: whether the first observation of an episode ends with instructions for calling the tools by
+            text. Turn it off where the model gets ``tool_schemas`` through its chat API.
 
     Raises:
         ToolError: if a tool is declared wrongly, or two have one name.
@@ -118,7 +118,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         self._uses = self._successes = 0
 
     def replace_tools(self, tools: Iterable[Tool]) -> None:
-        """Put other tools in the place of these, for example ones that stand in front of them.
+        """Replace the tools, for example with tools that stand in front of them.
 
         Raises:
             ToolError: if two of them have the same name.
@@ -149,7 +149,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
             verbose: also log the tools' answers, at level INFO as ``gem.tools``.
 
         Raises:
-            ResetNeededError, EpisodeFinishedError: if no episode is going on.
+            ResetNeededError, EpisodeFinishedError: outside an episode.
         """
         if self._phase is not EpisodePhase.PLAYING:
             raise out_of_order(self, self._phase)
@@ -263,7 +263,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
 
 
 def _made(tools: object) -> tuple[tuple[Tool, ...], frozenset[int]]:
-    """Return the tools, and the ``id`` of those that were made here for this wrapper alone."""
+    """Return the tools, and the ``id`` of those made here for this wrapper alone."""
     made: list[Tool] = []
     own: set[int] = set()
     for item in _flat(tools):

@@ -198,8 +198,8 @@ class VectorEnv:
         """Begin an episode in some environments and return at once; ``recv`` hands back the results.
 
         Args:
-            indices: which; or a mapping from index to the seed itself (nothing is added to it).
-            options: passed on to each of them, if given.
+            indices: the environments; or a mapping from index to seed (without the index added).
+            options: passed on to each environment, if given.
 
         Raises:
             VectorError: if one of them still has something pending. No environment was touched.
@@ -243,8 +243,7 @@ class VectorEnv:
     def close(self) -> None:
         """Close all environments, and end the threads or processes of the mode; calling it again does nothing.
 
-        Results that are pending are lost. An environment that is in the middle of a step is closed when it
-        returns from it.
+        Pending results are lost. An environment in the middle of a step is closed when the step returns.
 
         Raises:
             VectorError: if environments failed to close; the others were closed.

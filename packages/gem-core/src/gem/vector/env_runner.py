@@ -1,7 +1,7 @@
 """One environment inside a vector environment: autoreset, faults, rebuilding.
 
-Every vectorization mode runs this code, in whichever thread or process the environment lives, so that all of
-them behave alike.
+Every vectorization mode runs this code, in the thread or process of the environment, so that all modes behave
+alike.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAYING, _OVER, _LOST = range(3)
 
 
 class AutoresetMode(str, Enum):
-    """What happens after the last step of an episode. The words are Gymnasium's."""
+    """The behaviour after the last step of an episode, in Gymnasium's words."""
 
     SAME_STEP = "same_step"
     """The step that ends an episode also begins the next one, and returns its first observation and info."""
@@ -46,10 +46,9 @@ class AutoresetMode(str, Enum):
 class EnvRunner:
     """Runs one environment, and builds it anew when it fails.
 
-    An environment fails when it raises. The call that noticed reports a truncated episode whose info has
-    ``error``; the environment is closed and, where the autoreset mode asks for the next episode, built and reset
-    again. Each call builds at most once, so an environment that never works is an error each time and no endless
-    loop.
+    An environment fails when it raises. The call reports a truncated episode whose info has ``error``. The environment
+    is closed and, where the autoreset mode asks for the next episode, built and reset again. Each call builds at most
+    once, so a broken environment is an error each time and no endless loop.
 
     ``ResetNeededError``, ``EpisodeFinishedError`` and exceptions outside ``Exception`` (``KeyboardInterrupt``) are
     no faults of the environment and are passed on.
@@ -121,7 +120,7 @@ class EnvRunner:
     def replacement(self, error: str, for_good: bool = False) -> EnvRunner:
         """Return a runner that takes the place of this one, whose environment is given up.
 
-        May be called while another thread is inside this runner; that thread then builds nothing any more.
+        Another thread may be inside this runner; that thread then builds nothing more.
 
         Args:
             error: why.

@@ -52,21 +52,21 @@ def make_vec(
 
     Args:
         env_ids: an id or spec, or a list of them, one for each environment.
-        num_envs: how many environments. One id is repeated (default 1); a list is gone through again and again,
-            so that environment i is ``env_ids[i % len(env_ids)]``.
+        num_envs: number of environments. One id is repeated (default 1); a list is cycled, so that environment i
+            is ``env_ids[i % len(env_ids)]``.
         wrappers: applied to every environment, as in :func:`gem.make`.
         mode: ``"sync"`` (one after the other, in the calling thread), ``"thread"``, or one that a plugin brings.
         autoreset: ``"same_step"``, ``"next_step"`` or ``"disabled"``; see :class:`AutoresetMode`.
-        seed: environment i is seeded with ``seed + i`` when it is first reset without a seed, and an environment
-            whose constructor takes a ``seed`` gets it there too.
-        vec_kwargs: constructor arguments for each environment, one mapping each. A ``seed`` in it stands in for
+        seed: environment i is seeded with ``seed + i`` in its first reset without a seed. A constructor that takes a
+            ``seed`` gets it too.
+        vec_kwargs: constructor arguments for each environment, one mapping each. A ``seed`` in it replaces
             ``seed + i``.
         step_timeout: time limit of a step or reset in seconds; exceeding it is a fault. Threads cannot be killed: in
             thread mode the thread runs on, its result is discarded, and the environment gets another. Sync mode
             cannot interrupt anything and ignores it.
         async_mode: the original's word for ``mode``: True is ``"thread"``, False is ``"sync"``.
         mode_kwargs: further arguments of the mode itself.
-        **kwargs: constructor arguments for every environment; they win over ``vec_kwargs``.
+        **kwargs: constructor arguments for every environment; they take precedence over ``vec_kwargs``.
 
     Raises:
         ArgumentError, ArgumentTypeError: if the arguments contradict each other.

@@ -16,7 +16,7 @@ __all__ = ["SyncVectorEnv"]
 class SyncVectorEnv(LocalVectorEnv):
     """Runs its environments one after the other in the calling thread.
 
-    ``recv`` runs everything that is pending; with a timeout, until that is over. Nothing can be interrupted, so
+    ``recv`` runs all pending actions, with a timeout only until it has passed. Nothing can interrupt a step, so
     ``step_timeout`` has no effect.
     """
 
@@ -46,7 +46,7 @@ class SyncVectorEnv(LocalVectorEnv):
         calls, arrived = self._calls, self._arrived
         while calls:
             index, call, argument = calls[0]
-            if index not in arrived:  # else it was interrupted after the call and before the line below
+            if index not in arrived:  # otherwise an interrupt came between the call and the line below
                 try:
                     arrived[index] = call(argument)
                 except Exception as error:

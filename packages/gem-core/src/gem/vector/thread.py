@@ -97,7 +97,7 @@ class ThreadVectorEnv(LocalVectorEnv):
         if not in_step:
             self._arrived[index] = new.failed_reset()
         elif self.autoreset is AutoresetMode.SAME_STEP and not rebuilding and hung < _MAX_HUNG:
-            self._submit([(index, new.step, None)])  # builds the next environment, whatever the action
+            self._submit([(index, new.step, None)])  # builds the next environment; the action does not matter
         else:
             self._arrived[index] = new.failed_step()
 

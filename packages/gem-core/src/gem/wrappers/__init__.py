@@ -1,4 +1,4 @@
-"""Wrappers by name, and how a list of them is applied.
+"""Wrappers by name, and lists of them.
 
 Order, from the inside out: tool wrapper, observation wrapper, tracking.
 """
@@ -22,7 +22,7 @@ WrapperLike = str | Callable[[Env[Any, Any]], Env[Any, Any]]
 
 
 def wrapper(name: str, **kwargs: Any) -> Callable[[Env[Any, Any]], Env[Any, Any]]:
-    """Return the wrapper of this name, its arguments filled in, ready to be applied to an environment.
+    """Return the wrapper of this name with these arguments, ready to apply to an environment.
 
     Raises:
         MissingPluginError: if no installed package has the name; the message has the install line.
@@ -56,10 +56,10 @@ def apply_wrappers(env: Env[Any, Any], wrappers: WrapperLike | Iterable[WrapperL
 
 
 def rebuild(env: Env[Any, Any], applied: WrapperSpec) -> Env[Any, Any]:
-    """Apply a wrapper again as a spec recorded it.
+    """Apply a wrapper as a spec recorded it.
 
     Raises:
-        StateError: if an argument was not JSON-serialisable and is therefore only described in the spec.
+        StateError: if an argument was not JSON-serialisable, so that the spec only describes it.
     """
     values = [*applied.args, *applied.kwargs.values()]
     if any(isinstance(value, dict) and value.keys() == {"repr"} for value in values):

@@ -41,7 +41,7 @@ class Messages(HistoryWrapper):
     """Shows the conversation so far as a list of chat messages, which chat APIs and tokenizers take.
 
     Actions may be text or assistant messages; native tool calls stay in them, and the observation that answers
-    them becomes tool messages with their ids. What answers a tool call written as text is a message of the
+    them becomes tool messages with their ids. The answer to a tool call written as text is a message of the
     user, because chat APIs refuse tool messages without a native call. ``prefix`` and ``suffix`` of an info
     stand inside the first and the last message.
 
@@ -156,10 +156,10 @@ class ConcatChat(HistoryWrapper):
 
 
 class ConcatChatOnReset(ConcatWithAction):
-    """Shows the first observation in the chat format of a tokenizer, and all that follows as plain text after it.
+    """Shows the first observation in the chat format of a tokenizer, and all later ones as plain text after it.
 
     Turns after the first are thus part of the assistant's turn, as the agent's own text with answers in it.
-    ``suffix`` of an info stands at the end of what is shown, on the first turn inside the message; ``prefix``
+    ``suffix`` of an info stands at the end of the observation, on the first turn inside the message; ``prefix``
     at the beginning of the message.
 
     Args:
@@ -221,7 +221,7 @@ class ConcatChatOnReset(ConcatWithAction):
 
 
 def _checked_arguments(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments for ``apply_chat_template`` that a caller may choose, checked."""
+    """Check and return the caller's arguments for ``apply_chat_template``."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -235,7 +235,7 @@ def _checked_arguments(given: Mapping[str, Any] | None) -> dict[str, Any]:
 def _for_template(message: Message) -> Message:
     """Return an assistant message as chat templates expect it: content is text, arguments of calls are dicts.
 
-    Calls whose arguments are no JSON object cannot be expressed so; they are written out in the text.
+    A call whose arguments are no JSON object has no such form and is written out in the text.
     """
     reasoning = message.get("reasoning_content")
     kept = {"reasoning_content": reasoning} if isinstance(reasoning, str) else {}

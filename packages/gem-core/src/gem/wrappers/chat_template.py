@@ -1,19 +1,18 @@
-"""Rendering a conversation that grows, without rendering all of it again at every turn.
+"""Rendering a growing conversation without rendering all of it again at every turn.
 
-A chat template is *local* if what a message renders to depends only on that message, its two neighbours, whether
-it is the first or the last, and whether its index is even; and if what stands before all messages depends only on
-the first few of them, and what stands after them on those and the last. ChatML, Llama 3, Qwen 2.5 and Gemma are.
-Templates that rewrite history, such as that of Qwen 3, which drops the reasoning of earlier turns, are not.
+A chat template is *local* under two conditions. The text of a message depends only on that message, its two
+neighbours, whether it is the first or the last, and whether its index is even. The text before all messages depends
+only on the first few of them, and the text after them on those and the last. The templates of ChatML, Llama 3,
+Qwen 2.5 and Gemma are local. Templates that rewrite history are not: Qwen 3's drops the reasoning of earlier turns.
 
-For a local template let ``R`` be the rendering, ``m`` the conversation so far and ``t`` what is added to it. A
-short stand-in ``s`` for ``m``, made of its first and its last messages, is rendered with and without ``t``. Up to
-the last message of ``s`` both renderings are the same, and from there on ``R(s)`` is what ``R(m)`` is, and
-``R(s + t)`` what ``R(m + t)`` is. So ``R(m + t)`` is ``R(m)`` with what ``R(s)`` has alone at its end replaced by
-what ``R(s + t)`` has alone. This is exact, also where the generation prompt or a mark on the last message goes
-away again.
+For a local template let ``R`` be the rendering, ``m`` the conversation so far and ``t`` the new messages. A short
+stand-in ``s`` for ``m``, made of its first and its last messages, is rendered with and without ``t``. The two
+renderings agree up to the last message of ``s``. From there on, ``R(s)`` equals ``R(m)``, and ``R(s + t)`` equals
+``R(m + t)``. So ``R(m + t)`` is ``R(m)`` with the ending of ``R(s)`` replaced by the ending of ``R(s + t)``. This is
+exact, also where the generation prompt or a mark on the last message disappears again.
 
-Locality is proved from the template's source (:mod:`gem.wrappers.template_locality`), or not assumed. One thing
-differs from rendering everything: a date that a template prints stays that of the first rendering.
+Locality is proved from the template's source (:mod:`gem.wrappers.template_locality`), never assumed. One difference
+from rendering everything remains: a date that a template prints stays that of the first rendering.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ class GrowingPrompt:
     """The prompt of one conversation at a time: extended where the template is local, else rendered anew.
 
     Args:
-        tokenizer: renders messages. Its template is read from its attribute ``chat_template``; one that shows
-            none there is never taken for local.
+        tokenizer: renders messages. Its template is read from its attribute ``chat_template``; without one
+            there, the template never counts as local.
         arguments: passed on to ``apply_chat_template``, for example ``tools`` or ``enable_thinking``.
     """
 
@@ -125,7 +124,7 @@ class GrowingPrompt:
 
 
 def _with_end_replaced(text: str, old: str, new: str) -> str:
-    """Return ``text`` with what ``old`` has alone at its end replaced by what ``new`` has alone."""
+    """Return ``text`` with its ending, by which ``old`` differs from ``new``, replaced by that of ``new``."""
     # Not os.path.commonprefix, which goes character by character.
     shared = bisect_left(range(1, min(len(old), len(new)) + 1), True, key=lambda n: not new.startswith(old[:n]))
     return text[: len(text) - (len(old) - shared)] + new[shared:]

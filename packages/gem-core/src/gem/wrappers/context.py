@@ -43,7 +43,7 @@ class _Turn(NamedTuple):
 
 
 class _Context(HistoryWrapper):
-    """A history of which older turns may go; a subclass decides in ``_shorten`` which."""
+    """A history that drops older turns; a subclass decides in ``_shorten`` which ones."""
 
     def __init__(self, env: Env[Any, Any], form: Form) -> None:
         super().__init__(env)
@@ -52,11 +52,11 @@ class _Context(HistoryWrapper):
         self._turns: list[_Turn] = []
 
     def _shorten(self, info: Info) -> None:
-        """Take turns away."""
+        """Drop turns."""
         raise NotImplementedError
 
     def _cost(self, messages: list[Message], text: Content) -> int:
-        """Tokens of some messages, which are ``text`` when written out."""
+        """Return the tokens of messages, which are ``text`` when written out."""
         return 0
 
     def _opening(self) -> Content:
@@ -102,12 +102,12 @@ class _Context(HistoryWrapper):
 class SlidingWindow(_Context):
     """Shows the first observation and the latest turns.
 
-    The first observation stays, unlike with ``max_history_length`` of the wrappers that the original had,
-    because it holds the instructions.
+    The first observation stays, because it holds the instructions; ``max_history_length`` of the original's wrappers
+    drops it.
 
     Args:
         env: the environment.
-        turns: how many of the latest turns are shown.
+        turns: number of latest turns to show.
         form: ``"text"``, as :class:`gem.wrappers.text_history.ConcatWithAction` shows it, or ``"messages"``, as
             :class:`gem.wrappers.chat_history.Messages` does.
     """
@@ -184,9 +184,9 @@ class TokenBudget(_Context):
 class Summarize(_Context):
     """Shows the first observation, a summary of older turns, and the latest turns as they were.
 
-    Once there are more turns than ``after_turns``, or they cost more tokens than ``after_tokens``, all but the
-    latest ``keep_turns`` are handed to the summarizer together with what stands before them (the first
-    observation and the summary so far), and its text takes their place.
+    Once there are more turns than ``after_turns``, or they cost more tokens than ``after_tokens``, the summarizer gets
+    all but the latest ``keep_turns``, together with the first observation and the summary so far. Its text takes
+    their place.
 
     ``step`` passes on exceptions of the summarizer; the turn is then in the history, and the next step tries again.
 
@@ -196,7 +196,7 @@ class Summarize(_Context):
             be deterministic for episodes to be reproducible.
         after_turns: turns above which older ones are summarized; None for no such limit.
         after_tokens: tokens of the turns above which older ones are summarized; None for no such limit.
-        keep_turns: how many of the latest turns stay as they were.
+        keep_turns: number of latest turns that stay unchanged.
         tokenizer: counts tokens; see :class:`TokenBudget`.
         form: as for :class:`SlidingWindow`.
         picture_tokens: tokens of each part that is not text.

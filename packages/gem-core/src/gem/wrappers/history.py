@@ -1,7 +1,7 @@
 """The parts of an episode's history, and the base of the wrappers that show it to the agent.
 
 A *content* is an observation: a str, or a list of content parts. A *message* is a chat message, a dict
-with ``role`` and ``content``. A *piece* is a content made to stand in a text: it ends its line.
+with ``role`` and ``content``. A *piece* is a content as a part of a text: it ends its line.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ Message = dict[str, Any]
 class HistoryWrapper(Wrapper[Any, Action]):
     """Shows the agent the history of the episode in place of the latest observation.
 
-    A subclass takes note in ``_begin`` and ``_extend``, and shows in ``_shown``. Observations of the wrapped
-    environment are str or lists of content parts. ``info`` is passed on untouched, and of it count:
+    A subclass records turns in ``_begin`` and ``_extend``, and builds the observation in ``_shown``. Observations of
+    the wrapped environment are str or lists of content parts. ``info`` is passed on unchanged; three keys count:
 
     * ``parsed_action`` replaces the action in the history;
     * ``prefix`` and ``suffix``, of the latest ``info`` only, stand before and after the history.
@@ -133,7 +133,7 @@ def join(contents: Iterable[Content]) -> Content:
 
 
 def text_if_possible(content: Content) -> Content:
-    """Return a list of nothing but text parts as the str that it amounts to; anything else as it is."""
+    """Return a list of text parts as one str; anything else unchanged."""
     if isinstance(content, str) or other_parts(content):
         return content
     return "".join(part["text"] for part in content)
@@ -189,7 +189,7 @@ def reply_messages(assistant: Message, observation: Content, info: Info, tool_ro
     Args:
         assistant: the message that is answered.
         observation: the answer.
-        info: of the same step; ``use_tool`` says that a tool gave the answer.
+        info: of the same step; ``use_tool`` marks the answer of a tool.
         tool_role: role of an answer to a tool call that was written as text.
     """
     calls = tool_calls(assistant)
@@ -208,7 +208,7 @@ def reply_messages(assistant: Message, observation: Content, info: Info, tool_ro
 
 
 def extended(message: Message, before: str, after: str) -> Message:
-    """Return a message with text put before and after its content."""
+    """Return a message with text before and after its content."""
     return {**message, "content": join([before, message["content"], after])} if before or after else message
 
 
@@ -223,7 +223,7 @@ def copied(value: Any) -> Any:
 
 
 def messages_from_state(value: Any) -> list[Message]:
-    """Return messages that a state holds, copied.
+    """Return a copy of the messages in a state.
 
     Raises:
         TypeError: if they are none.
@@ -246,7 +246,7 @@ def _parts_of(contents: Iterable[Content]) -> Iterable[dict[str, Any]]:
 
 
 def tool_calls(message: Message) -> list[dict[str, Any]]:
-    """Return the native tool calls of a message; none if any is malformed, since no API would take them back."""
+    """Return the native tool calls of a message; none if one is malformed, as APIs would refuse them all."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return []
@@ -263,7 +263,7 @@ def _result_content(result: Mapping[str, Any]) -> Content:
 
 
 def _notice(observation: Content) -> str:
-    """What the tool wrapper says after the last answer, that no more calls are allowed; or nothing."""
+    """Return the tool wrapper's notice that no more calls are allowed, which follows the last answer; or nothing."""
     from gem.tools.wrapper import LIMIT_REACHED
 
     if isinstance(observation, str):

@@ -91,7 +91,7 @@ class TimeLimit(_Limit):
             "limit": self._limit,
             "step": self._step,
             "episodes": self._episodes,
-            # A schedule is part of how the wrapper was made, not of its state.
+            # A schedule is an argument of the wrapper, not part of its state.
             "next_limit": following if isinstance(following, int) else None,
         }
 

@@ -1,4 +1,4 @@
-"""Faults on purpose: :class:`ToolFailure`."""
+"""Deliberate faults: :class:`ToolFailure`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ToolFailure"]
 
 
 class ToolFailure(Wrapper[Any, Any]):
-    """Makes tool calls fail at random, so that an agent learns to cope with tools that do.
+    """Makes tool calls fail at random, so that an agent learns to cope with faulty tools.
 
     Goes around a :class:`gem.tools.ToolEnvWrapper`, with any wrappers in between. A call that is made to fail
     does not reach the tool, except in tools that find and carry out a call in one go (those written for the
@@ -70,7 +70,7 @@ class ToolFailure(Wrapper[Any, Any]):
 
 
 class _UnreliableTool(Tool):
-    """A tool in front of a tool, which some calls do not pass."""
+    """A tool in front of a tool, which lets only some calls pass."""
 
     def __init__(self, tool: Tool, failure: Callable[[str], ToolResult | None]) -> None:
         self.tool = tool

@@ -1,8 +1,8 @@
-"""Proving from a chat template's source that it renders each message from its surroundings alone.
+"""Proving from a chat template's source that it renders each message from its neighbourhood alone.
 
-The proof is a walk over the template's syntax tree that accepts what is known to be harmless and nothing else, so a
-template that is not understood counts as not local. It covers every way in which a message could learn of others
-far away: ``messages`` itself, ``loop``, and what outlives one turn of a loop (only namespaces do).
+The proof walks over the template's syntax tree and accepts only constructs that are known to be harmless, so an
+unknown construct makes a template count as not local. It covers every way from a message to distant ones:
+``messages`` itself, ``loop``, and values that outlive one turn of a loop (only namespaces do).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def is_local(template: str) -> bool:
 
 
 class _RefusedError(Exception):
-    """The template has a construct that may look further than locality allows."""
+    """The template has a construct that may reach beyond the neighbourhood."""
 
 
 class _Proof:
@@ -208,7 +208,7 @@ class _Proof:
         return False
 
     def is_length_test(self, node: Any) -> bool:
-        """Tell whether a comparison asks if any message is left, which is always so."""
+        """Tell whether a comparison asks if any message is left, which is always true."""
         counted = node.expr
         return (
             _kind(counted) == "Filter"

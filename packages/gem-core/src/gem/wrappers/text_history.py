@@ -24,11 +24,10 @@ __all__ = ["Concat", "ConcatWithAction"]
 class Concat(HistoryWrapper):
     """Shows all observations of the episode so far, one after the other, without the actions.
 
-    Each ends with a newline; one is added where it is missing, but to nothing empty. Where observations are
-    lists of content parts, so is the history, and texts between two pictures are one part.
+    Each ends with a newline, which is added where it is missing, except to an empty observation. Where observations
+    are lists of content parts, so is the history, and texts between two pictures are one part.
 
-    The text so far is kept, and a step adds to it, so the only cost that grows with the episode is that of
-    copying it.
+    A step appends to the text so far, so the only cost that grows with the episode is the copy of the text.
 
     Args:
         env: the environment.
@@ -93,7 +92,7 @@ class Concat(HistoryWrapper):
 class ConcatWithAction(Concat):
     """Shows all observations and actions of the episode so far in their order; see :class:`Concat`.
 
-    Of an action that is an assistant message the text is shown, and each native tool call as
+    An action that is an assistant message appears as its text, with each native tool call as
     ``<tool_call>{…}</tool_call>``.
     """
 

@@ -15,9 +15,9 @@ class TokenCounter:
     """Counts the tokens of contents.
 
     Args:
-        tokenizer: a callable from a str to an int, or to a sized thing such as a list of ids; or anything with
-            ``encode``, the special tokens of which (those that even an empty text gets) are not counted. None
-            estimates a token for every four characters.
+        tokenizer: a callable from a str to an int, or to a sized object such as a list of ids; or anything with
+            ``encode``, without its special tokens (those of an empty text). None estimates a token for every
+            four characters.
         picture_tokens: tokens of each part that is not text.
 
     Raises:

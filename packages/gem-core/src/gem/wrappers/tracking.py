@@ -13,8 +13,8 @@ __all__ = ["EpisodeTracking"]
 class EpisodeTracking(Wrapper[Any, Any]):
     """Adds to every info ``step_counter`` and ``cumulative_rewards``, the steps and the return of the episode so far.
 
-    On ``reset`` both are zero, and ``prev_ep_step_counter`` and ``prev_ep_cumulative_rewards`` say what they had
-    come to in the episode before. Meant as the outermost wrapper, so that it counts what the agent does.
+    On ``reset`` both are zero, and ``prev_ep_step_counter`` and ``prev_ep_cumulative_rewards`` hold their final values
+    in the episode before. As the outermost wrapper it counts the agent's actions.
     """
 
     def __init__(self, env: Env[Any, Any]) -> None:
