@@ -28,8 +28,8 @@ class JudgedEnv(QuestionEnv):
 
     Rewards: 1.0 for a program that passes all tests, 0.0 for any other, -0.1 where no fenced block is closed.
 
-    Info of a step, beside what every :class:`gem.data.QuestionEnv` tells: ``tests_passed``, how many tests were passed
-    before the first that was not; ``tests_total``; ``failure``, why that one was not: ``"wrong answer"``,
+    Info of a step, besides that of every :class:`gem.data.QuestionEnv`: ``tests_passed``, the number of tests passed
+    before the first failure; ``tests_total``; ``failure``, the reason of the first failure: ``"wrong answer"``,
     ``"time limit"``, ``"runtime error"`` or ``"memory"``, or None.
     """
 
@@ -62,7 +62,7 @@ class JudgedEnv(QuestionEnv):
         raise NotImplementedError
 
     def function(self, row: Mapping[str, Any]) -> str | None:
-        """Return the name of the function that is to be written; None for a program that reads and writes."""
+        """Return the name of the function that the agent must write; None for a program that reads and writes."""
         return self._suite_of(row).function
 
     def question(self, row: Mapping[str, Any]) -> Observation:
@@ -100,7 +100,7 @@ class JudgedEnv(QuestionEnv):
         self._sandbox.close()
 
     def _suite_of(self, row: Mapping[str, Any]) -> Suite:
-        """The tests of a row, read once an episode."""
+        """Return the tests of a row, which are read once per episode."""
         if self._suite is None or self._suite[0] is not row:
             self._suite = row, self.suite(row).longest(self.max_tests)
         return self._suite[1]
@@ -116,19 +116,19 @@ class CodeEnv(JudgedEnv):
     Args:
         dataset_name: name on the Hugging Face hub.
         split: of the data set.
-        dataset: a path or rows that stand in for the one on the hub; see :func:`gem.data.open_rows`.
+        dataset: a path or rows that replace the one on the hub; see :func:`gem.data.open_rows`.
         question_key: column of the problem.
         test_key: column of the tests; see :func:`gem_envs_code.suite.read_suite` for what it may hold.
         seed: of the order, until a reset brings another.
-        max_workers: tests that run side by side; None for as many as suits the machine.
+        max_workers: tests that run side by side; None: as many as the machine has processors for.
         max_tests: run only so many, those with the longest inputs; None for all.
-        verbose: taken for compatibility; nothing is printed.
-        sandbox_type: taken for compatibility, ``"none"`` or ``"bwrap"``; programs always run in the sandbox of
+        verbose: accepted for compatibility; nothing is printed.
+        sandbox_type: accepted for compatibility, ``"none"`` or ``"bwrap"``; programs always run in the sandbox of
             :mod:`gem_tools.sandbox`.
         seconds: CPU time of each test.
         memory: bytes for each test.
         eval: keep the order of the data set.
-        streaming: read the set from front to back, for one that does not fit; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, where it does not fit into memory; see :func:`gem.data.open_rows`.
 
     Raises:
         DatasetError: if the data set cannot be had.

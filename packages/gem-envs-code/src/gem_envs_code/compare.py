@@ -13,7 +13,7 @@ TOLERANCE = 1e-6
 
 
 def same_text(output: str, expected: str) -> bool:
-    """Compare what a program wrote.
+    """Compare the output of a program with the expected one.
 
     Lines are compared without the space around them, and the text without blank lines around it. Where an expected line
     holds decimal numbers (with a point or an exponent), its words are compared one by one, numbers within
@@ -29,12 +29,12 @@ def same_text(output: str, expected: str) -> bool:
 
 
 def same_value(output: str, expected: str, unwrap: bool = True) -> bool:
-    """Compare the JSON of what a function returned with that of what it should have.
+    """Compare the result of a function with the expected one, both as JSON.
 
     Args:
-        output: JSON, or anything else that came out.
+        output: JSON, or any other text that the program wrote.
         expected: JSON.
-        unwrap: also take a result for right that stands alone in the expected list, as APPS and TACO write it.
+        unwrap: also accept a result that is the only element of the expected list, as APPS and TACO write it.
     """
     if output == expected:
         return True

@@ -1,8 +1,8 @@
 """Running a program against the tests of a problem.
 
 All tests of one program go into the sandbox in one entry, side by side, and their outputs are judged out here: the
-program sees inputs and nothing else, neither what is expected nor how it is compared. A checker function runs in the
-sandbox too, in an execution of its own that the program has no part in.
+program sees inputs alone, neither the expected outputs nor the comparison. A checker function also runs in the
+sandbox, in a separate execution that the program cannot influence.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SANDBOX = SharedResource(_open_sandbox, lambda sandbox: sandbox.close())
 _PASSED = "passed"
 _ACCEPTED = "accepted"
 
-# The function's own prints go nowhere, so that what it returns is all of the output.
+# The function's prints are discarded, so that its return value is all of the output.
 _CALL = """
 import json as _json, os as _os, sys as _sys
 _arguments = _json.loads(_sys.stdin.read())
@@ -74,10 +74,10 @@ _TYPING = re.compile(r"\b(?:Any|Callable|Dict|Iterable|Iterator|List|Optional|Se
 
 @dataclass(frozen=True)
 class JudgeResult:
-    """What came of a program."""
+    """The result of a program on a suite of tests."""
 
     passed: int
-    """How many tests it passed before the first that it failed."""
+    """Tests that it passed before the first failure."""
     total: int
     failure: str | None = None
     """Why it failed that test: :data:`WRONG_ANSWER`, :data:`TIME_LIMIT`, :data:`RUNTIME_ERROR` or :data:`MEMORY`."""
@@ -101,7 +101,7 @@ def judge(
     The result is that of the first failing test in the order of the suite, however many run side by side.
 
     Args:
-        code: Python, from a stranger.
+        code: untrusted Python.
         suite: the tests.
         sandbox: where it runs; by default the one of the process.
         limits: of each test. Let ``cpu_seconds`` decide and ``seconds`` be far longer, or a busy machine changes the
@@ -154,7 +154,7 @@ class _Run:
         self.failure: str | None = None
 
     def until(self, number: int, execution: Execution) -> bool:
-        """Judge a test; tell whether the rest does not matter any more: all before a failure are known."""
+        """Judge a test; return whether the result is decided, because all tests before a failure are known."""
         self._outcomes[number] = self._outcome_of(number, execution)
         while self.failure is None and self.passed < len(self._outcomes):
             outcome = self._outcomes[self.passed]
@@ -167,7 +167,7 @@ class _Run:
         return self.failure is not None
 
     def finish(self, executions: Sequence[Execution | None]) -> None:
-        """Judge those that ``until`` was not asked about."""
+        """Judge the executions that ``until`` has not seen."""
         for number, execution in enumerate(executions):
             if execution is not None and self._outcomes[number] is None:
                 self.until(number, execution)
@@ -189,7 +189,7 @@ def _same(suite: Suite, case: Case, output: str) -> bool:
 
 
 def _questions(suite: Suite, outputs: Sequence[str]) -> list[str]:
-    """What a checker is asked on each output, as JSON, up to the first that is no value where one is wanted."""
+    """Return the checker's arguments for each output, as JSON, up to the first output that is no JSON value."""
     questions = []
     for case, output in zip(suite.cases, outputs, strict=False):
         try:

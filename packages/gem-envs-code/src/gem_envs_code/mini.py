@@ -26,7 +26,7 @@ class MiniEnv(JudgedEnv):
         difficulty: ``"easy"``, ``"medium"`` or ``"hard"``; None for all.
         split: ``"train"`` or ``"test"``, which have no problem in common.
         seed: of the order, until a reset brings another.
-        max_workers: tests that run side by side; None for as many as suits the machine.
+        max_workers: tests that run side by side; None: as many as the machine has processors for.
         max_tests: run only so many, those with the longest inputs; None for all.
         seconds: CPU time of each test.
         memory: bytes for each test.

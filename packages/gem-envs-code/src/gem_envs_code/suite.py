@@ -1,4 +1,4 @@
-"""The tests of a programming problem, and the many forms in which data sets write them down."""
+"""The tests of a programming problem, and the forms in which data sets store them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Suite:
 def read_suite(value: Any, name: str = "tests") -> Suite:
     """Return the tests that a column of a data set holds.
 
-    Understood are, also as JSON text:
+    It reads these forms, also as JSON text:
 
     * ``{"inputs": […], "outputs": […]}``, with ``"fn_name"`` where a function is to be called (TACO, APPS, and what the
       published data sets hold);
@@ -59,7 +59,7 @@ def read_suite(value: Any, name: str = "tests") -> Suite:
     * an optional ``"checker"`` beside them.
 
     Raises:
-        DatasetError: for anything else, and where there are no tests; the message says what was found.
+        DatasetError: for any other value, and where there are no tests; the message names the value.
     """
     for _ in range(2):  # JSON in JSON is met as well
         if isinstance(value, str):
@@ -109,7 +109,7 @@ def _program_case(given: Any, wanted: Any) -> Case:
 
 
 def _text(value: Any) -> str:
-    """What a program reads or writes: a list of lines is joined, as published."""
+    """Return the text that a program reads or writes; a list of lines is joined, as published."""
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):

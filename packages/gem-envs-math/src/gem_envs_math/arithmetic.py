@@ -142,7 +142,7 @@ def divisors(rng: random.Random) -> MathProblem:
 
 
 def powers(rng: random.Random) -> MathProblem:
-    """Squares and cubes, and what is done with them."""
+    """Squares and cubes in an expression."""
     (a, b), (m, n) = (rng.randint(2, 40), rng.randint(2, 15)), (rng.choice((2, 2, 3)), rng.choice((2, 3)))
     c = rng.randint(2, 300)
     sign, other = rng.choice((1, -1)), rng.choice((1, -1))
@@ -219,7 +219,7 @@ def large_products(rng: random.Random) -> MathProblem:
 
 
 def modular_powers(rng: random.Random) -> MathProblem:
-    """The remainder of a power that nobody writes out."""
+    """The remainder of a power too large to write out."""
     base, exponent = rng.randint(2, 99), rng.randint(15, 999)
     modulus = rng.randint(7, 999)
     question = f"What is the remainder when ${base}^{{{exponent}}}$ is divided by ${modulus}$?"

@@ -1,4 +1,4 @@
-"""Problems that are generated, not stored: what the bundled environments share."""
+"""The base of the environments whose problems are generated."""
 
 from __future__ import annotations
 

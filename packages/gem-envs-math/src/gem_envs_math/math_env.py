@@ -1,9 +1,9 @@
 r"""Questions of a data set whose answers are mathematics: ``math:GSM8K``, ``eval:AIME24`` and the like.
 
-The answer is what stands in the last ``\boxed{…}``; :mod:`gem_envs_math.grader` compares it with the row's answer.
-Right: reward 1.0; anything else: 0.0, or -0.1 for no box at all with ``use_format_error_reward``.
+The answer is the content of the last ``\boxed{…}``; :mod:`gem_envs_math.grader` compares it with the row's answer.
+The reward is 1.0 for a right answer and 0.0 otherwise, or -0.1 for no box at all with ``use_format_error_reward``.
 
-Results differ from the original's where its grader is wrong, and in that the question says how to answer;
+Results differ from the original's where its grader is wrong. The question also states the format of the answer;
 ``answer_format=""`` leaves it as it is in the data set.
 """
 
@@ -28,7 +28,7 @@ MALFORMED_REWARD = -0.1
 
 
 class BoxedMathEnv(QuestionEnv):
-    r"""What all questions with a boxed mathematical answer share.
+    r"""The base of all questions with a boxed mathematical answer.
 
     A subclass sets ``question_key``, ``answer_key``, ``answer_format`` and ``use_format_error_reward``.
     """
@@ -47,7 +47,7 @@ class BoxedMathEnv(QuestionEnv):
         return str(row[self.question_key])
 
     def with_format(self, question: str) -> str:
-        """The question with the format of the answer, unless it says that itself."""
+        """The question with the format of the answer, unless it states a format itself."""
         if not self.answer_format or "\\boxed" in question:
             return question
         return f"{question.rstrip()}\n\n{self.answer_format}"
@@ -60,7 +60,7 @@ class BoxedMathEnv(QuestionEnv):
         return Grade(float(correct), correct)
 
     def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
-        """Whether what stands in the box is the row's answer."""
+        """Whether the content of the box is the row's answer."""
         from gem_envs_math import grader
 
         if self._workers is None:
@@ -89,13 +89,13 @@ class MathEnv(BoxedMathEnv):
         split: the split of it; None: ``"train"``.
         dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
         question_key: the column with the question.
-        answer_key: the column with the answer: text, a number, or a list of which any is right.
+        answer_key: the column with the answer: text, a number, or a list of accepted answers.
         use_format_error_reward: reward -0.1, not 0.0, where there is no ``\boxed{…}``.
         seed: of the order, until ``reset`` brings another.
-        use_mp: of no effect, for programs written for the original: the grader is bounded in time always.
+        use_mp: without effect, accepted for programs written for the original; the grader always has a time limit.
         eval: keep the order of the data set.
-        answer_format: how to answer, put below each question that does not speak of ``\boxed``.
-        streaming: read the set from front to back, for one that does not fit; see :func:`gem.data.open_rows`.
+        answer_format: the format of the answer, appended to each question that does not mention ``\boxed``.
+        streaming: read the set from front to back, where it does not fit into memory; see :func:`gem.data.open_rows`.
     """
 
     def __init__(

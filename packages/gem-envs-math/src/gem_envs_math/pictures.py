@@ -32,8 +32,8 @@ def png_of(picture: Any) -> bytes:
     """A picture of a data set as a PNG.
 
     Args:
-        picture: a PIL image, the bytes of a file in a format that Pillow reads, the path of one, or what the library
-            ``datasets`` stores: a dict with ``bytes`` or ``path``.
+        picture: a PIL image, the bytes or the path of a file in a format that Pillow reads, or a dict with ``bytes`` or
+            ``path``, as the library ``datasets`` stores it.
 
     Raises:
         DatasetError: if it is none of these or cannot be read.

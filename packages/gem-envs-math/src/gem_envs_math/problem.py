@@ -1,4 +1,4 @@
-"""What the generators of this package make: a problem, and the data set of a million of them."""
+"""A generated problem, and the function that makes the rows of a set of a million."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class MathProblem:
         kind: which generator made it.
         question: without the instruction on the answer's format.
         answer: what belongs into the box, as LaTeX.
-        plain: the answer is a number, so an expression that is still to be worked out is none.
+        plain: the answer must be a number, not an expression that still has to be computed.
         hidden: the answer must not stand in the question as a number.
-        figure: what is drawn, as JSON values; see :mod:`gem_envs_math.figure`.
-        facts: the figure in words, for who cannot see it.
+        figure: the drawing as JSON values; see :mod:`gem_envs_math.geometry.figure`.
+        facts: the figure in words, for agents that see no pictures.
     """
 
     kind: str
@@ -99,7 +99,7 @@ def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[rand
 
 def _drawn(rng: random.Random, makers: Sequence[Maker], split: str) -> MathProblem:
     while True:
-        # Drawing again with the same generator keeps all of them equally likely, however choosy they are.
+        # Drawing again with the same generator keeps all generators equally likely, however often they reject.
         maker = rng.choice(makers)
         for _ in range(_PATIENCE):
             try:

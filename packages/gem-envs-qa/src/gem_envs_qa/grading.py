@@ -22,12 +22,12 @@ __all__ = ["exact_match", "f1", "golds_of", "normalised", "scores"]
 _ARTICLES = frozenset(("a", "an", "the"))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _FEW_WORDS = 8
-"""For so few, counting takes longer than looking."""
+"""With so few words a search is faster than counting."""
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalised(text: str) -> str:
-    """Return what of an answer counts: its words in lower case, without punctuation and articles."""
+    """Return the normal form of an answer: its words in lower case, without punctuation and articles."""
     return " ".join(_words(text))
 
 

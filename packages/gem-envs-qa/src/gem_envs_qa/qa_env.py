@@ -1,7 +1,7 @@
 r"""Questions of a data set with short answers: ``qa:HotpotQA``, ``logic:RuleTaker-d3``, ``eval:TriviaQA`` and the like.
 
-The answer is what stands in the last ``<answer>…</answer>``, or with ``extract_boxed`` in the last ``\boxed{…}``; the
-question says which. It is compared as SQuAD compares, see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or with
+The answer is the content of the last ``<answer>…</answer>``, or with ``extract_boxed`` of the last ``\boxed{…}``; the
+question states which. It is compared as in SQuAD, see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or with
 ``metric="f1"`` the share of right words; ``info`` has both: ``correct`` and ``f1``.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_boxed"]
 EXACT_MATCH, F1 = "exact_match", "f1"
 
 _LONGEST = 10_000
-"""Characters that a short answer may have, if no right one is of that order itself; the rest is not looked at."""
+"""Characters of a short answer; a longer one is wrong, unless a right answer is of that order itself."""
 
 _UPRIGHT = re.compile(r"\\(?:text(?:bf|it|rm|tt)?|math(?:bf|it|rm|tt))\{([^{}]*)\}")
 
@@ -34,7 +34,7 @@ _BOXED = "You may reason first. Then give the answer alone, as short as it can b
 
 
 class ShortAnswerEnv(QuestionEnv):
-    """What all questions with a short answer share.
+    """The base of all questions with a short answer.
 
     A subclass gives ``text_of`` and ``golds``, and may set the other two.
     """
@@ -76,14 +76,14 @@ class QaEnv(ShortAnswerEnv):
         split: the split of it; None: ``"train"``.
         dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
         question_key: the column with the question.
-        answer_key: the column with the answer: text, a number, or a list of which any is right.
+        answer_key: the column with the answer: text, a number, or a list of accepted answers.
         seed: of the order, until ``reset`` brings another.
-        extract_boxed: the answer is to stand in ``\boxed{…}``, not in ``<answer>…</answer>``.
-        load_from_cache_file: of no effect, for programs written for the original: nothing is converted, so nothing
-            is cached.
-        metric: what the reward is, ``"exact_match"`` (as published) or ``"f1"``.
+        extract_boxed: read the answer from ``\boxed{…}``, not from ``<answer>…</answer>``.
+        load_from_cache_file: without effect, accepted for programs written for the original; no conversion takes
+            place, so no cache exists.
+        metric: of the reward, ``"exact_match"`` (as published) or ``"f1"``.
         eval: keep the order of the data set.
-        streaming: read the set from front to back, for one that does not fit; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, where it does not fit into memory; see :func:`gem.data.open_rows`.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class QaEnv(ShortAnswerEnv):
 
 
 def extract_boxed(action: Any) -> str | None:
-    r"""Return what stands in the last ``\boxed{…}`` of an action, without LaTeX's ``\text{…}`` around it, or None."""
+    r"""Return the content of the last ``\boxed{…}`` of an action, without LaTeX's ``\text{…}`` around it, or None."""
     answer = extract_last_boxed_answer(action)
     upright = None if answer is None else _UPRIGHT.fullmatch(answer)
     return answer if upright is None else upright[1].strip()

@@ -1,4 +1,4 @@
-"""What is corrected in our copy of reasoning-gym, module by module, and why.
+"""The corrections of our copy of reasoning-gym, module by module, with their reasons.
 
 **Items that depend on the process.** Sets of str are iterated in an order that follows PYTHONHASHSEED, so
 isomorphic_strings, ransom_note, word_ladder, knight_swap and polynomial_multiplication gave other items in each
@@ -6,11 +6,11 @@ process; here such sets are iterated in sorted order. pool_matrix seeds numpy's 
 draw from the global ones; here they draw from generators of their own, seeded for each item. time_intervals reads
 today's date.
 
-**Answers that would be executed.** Nine scorers hand what the model wrote to ``eval`` or sympy's ``parse_expr``, which
-evaluates it as Python. Here the former reads literals alone, and the latter the arithmetic of
+**Answers that would be executed.** Nine scorers pass the model's text to ``eval`` or sympy's ``parse_expr``, which
+evaluates it as Python. Here the former accept literals alone, and the latter the arithmetic of
 :mod:`gem_envs_reasoning.expressions`.
 
-**Answers that are paid for nothing.** See :data:`SCORES`.
+**Rewards for worthless answers.** See :data:`SCORES`.
 """
 
 from __future__ import annotations
@@ -218,13 +218,13 @@ MODULES: dict[str, Callable[[ModuleType], None]] = {
     "games.puzzle24": _replacing(parse_expr=expressions.number),
     "games.countdown": _replacing(parse_expr=expressions.number),
 }
-"""Module of the library → what is done to it once it has run."""
+"""Module of the library → its correction, applied once it has run."""
 
 BUILTINS: dict[str, Callable[[ModuleType, dict[str, Any]], dict[str, Any]]] = {
     "algorithmic.pool_matrix": _own_generators,
     "code.codeio": _own_generators,
 }
-"""Module of the library → the builtins that it, and what it executes, runs with."""
+"""Module of the library → the builtins for it and for the code that it executes."""
 
 _ONE_AT_A_TIME = threading.Lock()
 

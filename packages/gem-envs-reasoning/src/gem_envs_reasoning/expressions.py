@@ -1,4 +1,4 @@
-"""Reading what a model wrote as a literal, a number or a formula, without executing any of it.
+"""Reading a model's text as a literal, a number or a formula, without executing it.
 
 Each reader raises ValueError for whatever is not in its grammar. Sizes are bounded, so that reading is
 quick; what sympy then does with a formula is bounded by the process that it runs in.
@@ -51,12 +51,12 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def literal(text: object) -> Any:
-    """Return what a Python literal stands for: lists, tuples, numbers, strings."""
+    """Return the value of a Python literal: lists, tuples, numbers, strings."""
     return ast.literal_eval(_parsed(text, _LONGEST))
 
 
 def number(text: object) -> Fraction:
-    """Return what an expression of numbers, ``+ - * / **`` and parentheses comes to, exactly."""
+    """Return the exact value of an expression of numbers, ``+ - * / **`` and parentheses."""
     value = _fold(_parsed(text, _LONGEST_FORMULA).body, _constant, _call_of_none, _power)
     assert isinstance(value, Fraction)
     return value
@@ -120,7 +120,7 @@ def _fold(
     call: Callable[[ast.Call, list[Any]], Any],
     power: Callable[[Any, Any], Any],
 ) -> Any:
-    """Compute a tree from its leaves, with nothing in it but what is listed here."""
+    """Compute a tree from its leaves; it may hold the listed nodes alone."""
 
     def value(node: ast.expr) -> Any:
         if isinstance(node, (ast.Constant, ast.Name)):

@@ -1,4 +1,4 @@
-"""Data sets of the library by name: which there are, what they take, and their items."""
+"""Data sets of the library by name: the catalogue, their configuration, and their items."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TIMES_THE_DEFAULT = 100
 
 
 class CatalogueEntry(TypedDict):
-    """What ``catalogue.json`` says of a data set."""
+    """A data set in ``catalogue.json``."""
 
     module: str
     config: list[str]
@@ -54,7 +54,7 @@ def catalogue() -> dict[str, CatalogueEntry]:
 
 
 def check_name(name: object) -> str:
-    """Return the name of a data set; ArgumentError with the nearest one if there is none such."""
+    """Return the name of a data set; ArgumentError with the nearest one if it does not exist."""
     checked = string("name", name)
     if checked not in catalogue() and checked != COMPOSITE:
         near = nearest(checked, catalogue())
@@ -116,7 +116,7 @@ def parts_of(datasets: object) -> list[Part]:
 
 
 def _check_sizes(config: Mapping[str, Any], config_class: Any) -> None:
-    """Refuse values with which the library would compute for hours, or fill the memory, before it says anything."""
+    """Refuse values with which the library would compute for hours, or fill the memory, before it reports an error."""
     for field in dataclasses.fields(config_class):
         if field.name not in config:
             continue
@@ -176,7 +176,7 @@ class DataSet:
         return self._dataset
 
     def settings(self) -> dict[str, Any]:
-        """What makes the first data set elsewhere; scores depend on nothing but the configuration."""
+        """The arguments that make the first data set in another process; scores depend on the configuration alone."""
         return {"config": self._config, "seed": self._seed, "size": self.size, "level": self._level}
 
     def __getitem__(self, index: int) -> dict[str, Any]:

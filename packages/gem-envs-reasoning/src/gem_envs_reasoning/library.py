@@ -1,10 +1,10 @@
-"""A copy of reasoning-gym of our own, of which each module is imported only when it is needed.
+"""Our own copy of reasoning-gym, whose modules load only when they are needed.
 
 ``import reasoning_gym`` imports all of its data sets, with sympy and matplotlib, for 1.5 seconds of processor time,
-and some of them draw from the process's generators or evaluate what a model wrote. Here its source files run a second
-time, under names of their own: one data set costs what it needs itself, and what has to be corrected
-(:mod:`gem_envs_reasoning.corrections`) is corrected in this copy alone. Whoever imports ``reasoning_gym`` gets the
-library as it is.
+and some of them draw from the process's generators or evaluate a model's text. Here its source files run a second
+time, under other names: a data set loads its own modules alone, and the corrections
+(:mod:`gem_envs_reasoning.corrections`) apply to this copy alone. A program that imports ``reasoning_gym`` gets the
+unchanged library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Right answers, for the data sets too whose items come without one."""
+"""Right answers, also for the data sets whose items have none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answer(name: str, entry: _Item) -> str:
 
 
 def _graph_color(metadata: _Item) -> str:
-    """Colour vertices one after the other, going back where none is left."""
+    """Colour the vertices by backtracking."""
     puzzle = metadata["puzzle"]
     neighbours: dict[Any, list[Any]] = {vertex: [] for vertex in puzzle["vertices"]}
     for a, b in puzzle["edges"]:

@@ -1,6 +1,6 @@
 r"""The data sets of reasoning-gym as environments: one question an episode, scored by the library.
 
-The answer is what stands in the last ``\boxed{…}``, and the reward is the library's score of it, from 0.0 to 1.0,
+The answer is the content of the last ``\boxed{…}``, and the reward is the library's score of it, from 0.0 to 1.0,
 partial credit included. No box: 0.0.
 
 Results differ from the original's, and from the library's, in this:
@@ -9,8 +9,8 @@ Results differ from the original's, and from the library's, in this:
   in every process; elsewhere they follow PYTHONHASHSEED or the process's global generators.
 * game_of_life_halting pays for the right word, not for any; coin_flip not for a mere beginning of the number, such as
   "0"; complex_arithmetic not for "nan".
-* Nine scorers execute the answer as Python. Here lists and arithmetic are read, anything else is 0.0 or what the scorer
-  gives to what it cannot read.
+* Nine scorers execute the answer as Python. Here lists and arithmetic are parsed; any other text gets 0.0, or the
+  scorer's reward for unreadable text.
 * No box is 0.0 where the original passes None to the scorer, which gives 0.01 in countdown, puzzle24 and
   fraction_simplification.
 * A scorer that raises (prime_factorization for any text, boxnet, …) or takes too long is 0.0 with
@@ -112,7 +112,7 @@ class ReasoningGymEnv(QuestionEnv):
         self._workers = scoring.WORKERS.handle()
         super().__init__(_Items(self), shuffle=False)
         if config or self._parts:
-            self._data_set()  # what the library refuses is refused now
+            self._data_set()  # raises for a configuration that the library refuses
 
     @property
     def level(self) -> int | None:

@@ -141,7 +141,7 @@ def score_in_worker(name: str, settings: str, entry: Any, answer: str) -> tuple[
 
 
 def warm_up() -> None:
-    """Import what the scorers in workers need, so that the first answers are not late."""
+    """Import the modules of the scorers in workers, so that the first answers meet the time limit."""
     for name in sorted(catalogue().keys() - IN_PROCESS.keys()):
         load(catalogue()[name]["module"])
 

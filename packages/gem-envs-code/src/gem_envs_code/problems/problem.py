@@ -1,4 +1,4 @@
-"""What a bundled problem is made of.
+"""The parts of a bundled problem.
 
 A problem is written as one Python function, the reference solution, under a decorator that holds the rest::
 

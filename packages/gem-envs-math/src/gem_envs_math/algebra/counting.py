@@ -79,7 +79,7 @@ def geometric_series(rng: random.Random) -> MathProblem:
 
 
 def recursion(rng: random.Random) -> MathProblem:
-    """A term of a sequence that is defined by the ones before."""
+    """A term of a sequence that its earlier terms define."""
     p, q, a, b, n = nonzero(rng, 4), nonzero(rng, 4), nonzero(rng, 9), nonzero(rng, 9), rng.randint(5, 9)
     terms = [a, b]
     while len(terms) < n:

@@ -98,7 +98,7 @@ def function_values(rng: random.Random) -> MathProblem:
 
 
 def composition(rng: random.Random) -> MathProblem:
-    """Two functions, one after the other."""
+    """The composition of two functions."""
     a, b, c, d, e, x = (
         nonzero(rng, 8),
         nonzero(rng, 15),

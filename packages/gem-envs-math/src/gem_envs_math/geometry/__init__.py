@@ -1,7 +1,7 @@
 """Geometry with drawn figures: ``math:Geometry-v0``.
 
 The picture carries the numbers, so the question cannot be answered without it. Plane figures are drawn to scale,
-solids are sketched. With ``pictures=False`` the figure is put into words instead.
+solids are sketched. With ``pictures=False`` a text describes the figure instead.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GeometryEnv(GeneratedEnv):
     """Geometry problems.
 
     The observation is a list of content parts, the text and the picture; without pictures it is text. A row holds
-    ``figure`` (what is drawn) and ``facts`` (the same in words) as well.
+    ``figure`` (the drawing) and ``facts`` (the same in words) as well.
 
     Args:
         pictures: draw the figures; otherwise describe them.

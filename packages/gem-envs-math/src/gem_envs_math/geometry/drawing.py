@@ -1,7 +1,7 @@
 """Drawing a figure as a small PNG.
 
-The bytes are a function of the figure and of the installed Pillow: no file, no font of the system and no chance is
-used. Labels go where they cover neither each other nor a line.
+The bytes are a function of the figure and of the installed Pillow: no file, system font or
+random number is used. Labels cover neither each other nor a line.
 """
 
 from __future__ import annotations

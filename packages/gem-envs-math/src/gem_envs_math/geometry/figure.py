@@ -1,4 +1,4 @@
-"""What is drawn: points, lines, circles and labels as plain JSON values."""
+"""Figures as plain JSON values: points, lines, circles and labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TURNS = (0, 0, 90, 180, 270, 15, -20, 35, 160, 200)
 
 
 class Figure:
-    """A figure under construction; :attr:`data` is what a row holds.
+    """A figure under construction; a row holds its :attr:`data`.
 
     ``points``: name → [x, y], y upwards, in the units of the lengths; ``named``: points whose names are shown.
     ``segments`` and ``dashed``: [from, to]. ``lengths`` and ``spans``: [from, to, label].

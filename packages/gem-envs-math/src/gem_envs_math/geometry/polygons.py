@@ -178,7 +178,7 @@ def polygon_angles(rng: random.Random) -> MathProblem:
 
 
 def shaded_frame(rng: random.Random) -> MathProblem:
-    """A rectangle from which a triangle or a smaller rectangle is taken."""
+    """A rectangle without a triangle or a smaller rectangle."""
     a, b, c, d, e = point_names(rng)[:5]
     wide, high = rng.randint(8, 50), rng.randint(6, 40)
     x = rng.randint(2, wide - 2)

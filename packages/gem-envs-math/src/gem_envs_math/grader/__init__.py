@@ -1,4 +1,4 @@
-r"""Is an answer right? Mathematical answers against a gold answer: exact, bounded, safe from any thread.
+r"""Grading a mathematical answer against a gold answer: exact, bounded, safe from any thread.
 
 ::
 
@@ -21,7 +21,7 @@ let different answers pass:
   (``5 km`` is ``5000 m`` and not ``5 m``). So with degrees and with dollars. Everyday units are converted, any other
   word is a unit of its own.
 - **Several answers** (``1, 2``; ``1 or 2``; ``\pm 1``; ``x = 1, x = 2``) and sets: in any order, all of them and
-  nothing else. **Tuples** and points: in order, and never a set or a bare list. A pair in brackets is an interval
+  no other. **Tuples** and points: in order, and never a set or a bare list. A pair in brackets is an interval
   as well, so ``[1, 2]`` is not ``(1, 2)``. An interval is the inequality that says the same (``(-\infty, 3)``,
   ``x < 3``). Unions in any order.
 - **Equations**: ``x = 3`` is ``3`` and not ``y = 3``; equations are equal up to order and a factor.
@@ -30,11 +30,11 @@ let different answers pass:
   numbers to twenty in words. A sentence that contains the right answer is not the right answer.
 - Nothing, and what is no number (``nan``), equals nothing, not even itself.
 
-It makes no difference which of the two is the gold answer, but that a gold answer may be a list of alternatives.
+The comparison is symmetric, except that a gold answer may be a list of alternatives.
 
 Most answers are decided here by exact algebra in some ten to a hundred microseconds, in time linear in their length
-and within limits that decide early (:mod:`gem_envs_math.grader.limits`). What algebra leaves open (functions of
-variables, integrals, notation that is not read here) goes to a worker process with a time limit
+and within early limits (:mod:`gem_envs_math.grader.limits`). Cases that algebra leaves open (functions of
+variables, integrals, notation that this parser does not read) go to a worker process with a time limit
 (:mod:`gem.processes`): values to sixty digits, then math-verify.
 """
 

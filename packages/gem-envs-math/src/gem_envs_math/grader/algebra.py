@@ -4,8 +4,8 @@ A formula becomes a quotient of two sums. A term of a sum is a rational number t
 exponents. Atoms are variables, the prime numbers (whose fractional powers are radicals), the constants pi, e and i,
 and what this module does not look into (``sin(x)``, ``\sqrt{x+1}``). Radicals of different primes with exponents in
 [0, 1) are linearly independent over the rationals (Besicovitch 1940), so without atoms of the last kind two formulas
-are the same if and only if their difference has no terms; pi and e count as independent of each other, which nobody
-has proved and nobody doubts. With such atoms, "not the same" may be wrong, and the comparison says so.
+are the same if and only if their difference has no terms; pi and e count as independent of each other, a
+conjecture without proof. With such atoms "not the same" may be wrong, and the comparison returns None.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Quotient:
         self.below = below
         self.exact = exact
         self.work = 0
-        """How many products of terms it took to come here."""
+        """Products of terms that its computation took."""
 
     @property
     def number(self) -> Fraction | None:
-        """Its value if it is a rational number without doubt."""
+        """Its value, if that is certainly a rational number."""
         if not self.exact or len(self.above) > 1 or len(self.below) > 1 or ONE not in self.below:
             return None
         if not self.above:
@@ -63,12 +63,12 @@ class Quotient:
         return self.above[ONE] / self.below[ONE] if ONE in self.above else None
 
     def variables(self) -> set[str]:
-        """The names of the variables that it is made of, where it is made of nothing else but numbers."""
+        """The names of its variables, if it holds nothing but variables and numbers."""
         return {atom for part in (self.above, self.below) for mono in part for atom, _ in mono}
 
 
 def same(one: Quotient, two: Quotient) -> bool | None:
-    """Whether two formulas are equal; None: this module cannot tell.
+    """Whether two formulas are equal; None: undecided.
 
     Raises:
         TooMuchError: if that takes too many terms.

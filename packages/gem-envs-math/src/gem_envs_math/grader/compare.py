@@ -113,7 +113,7 @@ def _inequalities(one: Interval | Relational, two: Interval | Relational, judge:
 
 
 def _as_relation(value: Interval | Relational) -> Relational | None:
-    """``x < y`` as what it says of ``x - y``."""
+    """``x < y`` as an inequality of ``x - y``."""
     if isinstance(value, Relational):
         return value
     variable: Node = ("v", value.variable)

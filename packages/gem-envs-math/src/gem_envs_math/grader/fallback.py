@@ -1,6 +1,6 @@
-"""What the fast path leaves open, in a worker process: values to fifty digits, and math-verify.
+"""The comparisons that exact algebra leaves open, in a worker process: values to sixty digits, then math-verify.
 
-Only :mod:`gem.processes` calls this module's functions: they may take any time and memory.
+Only workers of :mod:`gem.processes` call this module's functions, which may take any time and memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _POINTS = 3
 
 
 def warm_up() -> None:
-    """Load the libraries, and go once through them."""
-    sys.setrecursionlimit(20_000)  # a crash by recursion is the worker's alone
+    """Load the libraries, and use each once."""
+    sys.setrecursionlimit(20_000)  # a crash by recursion ends the worker alone
     logging.disable(logging.CRITICAL)
     decide("\\sin x", "\\cos x")
     decide("\\int_0^1 x dx", "\\frac12")
@@ -32,7 +32,7 @@ def warm_up() -> None:
 
 
 def decide(answer: str, gold: str) -> list[Any]:
-    """Whether two texts are the same answer, and who says so: ``"numeric"`` or ``"math-verify"``."""
+    """Return whether two texts are the same answer, and what decided it: ``"numeric"`` or ``"math-verify"``."""
     one, two = parse(answer), parse(gold)
     told = equal(one, two, _judge)
     if told is not None:
@@ -43,7 +43,7 @@ def decide(answer: str, gold: str) -> list[Any]:
 
 
 def _fit(one: Value, two: Value) -> bool:
-    """Whether math-verify can be asked at all: it takes ``{1,2}`` for ``(1,2)``, and other such things."""
+    """Whether math-verify may decide: it takes ``{1,2}`` for ``(1,2)``, for example."""
     for first, second in ((one, two), (two, one)):
         if isinstance(first, UnreadLatex):
             if not isinstance(second, (UnreadLatex, Formula, Unordered)):
@@ -148,7 +148,7 @@ def _function(name: str, arguments: list[Any]) -> Any:
 
 
 def _verified(gold: str, answer: str) -> bool:
-    """What math-verify says, in either order; its own time limits are signals and stay off."""
+    """Ask math-verify in either order, without its own time limits, which are signals."""
     from math_verify import parse, verify
 
     one, two = (parse(f"${text}$", parsing_timeout=None) for text in (gold, answer))

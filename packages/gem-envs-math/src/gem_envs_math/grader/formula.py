@@ -236,7 +236,7 @@ class FormulaParser:
         return "".join(parts)
 
     def _argument(self) -> Node:
-        """What a command takes: a group, or a single digit or letter."""
+        """The argument of a command: a group, or a single digit or letter."""
         token = self.next
         if token.kind == "{":
             self._take()

@@ -30,7 +30,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class GradeResult:
-    """Whether an answer is right, and which part of the grader said so.
+    """Whether an answer is right, and which part of the grader decided it.
 
     ``how`` is ``"text"`` (the very text of the gold), ``"exact"`` (algebra, or answers of different kinds),
     ``"numeric"`` (values to sixty digits), ``"math-verify"``, ``"limit"`` (too long, too deep, too large to be an
@@ -53,12 +53,12 @@ def is_correct(answer: object, gold: object, *, seconds: float = 1.0) -> bool:
 def grade(answer: object, gold: object, *, seconds: float = 1.0) -> GradeResult:
     r"""Compare an answer with the gold answer; see :mod:`gem_envs_math.grader` for what counts as equal.
 
-    Safe from any number of threads. Never raises on an answer or a gold answer, whatever they are.
+    Safe from any number of threads. No answer and no gold answer makes it raise.
 
     Args:
-        answer: what stood in the box; a str or a number, anything else is wrong.
+        answer: the content of the box, a str or a number; any other object is wrong.
         gold: a str, a number, or a sequence of alternatives of which one must match.
-        seconds: wall-clock limit for one comparison in a worker process, without waiting for a free one.
+        seconds: wall-clock limit for one comparison in a worker process; the wait for a free worker does not count.
     """
     text = _text(answer)
     if text is None:
@@ -115,7 +115,7 @@ def _read(text: str) -> Value | None:
 
 @lru_cache(maxsize=4096)
 def _remembered(text: str) -> Value | None:
-    """The value of a text; gold answers come again and again, and so do answers."""
+    """The value of a text; gold answers and answers repeat."""
     try:
         return parse(text)
     except NotMathError:

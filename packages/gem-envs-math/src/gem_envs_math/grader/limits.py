@@ -1,11 +1,11 @@
-"""What is too much to be an answer, and how the reading of one ends."""
+"""The limits of an answer, and the errors of its parser."""
 
 from __future__ import annotations
 
 __all__ = ["DEPTH", "DIGITS", "LONGEST", "TERMS", "NotMathError", "TooMuchError", "UnknownNotationError"]
 
 LONGEST = 2000
-"""Characters of an answer that are looked at; a longer one is right only if it is the very text of the gold."""
+"""Characters of an answer; a longer one is right only if it equals the text of the gold answer."""
 
 DEPTH = 40
 """Brackets, fractions, roots and powers within each other."""
@@ -18,11 +18,11 @@ DIGITS = 400
 
 
 class NotMathError(Exception):
-    """The text is no formula, it may be words."""
+    """The text is no formula; it may be words."""
 
 
 class UnknownNotationError(NotMathError):
-    """The text is LaTeX that only a full reader of LaTeX can make sense of."""
+    """The text is LaTeX that only a full LaTeX parser can read."""
 
 
 class TooMuchError(Exception):

@@ -82,7 +82,7 @@ def words_of(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    r"""Without a box, a ``\\text{…}`` or redundant braces around all of it."""
+    r"""Remove a box, a ``\\text{…}`` or redundant braces around the whole text."""
     for _ in range(4):
         whole = _TEXT_ONLY.fullmatch(text)
         box = _BOX.match(text)
@@ -274,7 +274,7 @@ def _matrix(tokens: list[Token], depth: int) -> Value:
 
 
 def _quantity(tokens: list[Token]) -> Value:
-    """A formula, and what it counts."""
+    """A formula and its unit."""
     sign = 1 if tokens[0].kind == "-" and len(tokens) > 1 and tokens[1].kind in _CURRENCIES else 0
     if tokens[sign].kind in _CURRENCIES and len(tokens) > sign + 1:
         value = _quantity(tokens[:sign] + tokens[sign + 1 :])
@@ -334,7 +334,7 @@ def _unit(tokens: list[Token]) -> Unit | None:
 
 
 def _name(tokens: list[Token]) -> str | None:
-    r"""What a side of an equation names: ``x``, ``x_1``, ``f(x)``, ``x_{12}``; None if it is not only a name."""
+    r"""The name that a side of an equation is: ``x``, ``x_1``, ``f(x)``, ``x_{12}``; None if it is no name."""
     kinds = [token.kind for token in tokens]
     if not kinds or kinds[0] not in ("sym", "word"):
         return None

@@ -182,7 +182,7 @@ _TEXT_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|\S")
 
 
 def _words(text: str, space: bool) -> list[Token]:
-    r"""What stands in ``\text{…}``: words, never variables; numbers are what they are elsewhere."""
+    r"""The content of ``\text{…}``: words, never variables; numbers as elsewhere."""
     tokens = []
     for part in _TEXT_TOKEN.finditer(text):
         raw = part[0]

@@ -1,4 +1,4 @@
-"""Units of measurement: which words are one, and what they are worth in each other.
+"""Units of measurement: their names, and the conversions between them.
 
 Only exact, linear conversions of everyday units; any other word is a unit of its own kind ("5 apples").
 """
@@ -13,7 +13,7 @@ from types import MappingProxyType
 __all__ = ["MULTIPLIERS", "NO_UNITS", "NUMBER_WORDS", "Unit", "is_known", "is_unit_letter", "unit_of"]
 
 Unit = tuple[Fraction, tuple[tuple[str, int], ...]]
-"""What it is worth in its base units, and these with their powers, sorted."""
+"""Its value in base units, and the base units with their powers, sorted."""
 
 _INCH = Fraction(254, 10000)
 _POUND = Fraction(45359237, 100000)
@@ -68,7 +68,7 @@ NO_UNITS = frozenset({
     "where",
     "which", "with", "without", "wrong",
 })  # fmt: skip
-"""Words behind a number that change what it says."""
+"""Words behind a number that change its value."""
 
 
 @lru_cache(maxsize=1024)
@@ -128,5 +128,5 @@ def is_unit_letter(letter: str) -> bool:
 
 
 def is_known(unit: Unit) -> bool:
-    """Whether a unit is one of measurement, rather than a word for what is counted."""
+    """Whether a unit is one of measurement, rather than a word for the objects counted."""
     return any(base in _BASES for base, _ in unit[1])

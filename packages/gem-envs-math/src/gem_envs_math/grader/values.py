@@ -1,4 +1,4 @@
-"""What an answer can be: a formula with its unit, a tuple, a set, an interval, an equation, a matrix, words."""
+"""The kinds of answers: a formula with its unit, a tuple, a set, an interval, an equation, a matrix, words."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Unordered:
 
 @dataclass(frozen=True)
 class Interval:
-    """What an inequality says of a variable."""
+    """The values of a variable that an inequality allows."""
 
     low: Value
     high: Value
@@ -120,7 +120,7 @@ class TextAnswer:
 
 @dataclass(frozen=True)
 class UnreadLatex:
-    """LaTeX that is not read here; without blank space."""
+    """LaTeX that this parser does not read, without blanks."""
 
     text: str
 

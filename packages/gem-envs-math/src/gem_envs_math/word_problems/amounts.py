@@ -86,7 +86,7 @@ def ratio(rng: random.Random) -> MathProblem:
 
 
 def fractions_of_rest(rng: random.Random) -> MathProblem:
-    """Fractions of what is left each time; asked for the rest or for the beginning."""
+    """Repeated fractions of a remainder; the question asks for the rest or the beginning."""
     hero = people(rng, 1)[0]
     start = rng.randint(12, 900) * 2
     rest, told = Fraction(start), []

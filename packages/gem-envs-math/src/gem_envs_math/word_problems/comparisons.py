@@ -38,7 +38,7 @@ class _Theme:
 
 
 def _counted(verb: str, base: str, things: str) -> _Theme:
-    """Somebody has, reads, scores so many things; ``base`` is the verb in a question."""
+    """A person has, reads or scores a number of things; ``base`` is the verb in a question."""
     auxiliary = "do" if verb in ("has", "owns") else "did"
     does = "does" if auxiliary == "do" else "did"
     return _Theme(

@@ -1,6 +1,6 @@
 """Stories in which one quantity changes step by step: a chain of operations, told as events.
 
-What is asked for is the quantity in the end, in the beginning, or what one of the events was about.
+The question asks for the quantity at the end, at the beginning, or in one of the events.
 """
 
 from __future__ import annotations

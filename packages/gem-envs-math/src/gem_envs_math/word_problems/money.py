@@ -36,7 +36,7 @@ def _prices(rng: random.Random, count: int) -> list[tuple[str, int]]:
 
 
 def _basket(rng: random.Random, count: int) -> tuple[list[str], list[str], int]:
-    """Sentences on prices, what is bought, and the sum in cents."""
+    """Sentences on prices and purchases, and the sum in cents."""
     goods = _prices(rng, count)
     prices, bought, total = [], [], 0
     for good, price in goods:
@@ -257,7 +257,7 @@ def exchange(rng: random.Random) -> MathProblem:
 
 
 def profit(rng: random.Random) -> MathProblem:
-    """What is bought by the crate, partly spoilt, and sold by the piece."""
+    """Goods bought by the crate, partly spoilt, and sold by the piece."""
     hero = people(rng, 1)[0]
     fruit = rng.choice(("oranges", "peaches", "lemons", "avocados", "coconuts", "pears"))
     crates, each, cost = rng.randint(2, 15), rng.randint(4, 12) * 10, rng.randint(8, 40)
@@ -276,7 +276,7 @@ def profit(rng: random.Random) -> MathProblem:
 
 
 def tickets(rng: random.Random) -> MathProblem:
-    """So many tickets of two prices, and what they brought in."""
+    """Tickets at two prices, and the revenue."""
     show = rng.choice(("play", "match", "concert", "circus", "film", "puppet show"))
     adults, children = rng.randint(12, 250), rng.randint(12, 250)
     adult, child = rng.randint(8, 30), rng.randint(2, 7)
@@ -290,7 +290,7 @@ def tickets(rng: random.Random) -> MathProblem:
 
 
 def coins(rng: random.Random) -> MathProblem:
-    """So many coins of two values, and what they are worth."""
+    """Coins of two values, and their total value."""
     hero = people(rng, 1)[0]
     low, high = sorted(rng.sample((1, 2, 5, 10, 20, 25, 50), 2))
     a, b = rng.randint(3, 90), rng.randint(3, 90)
@@ -304,7 +304,7 @@ def coins(rng: random.Random) -> MathProblem:
 
 
 def rent(rng: random.Random) -> MathProblem:
-    """A cost that is shared, and shared anew when somebody leaves or joins."""
+    """A shared cost, shared anew when a person leaves or joins."""
     friends, more = rng.randint(3, 9), rng.randint(1, 4)
     joins = rng.random() < 0.5
     others = friends + more if joins else friends - more

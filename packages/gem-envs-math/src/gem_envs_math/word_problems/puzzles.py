@@ -143,7 +143,7 @@ def number_riddle(rng: random.Random) -> MathProblem:
 
 
 def handshakes(rng: random.Random) -> MathProblem:
-    """Everybody meets everybody."""
+    """Handshakes and matches: each person meets each other person."""
     teams = rng.randint(6, 60)
     kind = rng.randrange(4)
     if kind == 0:

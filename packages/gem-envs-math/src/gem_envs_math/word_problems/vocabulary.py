@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody in a story."""
+    """A person in a story."""
 
     name: str
     he: str

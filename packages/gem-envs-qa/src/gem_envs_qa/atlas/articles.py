@@ -63,7 +63,7 @@ _OWN = {
     "opener": ("{S} was opened by {o}.", "{P} opening speech was given by {o}.", "The ribbon was cut by {o}."),
     "began": ("{S} began on {o}.", "{P} first day was {o}.", "The gates were opened to visitors on {o}."),
 }
-"""Relation → sentences for the article of the entity that it is known about; {o} is what it leads to."""
+"""Relation → sentences for the article of its subject; {o} is its object."""
 
 _OTHERS = {
     "birthplace": ("{x} was born here.", "One native of the town is {x}.", "{x} came into the world here."),
@@ -89,7 +89,7 @@ _OTHERS = {
     "organiser": ("{S} arranged {x}.", "{S} was the organiser of {x}."),
     "opener": ("{S} opened {x}.", "{S} gave the opening speech of {x}.", "At {x} {s} cut the ribbon."),
 }
-"""Relation → sentences for the article of the entity that it leads to; {x} is the entity that it is known about."""
+"""Relation → sentences for the article of its object; {x} is its subject."""
 
 _LISTS = {
     REGION: ("Its towns are {l}.", "{S} has these towns and no others: {l}.", "The complete list of its towns: {l}."),
@@ -156,7 +156,7 @@ _CONFUSIONS = (
 _ALIAS_RATE = 0.25
 
 _Words = tuple[str, str, str, str]
-"""Pronoun, possessive and object form for an entity, and what else it is called at the beginning of a sentence."""
+"""Pronoun, possessive and object form of an entity, and another name of it for the beginning of a sentence."""
 
 
 def write_articles(world: AtlasWorld, rng: random.Random) -> list[str]:

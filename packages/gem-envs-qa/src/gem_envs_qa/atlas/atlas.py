@@ -1,4 +1,4 @@
-"""A world with its articles and its questions, of which a process has one copy."""
+"""A world with its articles and its questions; a process has one copy of each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Atlas:
 
     @property
     def world(self) -> AtlasWorld:
-        """The entities and what is true of them."""
+        """The entities and the facts about them."""
         with self._lock.lock:
             if self._world is None:
                 self._world = AtlasWorld(self.seed, self.size)
@@ -93,7 +93,7 @@ class AtlasRows:
     """The questions of an atlas as rows, put into words when they are asked for.
 
     Args:
-        atlas: what they are about.
+        atlas: the world of the questions.
         kinds: of which kinds they are; the kinds take turns.
         split: ``"train"`` or ``"test"``.
         count: how many of each kind, of both splits together.

@@ -1,8 +1,8 @@
-"""Atlas: questions about a generated world, which nothing but its articles can answer.
+"""Atlas: questions about a generated world that only its articles answer.
 
-All names are invented, so that a model cannot have read about them: what is measured is how well it searches, follows
-a chain from article to article, and puts together what it finds. The answer stands in ``<answer>…</answer>``; reward
-1.0 if it is right, else 0.0. The articles are in ``search_corpus``, where the wrapper ``search_tool`` finds them.
+All names are invented, so a model cannot have read about them. The environment measures how well an agent searches,
+follows a chain from article to article, and combines its findings. The answer stands in ``<answer>…</answer>``; the
+reward is 1.0 if it is right, else 0.0. The wrapper ``search_tool`` finds the articles in ``search_corpus``.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class AtlasEnv(ShortAnswerEnv):
         split: ``"train"`` or ``"test"``. No question is in both.
         world_seed: another seed, another world, in which every name is another.
         size: how many articles the world has, 100 … 200,000.
-        per_kind: up to how many questions of each kind there are, of both splits together, of which the test split has
-            a fifth. A small world may have fewer.
-        metric: what the reward is, ``"exact_match"`` or ``"f1"``.
+        per_kind: the most questions of each kind in both splits together; a fifth belongs to the test split. A small
+            world may have fewer.
+        metric: of the reward, ``"exact_match"`` or ``"f1"``.
         seed: of the order, until ``reset`` brings another; None: drawn.
         shuffle: ask in a random order; otherwise from row 0 on.
     """

@@ -53,8 +53,8 @@ class NameGenerator:
     """Makes names, each of them once.
 
     Args:
-        rng: the only source of chance.
-        people: about how many are to be named, which sets how many given names and families there are.
+        rng: the only source of randomness.
+        people: the approximate number of people to name, which sets the number of given names and families.
         languages: how many there are.
     """
 
@@ -83,7 +83,7 @@ class NameGenerator:
         return self._unused(language, 2, "")
 
     def title(self, language: Language) -> str:
-        """Return what a work of art could be called."""
+        """Return a title for a work of art."""
         choice = self._rng.choice
         for _ in range(4):
             title = f"The {choice(_TITLE_FIRST)} {choice(_TITLE_SECOND)}"

@@ -1,4 +1,4 @@
-"""The questions that can be asked about a world, each with one right answer.
+"""The questions about a world, each with one right answer.
 
 A *place to start* is an entity and a row of relations to follow from it; there is a number for each, so that a set of
 questions is a walk through the numbers in an order that looks random, and none comes twice. What does not lead
@@ -27,7 +27,7 @@ QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
 
 _ALIAS_RATE = 0.2
 _PATIENCE = 2000
-"""So many draws that bring nothing new mean that there is hardly anything left."""
+"""After so many draws without a new question, hardly any is left."""
 
 _ORDERS = {
     (PERSON, "born"): ("Who was born {}: {} or {}?", "earlier", "later"),
@@ -55,7 +55,7 @@ _LEADING_ON = frozenset(name for name, relation in RELATIONS.items() if relation
 
 
 class FactChain(NamedTuple):
-    """An entity, the relations that are followed from it, and what is met on the way."""
+    """A path through the facts: an entity, the relations followed from it, and the entities on the way."""
 
     start: Entity
     path: tuple[Relation, ...]
@@ -64,7 +64,7 @@ class FactChain(NamedTuple):
     documents: tuple[int, ...]
     """Ids of the articles in which the facts stand, one for each relation."""
     value: Any
-    """What the last relation leads to."""
+    """The object of the last relation."""
 
 
 class Question(NamedTuple):
@@ -96,7 +96,7 @@ def questions_of(world: AtlasWorld, kind: str, count: int) -> list[Question]:
 
 
 def row_of(world: AtlasWorld, kind: str, question: Question, number: int) -> dict[str, Any]:
-    """Return a question in words, with all that is accepted as its answer."""
+    """Return a question in words, with all accepted answers."""
     name = f"atlas-{world.seed}-{world.size}-{kind}-{number}"
     rng = random.Random(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
     # To count is to read one more fact, the list in the article of the last entity.

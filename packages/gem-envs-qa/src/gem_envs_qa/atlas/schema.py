@@ -1,4 +1,4 @@
-"""What can be known about an entity of each kind, and how it is said in a question.
+"""The relations of each kind of entity, and their wording in questions.
 
 A relation leads from an entity to one other entity, or to a value: a date, a year, a number, the name of a river.
 """
@@ -28,21 +28,21 @@ KINDS = (COUNTRY, REGION, TOWN, PERSON, ORGANISATION, WORK, EVENT)
 
 
 class Relation(NamedTuple):
-    """One entity that can be known about entities of a kind."""
+    """A kind of fact about entities of a kind."""
 
     name: str
     subject: str
-    """Kind of the entity that it is known about."""
+    """Kind of the subject."""
     object: str
-    """Kind of the other entity, or of the value: ``date``, ``year``, ``number`` or ``river``."""
+    """Kind of the object, an entity or a value: ``date``, ``year``, ``number`` or ``river``."""
     phrase: str
-    """What it leads to, as part of a question; ``{}`` is the entity."""
+    """The object as part of a question; ``{}`` is the subject."""
     questions: tuple[str, ...]
     """Whole questions for it."""
 
     @property
     def leads_on(self) -> bool:
-        """Whether it leads to an entity, about which more can be asked."""
+        """Whether its object is an entity, about which a question can ask more."""
         return self.object in KINDS
 
 
@@ -87,14 +87,14 @@ _SYMMETRIC = ("spouse", "twin")
 
 @lru_cache(maxsize=16)
 def paths(hops: int, end: str | None = None) -> tuple[tuple[Relation, ...], ...]:
-    """Return every way of following ``hops`` relations, one after the other.
+    """Return every path of ``hops`` relations.
 
-    There are few countries, and whatever begins there has few answers; so only a path that begins with a region or a
-    country passes one, and none ends there. Nor does one end with a region, unless it has a single relation.
+    There are few countries, so a path from one has few answers: only a path that begins with a region or a country
+    passes one, and none ends there. A path ends with a region only if it has a single relation.
 
     Args:
         hops: at least 1.
-        end: kind of what the last relation leads to; None for any.
+        end: kind of the last relation's object; None for any.
     """
     ways: list[tuple[Relation, ...]] = []
     few = (COUNTRY,) if hops == 1 else (COUNTRY, REGION)

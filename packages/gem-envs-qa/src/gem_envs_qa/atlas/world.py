@@ -1,7 +1,7 @@
-"""The generated world: its entities, what is true of them, and in which article each fact stands.
+"""The generated world: its entities, the facts about them, and the article that states each fact.
 
-Every fact stands in one article and no other: that of the entity it is about, or that of the entity it leads to. So a
-question over several facts needs several articles.
+Exactly one article states a fact: that of its subject or that of its object. So a question over several facts needs
+several articles.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ class Entity:
     id: int
     kind: str
     type: str
-    """What exactly it is: an occupation, the form of a work, and so on."""
+    """Its subtype: an occupation, the form of a work, and so on."""
     name: str
     alias: str | None = None
     feminine: bool = False
     facts: dict[str, int | Date | str] = field(default_factory=dict)
     """Relation → the id of another entity, a date, a number or a name."""
     homes: dict[str, int] = field(default_factory=dict)
-    """Relation → the id of the entity in whose article the fact stands; it is the own one where nothing is said."""
+    """Relation → the id of the entity whose article states the fact, where that is not its own article."""
     members: list[int] | None = None
     """Ids of all towns of a region, or of all works of a person, if the article has them as a list."""
 
     @property
     def said(self) -> str:
-        """Its name as it stands in a sentence."""
+        """Its name within a sentence."""
         return f"the {self.name}" if self.kind in (ORGANISATION, EVENT) else self.name
 
 
@@ -114,7 +114,7 @@ class AtlasWorld:
         self._choose_homes()
 
     def told_in(self) -> list[list[tuple[str, Entity]]]:
-        """Return for each article the facts that stand in it: the relation and the entity that it is known about."""
+        """Return the facts that each article states, as pairs of the relation and its subject."""
         told: list[list[tuple[str, Entity]]] = [[] for _ in self.entities]
         for entity in self.entities:
             for name in entity.facts:
@@ -163,7 +163,7 @@ class AtlasWorld:
             tongues[region.id] = tongues[country.id]
         regions = self.of_kind[REGION]
         towns_of: dict[int, list[int]] = {region.id: [] for region in regions}
-        # Two for each at least, and then to some far more than to others, so that it takes a look to count them.
+        # Each region has at least two, and some far more than others, so that an agent has to count.
         drawing = list(accumulate(rng.random() ** 3 for _ in regions))
         for number in range(self._counts[TOWN]):
             if number < 2 * len(regions):

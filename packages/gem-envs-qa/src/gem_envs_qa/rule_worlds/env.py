@@ -1,8 +1,9 @@
 r"""RuleWorlds: given facts and rules in English, does a statement hold?
 
 In the manner of RuleTaker (Clark, Tafjord and Richardson, "Transformers as Soft Reasoners over Language", IJCAI 2020),
-generated anew, with twins that leave no shortcut; see :mod:`gem_envs_qa.rule_worlds.generator`. What is neither stated
-nor follows is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; reward 1.0 if it is right, else 0.0.
+generated anew, with twins that leave no shortcut; see :mod:`gem_envs_qa.rule_worlds.generator`. A statement that is
+neither given nor follows is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; the reward is 1.0 if it is
+right, else 0.0.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class RuleWorldsEnv(ShortAnswerEnv):
     ``info`` has as well.
 
     Args:
-        depth: how many rules build on one another until the statement is decided, 0 … 5; ``"mixed"``: each drawn.
+        depth: the number of rules that decide the statement, one upon the other, 0 … 5; ``"mixed"``: drawn for each.
         split: ``"train"`` or ``"test"``. No world is in both.
         size: how many rows the set has.
         seed: of the order, until ``reset`` brings another; None: drawn.

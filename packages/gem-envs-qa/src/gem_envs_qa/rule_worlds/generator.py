@@ -1,8 +1,8 @@
 """Making rule worlds in which nothing but the reasoning tells whether a statement holds.
 
 Each world is made with a twin. A chain of rules leads from a fact to the statement; in the twin, that fact (or another
-that the first rule of the chain needs, or one that it must not find) has changed places with a fact about somebody
-else: *Anna is kind. Boris is calm.* has become *Anna is calm. Boris is kind.* So the same words stand in both, as
+that the first rule of the chain needs, or one that it must not find) has changed places with a fact about another
+entity: *Anna is kind. Boris is calm.* has become *Anna is calm. Boris is kind.* So the same words stand in both, as
 often, in as many sentences about the same entities, and the rules are the same; but in one the statement holds and in
 the other it does not, both at the same depth. A fair coin chooses the twin, another whether the statement is negated.
 Hence no count of words, facts, rules or negations, together with the question or not, says anything about the answer.
@@ -51,9 +51,9 @@ def make_world(rng: random.Random, depth: int, wanted: Callable[[int], bool]) ->
     """Return a world whose statement holds, or fails to, at ``depth``.
 
     Args:
-        rng: the only source of chance.
+        rng: the only source of randomness.
         depth: 0 … :data:`MAX_DEPTH`.
-        wanted: tells from a digest of a world, the same for its twin, whether it is one of those wanted.
+        wanted: whether a world is wanted, from a digest that is the same for its twin.
     """
     for _ in range(_TRIES):
         draft = _draft(rng, depth)
@@ -113,7 +113,7 @@ def _draft(rng: random.Random, depth: int) -> _Draft:
             else:
                 absent.append(condition.atom)
         if general and all(literal.atom.subject != ANYONE for literal in body):
-            # Nothing is said about anyone in the conditions, so the conclusion can be about nobody but the subject.
+            # No condition is about anyone in general, so the conclusion is about the subject alone.
             general = False
         rng.shuffle(body)
         rules.append(Rule(tuple(body), current._replace(subject=ANYONE) if general else current))

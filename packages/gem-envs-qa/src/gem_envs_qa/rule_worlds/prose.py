@@ -17,7 +17,7 @@ _ATTRIBUTES = (
 
 
 class Lexicon(NamedTuple):
-    """Who or what a world is about, and the words for anybody in it."""
+    """The entities of a world, and its words for any of them."""
 
     entities: tuple[str, ...]
     verbs: tuple[str, ...]
@@ -72,7 +72,7 @@ def rule_sentence(rule: Rule, lexicon: Lexicon, rng: random.Random) -> str:
 
 
 def _conditions(body: Iterable[Literal], lexicon: Lexicon) -> list[str]:
-    """The conditions, of which those on anyone come first."""
+    """The conditions, those on anyone first."""
     parts: list[str] = []
     for atom, holds in body:
         if atom.subject != ANYONE:

@@ -1,8 +1,8 @@
 """Facts, rules, and what follows from them.
 
 A theory is a logic program without recursion: the predicates have an order, and every rule concludes a later one
-from earlier ones. So negation as failure is plain: what the rules for a predicate do not give is false, once all
-earlier predicates are settled (the closed world of Clark, "Negation as Failure", 1978).
+from earlier ones. So negation as failure is simple: an atom that the rules for its predicate do not give is false, once
+all earlier predicates are decided (the closed world of Clark, "Negation as Failure", 1978).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 __all__ = ["ANYONE", "Atom", "Literal", "Model", "Rule", "bound"]
 
 ANYONE = "?"
-"""The subject of an atom in a rule that holds for everybody."""
+"""The subject of an atom in a rule that holds for every entity."""
 
 
 class Atom(NamedTuple):
-    """That somebody has an attribute (no object), or stands in a relation to somebody."""
+    """The claim that an entity has an attribute (no object), or a relation to an entity."""
 
     predicate: str
     subject: str
@@ -32,14 +32,14 @@ class Literal(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Conditions, and what follows from all of them together."""
+    """Conditions, and the conclusion from all of them together."""
 
     body: tuple[Literal, ...]
     head: Atom
 
 
 class Model:
-    """What is true in a theory, and at which depth.
+    """The atoms that are true in a theory, and the depth of each.
 
     The depth of a fact is 0; that of another true atom is one more than that of the deepest condition of the rule
     that proves it, of several proofs the shallowest. An atom that no rule could conclude is false at depth 0;
@@ -50,7 +50,7 @@ class Model:
         facts: ground atoms.
         rules: whose predicates have the order ``ranks``.
         ranks: predicate → its place in the order.
-        entities: everybody that there is.
+        entities: all entities.
     """
 
     def __init__(
