@@ -27,8 +27,8 @@ sys.path[:0] = OURS  # before what is installed, which may be older
 
 from gem.discovery.manifest import FILE_NAME, read_specs  # noqa: E402
 from gem_hub.catalogue import EPOCH  # noqa: E402
-from gem_hub.folder import Folder  # noqa: E402
-from gem_hub.package import Package  # noqa: E402
+from gem_hub.folder import HubFolder  # noqa: E402
+from gem_hub.package import WheelPackage  # noqa: E402
 from gem_hub.records import CoreMetadata, Release, environments_of  # noqa: E402
 from gem_hub.snapshot import snapshot_files  # noqa: E402
 from gem_hub.truth import Truth  # noqa: E402
@@ -68,15 +68,16 @@ def read_files() -> Iterator[Path]:
         yield from project.parent.glob(f"src/*/{FILE_NAME}")
 
 
-def packages() -> list[Package]:
+def packages() -> list[WheelPackage]:
     """Return the packages of the index, and those of this repository that have no release yet."""
-    released = list(Truth(Folder(INDEX)).packages())
+    released = list(Truth(HubFolder(INDEX)).packages())
     serial = max((package.last.serial for package in released), default=0)
     names = {package.name for package in released}
-    described = (unreleased(project) for project in sorted(ROOT.glob("packages/*/pyproject.toml")))
-    fresh = [record for record in described if record is not None and record.name not in names]
+    records = (unreleased(project) for project in sorted(ROOT.glob("packages/*/pyproject.toml")))
+    fresh = [record for record in records if record is not None and record.name not in names]
     numbered = (record.model_copy(update={"serial": number}) for number, record in enumerate(fresh, serial + 1))
-    return sorted([*released, *(Package.of(record.name, [record], []) for record in numbered)], key=lambda p: p.name)
+    described = [WheelPackage.of(record.name, [record], []) for record in numbered]
+    return sorted([*released, *described], key=lambda package: package.name)
 
 
 def unreleased(project: Path) -> Release | None:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from gem_hub.details import details
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.records import Release
 
 VOID = {"meta", "link", "br", "hr", "input", "path", "circle", "img"}
@@ -86,7 +86,7 @@ def documents(releases: Iterable[Release], events: Iterable[Any] = ()) -> list[d
         by_name.setdefault(release.name, []).append(release.model_copy(update={"serial": serial}))
     numbered = [event.model_copy(update={"serial": 1000 + number}) for number, event in enumerate(events)]
     packages = [
-        Package.of(name, records, [event for event in numbered if event.name == name])
+        WheelPackage.of(name, records, [event for event in numbered if event.name == name])
         for name, records in by_name.items()
     ]
     return [json.loads(details(package)) for package in packages]

@@ -16,7 +16,7 @@ from toy_hub import make_wheel, publish_wheel, read_wheel
 
 from gem_hub.events import Deprecate, Quarantine, Yank
 from gem_hub.store import Store
-from gem_hub_client.audit import Report, audit
+from gem_hub_client.audit import AuditReport, audit
 from gem_hub_client.config import hub_at
 from gem_hub_client.installed import announcing
 
@@ -64,11 +64,11 @@ def origin_of(wheel: Path) -> dict[str, Any]:
     return {"url": wheel.as_uri(), "archive_info": {"hashes": {"sha256": release.sha256}}}
 
 
-def audited(*hubs: Path | str, offline: bool = False) -> Report:
+def audited(*hubs: Path | str, offline: bool = False) -> AuditReport:
     return audit([hub_at(str(hub)) for hub in hubs], offline=offline)
 
 
-def kinds(report: Report) -> list[tuple[str, str]]:
+def kinds(report: AuditReport) -> list[tuple[str, str]]:
     return [(package.name, finding.kind) for package in report.packages for finding in package.findings]
 
 

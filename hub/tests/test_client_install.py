@@ -14,7 +14,7 @@ from client_machine import Machine, served
 from toy_hub import make_wheel, publish_wheel, synthetic_release
 
 from gem_hub.events import Deprecate, Quarantine, Yank
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.snapshot import snapshot_files
 from gem_hub.store import Store
 
@@ -199,7 +199,7 @@ def test_a_deprecated_package_is_installed_with_a_word(machine: Machine, hub: Pa
 def test_an_unreleased_package_says_how_to_get_it(machine: Machine, tmp_path: Path) -> None:
     """A package that has no file yet is refused with the commands that install it."""
     release, _ = synthetic_release("toy-envs", "0.1.0", ("toy:Thing-v0",), mode="source")
-    for path, content in snapshot_files([Package.of("toy-envs", [release], [])]).items():
+    for path, content in snapshot_files([WheelPackage.of("toy-envs", [release], [])]).items():
         (tmp_path / "hub" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "hub" / path).write_bytes(content)
     said = machine.refused("hub", "install", "toy-envs", hubs=(tmp_path / "hub",))

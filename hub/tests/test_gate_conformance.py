@@ -19,9 +19,9 @@ from gem_hub import sandbox
 from gem_hub.cli.publish import publish_command
 from gem_hub.conformance import _read, check, judge
 from gem_hub.errors import HubRefusal
-from gem_hub.gate import Verdict, examine
+from gem_hub.gate import GateResult, examine
 from gem_hub.installation import Sources
-from gem_hub.policy import Policy
+from gem_hub.policy import HubPolicy
 from gem_hub.sandbox import Bounds, Finished
 from gem_hub.store import Store
 from gem_testing import CLAUSES
@@ -29,17 +29,17 @@ from gem_testing.record import KIT
 
 ROOT = Path(__file__).parents[2]
 SOUND = Wheel()
-NO_POLICY = Policy()
+NO_POLICY = HubPolicy()
 GAMES = ROOT / "packages/gem-envs-games"
 
 
-def verdict_of(wheel: Wheel) -> Verdict:
+def verdict_of(wheel: Wheel) -> GateResult:
     verdict = examine(*wheel.build(), "someone")
     assert verdict.passed, verdict.refusals
     return verdict
 
 
-def record_of(verdict: Verdict) -> dict[str, Any]:
+def record_of(verdict: GateResult) -> dict[str, Any]:
     """Return a record in which all clauses hold."""
     clauses = [{"clause": c, "outcome": "holds", "message": "", "advice": "", "exempt": False} for c in CLAUSES]
     return {
@@ -82,7 +82,7 @@ class TestRecord:
         """The codes of what is wrong with the record of a sound wheel after a change."""
 
         def judged(
-            change: Callable[[dict[str, Any]], object], wheel: Wheel = SOUND, policy: Policy = NO_POLICY
+            change: Callable[[dict[str, Any]], object], wheel: Wheel = SOUND, policy: HubPolicy = NO_POLICY
         ) -> list[str]:
             verdict = verdict_of(wheel)
             record = record_of(verdict)
@@ -121,7 +121,7 @@ class TestRecord:
 
     def test_the_policy_tolerates_a_clause(self, judged: Callable[..., list[str]]) -> None:
         """A violated clause that the hub tolerates is a warning."""
-        policy = Policy(tolerated_clauses={next(iter(CLAUSES)): "known"})
+        policy = HubPolicy(tolerated_clauses={next(iter(CLAUSES)): "known"})
         change = lambda record: first_clause(record).update(outcome="violated", message="no")  # noqa: E731
         assert judged(change, policy=policy) == ["conformance.tolerated"]
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wheel_builder import MANIFEST, Member, Wheel, zip_of
 
-from gem_hub.archive import Limits, read_archive
-from gem_hub.gate import Verdict, examine
-from gem_hub.refusal import Findings
+from gem_hub.archive import ArchiveLimits, read_archive
+from gem_hub.gate import GateResult, examine
+from gem_hub.refusal import GateFindings
 from gem_hub.typosquat import lookalikes, one_edit_apart, ultranormalised
 
 FILENAME, SOUND = Wheel().build()
-LIMITS = Limits(file_bytes=2**20, content_bytes=4 * 2**20, entries=100)
+LIMITS = ArchiveLimits(file_bytes=2**20, content_bytes=4 * 2**20, entries=100)
 ORIGINAL = examine(FILENAME, SOUND, "someone").wheel
 
 places = st.integers(0, len(SOUND) - 1)
@@ -43,7 +43,7 @@ def edited(content: bytes, edit: tuple[str, int, object]) -> bytes:
     return head
 
 
-def check_answer(verdict: Verdict) -> None:
+def check_answer(verdict: GateResult) -> None:
     """Assert that the gate refused with sentences, or let through just the files of the original."""
     assert ORIGINAL is not None
     if verdict.passed:
@@ -96,7 +96,7 @@ def test_python_reads_the_same_files(members: list[Member]) -> None:
         content = zip_of(members)
     except UnicodeEncodeError:
         return  # a lone surrogate has no bytes
-    archive = read_archive(content, Findings(), LIMITS)
+    archive = read_archive(content, GateFindings(), LIMITS)
     if archive is None:
         return
     with zipfile.ZipFile(io.BytesIO(content)) as other:

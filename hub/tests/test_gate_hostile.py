@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from wheel_builder import INFO, MANIFEST, Member, Wheel, zip_of
 
-from gem_hub.archive import Limits
+from gem_hub.archive import ArchiveLimits
 from gem_hub.gate import HubView, examine
-from gem_hub.policy import Policy
+from gem_hub.policy import HubPolicy
 from gem_hub.refusal import MOST
 
 SOUND = Wheel()
@@ -24,7 +24,7 @@ HUB = HubView(
     ids={"game:Sudoku-v0": "gem-envs-games", "rival:Prize-v1": "rival-envs"},
     official_owners=frozenset({"the-project"}),
 )
-LIMITS = Limits(file_bytes=2 * 2**20, content_bytes=8 * 2**20, entries=40)
+LIMITS = ArchiveLimits(file_bytes=2 * 2**20, content_bytes=8 * 2**20, entries=40)
 
 
 def bomb(size: int) -> bytes:
@@ -412,7 +412,7 @@ def test_an_old_field_for_the_licence_is_a_warning() -> None:
 def test_who_owns_the_official_packages_names_new_ones(owner: str) -> None:
     """The owners of official packages, and who the policy lets, may publish names that look official."""
     wheel = SOUND.named("gem-envs-poker")
-    assert examine(*wheel.build(), owner, HUB, Policy(prefix_owners=["a-friend"])).passed
+    assert examine(*wheel.build(), owner, HUB, HubPolicy(prefix_owners=["a-friend"])).passed
 
 
 def test_a_wheel_with_a_million_faults_is_told_some() -> None:

@@ -16,10 +16,10 @@ from wheel_builder import MANIFEST, THING, Wheel
 from gem_hub.cli.publish import publish_command
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Quarantine
-from gem_hub.folder import Folder
+from gem_hub.folder import HubFolder
 from gem_hub.gate import HubView
-from gem_hub.package import Package
-from gem_hub.policy import Policy
+from gem_hub.package import WheelPackage
+from gem_hub.policy import HubPolicy
 from gem_hub.publishing import Destination, add_record, examine_all
 from gem_hub.publishing import publish as publish_all
 from gem_hub.pull_request import command, examine_record
@@ -106,7 +106,7 @@ def test_one_refusal_keeps_all_from_being_published(tmp_path: Path) -> None:
 
 def test_what_was_refused_is_not_published_by_hand(tmp_path: Path) -> None:
     """Whoever calls the function past the command cannot publish what the gate refused."""
-    destination = Destination(Store(tmp_path / "hub"), "someone", Policy())
+    destination = Destination(Store(tmp_path / "hub"), "someone", HubPolicy())
     path = SOUND.with_files({"evil.pth": ""}).write(tmp_path)
     attempts = examine_all([(path.name, path.read_bytes(), path)], destination)
     with pytest.raises(HubRefusal, match="was refused"):
@@ -199,13 +199,13 @@ class TestPolicy:
         policy = {"accepted": {"toy-envs": {code: "because"}}}
         (tmp_path / "policy.json").write_text(json.dumps(policy), encoding="utf-8")
         with pytest.raises(HubError, match=code):
-            Policy.of(tmp_path)
+            HubPolicy.of(tmp_path)
 
     def test_a_broken_policy_is_no_policy(self, tmp_path: Path) -> None:
         """A policy that cannot be read stops the command, rather than that nothing is allowed or everything."""
         (tmp_path / "policy.json").write_text("{", encoding="utf-8")
         with pytest.raises(HubError, match=r"policy\.json"):
-            Policy.of(tmp_path)
+            HubPolicy.of(tmp_path)
 
 
 class TestPullRequest:
@@ -307,8 +307,8 @@ class TestPullRequest:
     ) -> None:
         """In an index, packages without a release own their ids, and those of GEM make their owner official."""
         release, _ = synthetic_release("gem-envs-games", "0.1.0", [identity], publisher="gem", mode="source")
-        for path, content in snapshot_files([Package.of(release.name, [release], [])]).items():
-            Folder(tmp_path / "unreleased").replace(path, content)
+        for path, content in snapshot_files([WheelPackage.of(release.name, [release], [])]).items():
+            HubFolder(tmp_path / "unreleased").replace(path, content)
         taken = examine_record(hub, self.base(record), "someone", wheel, tmp_path / "unreleased")
         assert [refusal.code for refusal in taken.refusals] == codes
         assert HubView().with_unreleased(tmp_path / "unreleased").official_owners == {"gem"}

@@ -11,7 +11,7 @@ from toy_hub import MOMENT, contents, make_wheel, publish_wheel, read_wheel, syn
 
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Deprecate, Lift, Owner, Quarantine, Unyank, Yank
-from gem_hub.store import Outcome, Store
+from gem_hub.store import Store, StoreResult
 from gem_hub_client.errors import HubError
 
 BY = {"by": "someone", "created": MOMENT}
@@ -36,7 +36,7 @@ RECORD = {
 }
 
 
-def put(store: Store, *args: Any, **kwargs: Any) -> Outcome:
+def put(store: Store, *args: Any, **kwargs: Any) -> StoreResult:
     """Publish a record without a wheel."""
     release, metadata = synthetic_release(*args, **kwargs)
     return store.publish(release, None, metadata)
@@ -59,7 +59,7 @@ def test_a_published_wheel_lies_under_its_digest_with_its_metadata(store: Store,
     path = wheel()
     release, metadata = read_wheel(path)
     assert store.admits(release)
-    assert store.publish(release, path, metadata) is Outcome.PUBLISHED
+    assert store.publish(release, path, metadata) is StoreResult.PUBLISHED
     assert not store.admits(release)
     blob = store.folder / "files" / release.sha256[:2] / release.sha256 / path.name
     assert blob.read_bytes() == path.read_bytes()

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from gem_hub.refusal import Findings
+from gem_hub.refusal import GateFindings
 
-__all__ = ["Archive", "Entry", "Limits", "read_archive"]
+__all__ = ["Archive", "ArchiveLimits", "Entry", "read_archive"]
 
 _END = struct.Struct("<4s4H2LH")
 _DIRECTORY = struct.Struct("<4s4B4HL2L5H2L")
@@ -48,7 +48,7 @@ _PACKED_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Limits:
+class ArchiveLimits:
     """How large an archive may be."""
 
     file_bytes: int = 100 * 2**20
@@ -123,7 +123,9 @@ class _BrokenError(Exception):
         self.reason = (code, where, message)
 
 
-def read_archive(content: bytes, findings: Findings, limits: Limits = Limits()) -> Archive | None:  # frozen
+def read_archive(
+    content: bytes, findings: GateFindings, limits: ArchiveLimits = ArchiveLimits()
+) -> Archive | None:  # frozen
     """Return an archive if every file in it can be read in one way only; nothing is written anywhere.
 
     Args:
@@ -148,7 +150,7 @@ def read_archive(content: bytes, findings: Findings, limits: Limits = Limits()) 
     return Archive(content, {entry.name: entry for entry in entries if not entry.is_folder})
 
 
-def _entries(content: bytes, findings: Findings, limits: Limits) -> list[Entry]:
+def _entries(content: bytes, findings: GateFindings, limits: ArchiveLimits) -> list[Entry]:
     count, size, start = _end_record(content)
     if count > limits.entries:
         raise _BrokenError(
@@ -196,7 +198,7 @@ def _end_record(content: bytes) -> tuple[int, int, int]:
     return count, size, start
 
 
-def _entry(content: bytes, position: int, end: int, findings: Findings) -> tuple[Entry, int, int]:
+def _entry(content: bytes, position: int, end: int, findings: GateFindings) -> tuple[Entry, int, int]:
     """Return what the directory says at ``position``, the offset of its local header, and the next position."""
     if position + _DIRECTORY.size > end:
         raise _BrokenError("zip.broken", "", "its directory is cut off; build the wheel anew")
@@ -246,7 +248,7 @@ def _entry(content: bytes, position: int, end: int, findings: Findings) -> tuple
     return entry, header, following
 
 
-def _decoded(raw: bytes, flags: int, findings: Findings) -> str:
+def _decoded(raw: bytes, flags: int, findings: GateFindings) -> str:
     try:
         name = raw.decode("utf-8" if flags & 0x0800 else "ascii")
     except UnicodeDecodeError:
@@ -255,7 +257,7 @@ def _decoded(raw: bytes, flags: int, findings: Findings) -> str:
     return name
 
 
-def _check_extra(extra: bytes, name: str, findings: Findings) -> None:
+def _check_extra(extra: bytes, name: str, findings: GateFindings) -> None:
     position = 0
     while position < len(extra):
         if position + 4 > len(extra):
@@ -270,7 +272,7 @@ def _check_extra(extra: bytes, name: str, findings: Findings) -> None:
         findings.refuse("zip.extra", name, "has a damaged extra field; build the wheel anew")
 
 
-def _check_names(entries: list[Entry], findings: Findings, limits: Limits) -> None:
+def _check_names(entries: list[Entry], findings: GateFindings, limits: ArchiveLimits) -> None:
     seen: dict[str, str] = {}
     for entry in entries:
         problem = _name_problem(entry, limits)
@@ -300,7 +302,7 @@ def _check_names(entries: list[Entry], findings: Findings, limits: Limits) -> No
             findings.refuse("zip.path", entry.name, "is a folder with content; build the wheel anew")
 
 
-def _name_problem(entry: Entry, limits: Limits) -> str:
+def _name_problem(entry: Entry, limits: ArchiveLimits) -> str:
     """Return what is wrong with a path, or nothing."""
     name = entry.name
     if not name or name.startswith(("/", "\\")) or name[1:2] == ":":
@@ -320,7 +322,7 @@ def _name_problem(entry: Entry, limits: Limits) -> str:
     return ""
 
 
-def _check_sizes(entries: list[Entry], findings: Findings, limits: Limits) -> None:
+def _check_sizes(entries: list[Entry], findings: GateFindings, limits: ArchiveLimits) -> None:
     total = sum(entry.size for entry in entries)
     if total > limits.content_bytes:
         findings.refuse(
@@ -339,7 +341,7 @@ def _check_sizes(entries: list[Entry], findings: Findings, limits: Limits) -> No
             )
 
 
-def _check_contents(content: bytes, entries: list[Entry], findings: Findings) -> None:
+def _check_contents(content: bytes, entries: list[Entry], findings: GateFindings) -> None:
     for entry in entries:
         crc, size = 0, 0
         try:

@@ -17,7 +17,7 @@ from typing import Any
 from gem.ids import parse_id
 from gem_hub.canonical import compact_json, pack, unpack
 from gem_hub.details import details
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.plan import Segment, plan
 from gem_hub.records import Environment
 from gem_hub.simple_pages import API_VERSION
@@ -55,7 +55,7 @@ class Feed:
     files: dict[str, bytes]
 
 
-def line(package: Package) -> dict[str, Any]:
+def line(package: WheelPackage) -> dict[str, Any]:
     """Return the catalogue's line of a package as it is now."""
     release = package.offered
     if release is None:
@@ -93,7 +93,7 @@ def line(package: Package) -> dict[str, Any]:
     }
 
 
-def history_of(package: Package) -> History:
+def history_of(package: WheelPackage) -> History:
     """Return the package's line after each of its changes."""
     return [(serial, compact_json(line(package.at(serial)))) for serial in package.serials]
 
@@ -126,7 +126,7 @@ def whole_feed(histories: Mapping[str, History], created: str, existing: Read) -
     return Feed(_root(serial, created, snapshot, segments), files)
 
 
-def snapshot_feed(packages: Iterable[Package]) -> Feed:
+def snapshot_feed(packages: Iterable[WheelPackage]) -> Feed:
     """Return a feed of one snapshot without segments, for a copy that is replaced whole."""
     newest = (0, EPOCH)
     lines, files = {}, dict[str, bytes]()
@@ -205,7 +205,7 @@ def claims(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     }
 
 
-def _page_digest(package: Package) -> str:
+def _page_digest(package: WheelPackage) -> str:
     """Return the digest of ``envs/NAME.json``, so that root.json vouches for it through the catalogue's files."""
     return hashlib.sha256(details(package)).hexdigest()
 

@@ -23,11 +23,11 @@ from gem.ids import normalized_distribution
 from gem_hub import first_observations
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance
-from gem_hub.gate import Verdict
+from gem_hub.gate import GateResult
 from gem_hub.installation import Sources, install
-from gem_hub.policy import Policy
+from gem_hub.policy import HubPolicy
 from gem_hub.records import reasons
-from gem_hub.refusal import Findings, Refusal
+from gem_hub.refusal import GateFindings, Refusal
 from gem_hub.sandbox import Bounds, Finished, Isolation, run
 from gem_hub_client.sanitize import sanitize
 from gem_testing import CLAUSES
@@ -57,7 +57,7 @@ class Checked:
     def passed(self) -> bool:
         return self.record is not None and not self.refusals
 
-    def event(self, verdict: Verdict, by: str) -> Conformance:
+    def event(self, verdict: GateResult, by: str) -> Conformance:
         """Return the event that tells the hub.
 
         Raises:
@@ -79,11 +79,11 @@ class Checked:
 
 
 def check(
-    verdict: Verdict,
+    verdict: GateResult,
     content: bytes,
     sources: Sources = Sources(),  # noqa: B008  # frozen
     bounds: Bounds = Bounds(),  # noqa: B008
-    policy: Policy = Policy(),  # noqa: B008
+    policy: HubPolicy = HubPolicy(),  # noqa: B008
     way: Isolation | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Checked:
@@ -125,7 +125,7 @@ def check(
         return Checked(checked.record, checked.isolation, checked.refusals, checked.warnings, examples)
 
 
-def judge(record_file: Path, verdict: Verdict, policy: Policy = Policy()) -> Checked:  # noqa: B008  # frozen
+def judge(record_file: Path, verdict: GateResult, policy: HubPolicy = HubPolicy()) -> Checked:  # noqa: B008  # frozen
     """Return what a conformance record says that was made elsewhere; it is read as data.
 
     Args:
@@ -133,7 +133,7 @@ def judge(record_file: Path, verdict: Verdict, policy: Policy = Policy()) -> Che
         verdict: what the gate said of the wheel.
         policy: what the hub's operator has decided.
     """
-    findings = Findings()
+    findings = GateFindings()
     record = _parsed(record_file, findings)
     if record is not None:
         _judge(record, verdict, policy, findings)
@@ -154,8 +154,8 @@ def _environment(python: Path, work: Path) -> dict[str, str]:
     }
 
 
-def _read(record_file: Path, finished: Finished, verdict: Verdict, policy: Policy) -> Checked:
-    findings = Findings()
+def _read(record_file: Path, finished: Finished, verdict: GateResult, policy: HubPolicy) -> Checked:
+    findings = GateFindings()
     record = None
     if finished.code is None:
         message = "was not done in time; allow more with --timeout, or make the environments faster"
@@ -177,7 +177,7 @@ def _read(record_file: Path, finished: Finished, verdict: Verdict, policy: Polic
     return Checked(record, finished.isolation, tuple(findings.refusals), tuple(findings.warnings))
 
 
-def _parsed(record_file: Path, findings: Findings) -> ConformanceRecord | None:
+def _parsed(record_file: Path, findings: GateFindings) -> ConformanceRecord | None:
     try:
         if not _is_plain(record_file, _MOST_REPORT):
             raise ArgumentError(f"{record_file.name}: is missing, no plain file, or has over {_MOST_REPORT} bytes")
@@ -196,7 +196,7 @@ def _is_plain(path: Path, most: int) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_size <= most
 
 
-def _judge(record: ConformanceRecord, verdict: Verdict, policy: Policy, findings: Findings) -> None:
+def _judge(record: ConformanceRecord, verdict: GateResult, policy: HubPolicy, findings: GateFindings) -> None:
     assert verdict.wheel is not None
     name, version = verdict.wheel.name, verdict.wheel.version
     told = {env.id: env for package in record.packages for env in package.environments}
@@ -222,7 +222,7 @@ def _judge(record: ConformanceRecord, verdict: Verdict, policy: Policy, findings
 
 
 def _judge_environment(
-    environment: EnvironmentRecord, exempt: dict[str, Any], tolerated: frozenset[str], findings: Findings
+    environment: EnvironmentRecord, exempt: dict[str, Any], tolerated: frozenset[str], findings: GateFindings
 ) -> None:
     results = {result.clause: result for result in environment.clauses}
     missing = CLAUSES.keys() - results.keys()
@@ -243,7 +243,7 @@ def _judge_environment(
             findings.refuse("conformance.violated", environment.id, message)
 
 
-def _examples(verdict: Verdict, python: Path, root: Path, bounds: Bounds, way: Isolation) -> dict[str, str]:
+def _examples(verdict: GateResult, python: Path, root: Path, bounds: Bounds, way: Isolation) -> dict[str, str]:
     """Return first observations; none where that fails, for they only decorate a page."""
     work = root / "work"
     script = shutil.copy(first_observations.__file__, root / "first_observations.py")

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from packaging.utils import canonicalize_name
 
-from gem_hub.refusal import Findings
+from gem_hub.refusal import GateFindings
 from gem_hub.reserved import IMPORTS, OFFICIAL, import_name_of
 from gem_hub.wheel import Wheel
 
@@ -35,7 +35,7 @@ _SECRETS = {
 _ANY_SECRET = re.compile(b"|".join(b"(" + pattern + b")" for pattern in _SECRETS.values()))
 
 
-def check_contents(wheel: Wheel, packages: Collection[str], findings: Findings) -> None:
+def check_contents(wheel: Wheel, packages: Collection[str], findings: GateFindings) -> None:
     """Add what is wrong with the files of a wheel.
 
     Args:
@@ -49,7 +49,7 @@ def check_contents(wheel: Wheel, packages: Collection[str], findings: Findings) 
         _check_top_level(wheel, name, packages, findings)
 
 
-def _check_file(wheel: Wheel, path: str, findings: Findings) -> None:
+def _check_file(wheel: Wheel, path: str, findings: GateFindings) -> None:
     *folders, file = path.split("/")
     lower = file.casefold()
     if lower.endswith(_START_UP):
@@ -69,7 +69,7 @@ def _check_file(wheel: Wheel, path: str, findings: Findings) -> None:
         findings.refuse("content.secret", path, f"seems to hold {kind}; remove it, and revoke it if it was ever real")
 
 
-def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], findings: Findings) -> None:
+def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], findings: GateFindings) -> None:
     own = import_name_of(wheel.name)
     plain = unicodedata.normalize("NFKC", name).casefold()
     if name.casefold().endswith(".data"):
@@ -90,7 +90,7 @@ def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], finding
         _check_foreign(wheel, name, own, packages, findings)
 
 
-def _check_foreign(wheel: Wheel, name: str, own: str, packages: Collection[str], findings: Findings) -> None:
+def _check_foreign(wheel: Wheel, name: str, own: str, packages: Collection[str], findings: GateFindings) -> None:
     normalised = canonicalize_name(name)
     needed = {canonicalize_name(requirement.name) for requirement in wheel.requirements}
     if normalised in packages:

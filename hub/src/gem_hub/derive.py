@@ -13,7 +13,7 @@ from gem_hub.catalogue import EPOCH, Read, history_of, whole_feed
 from gem_hub.details import details
 from gem_hub.events import Event
 from gem_hub.hosting import Settings, headers, nginx, redirects
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.records import Release
 from gem_hub.simple_pages import project_html, project_json, root_html, root_json
 
@@ -26,7 +26,7 @@ def derive(releases: Iterable[Release], events: Iterable[Event], settings: Setti
 
 
 def derived_files(
-    packages: Iterable[Package], settings: Settings, existing: Read = lambda path: None
+    packages: Iterable[WheelPackage], settings: Settings, existing: Read = lambda path: None
 ) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of every derived file, in the order in which they can be written.
 
@@ -49,7 +49,7 @@ def derived_files(
     yield "root.json", root_bytes(feed.root)
 
 
-def package_pages(package: Package) -> dict[str, bytes]:
+def package_pages(package: WheelPackage) -> dict[str, bytes]:
     """Return the pages of one package."""
     return {
         f"envs/{package.name}.json": details(package),
@@ -69,7 +69,7 @@ def root_bytes(root: Mapping[str, Any]) -> bytes:
     return (json.dumps(root, indent=1, sort_keys=True) + "\n").encode()
 
 
-def group(releases: Iterable[Release], events: Iterable[Event]) -> Iterator[Package]:
+def group(releases: Iterable[Release], events: Iterable[Event]) -> Iterator[WheelPackage]:
     """Yield the packages that records and events belong to, by name."""
     records: dict[str, list[Release]] = {}
     happened: dict[str, list[Event]] = {}
@@ -78,4 +78,4 @@ def group(releases: Iterable[Release], events: Iterable[Event]) -> Iterator[Pack
     for event in events:
         happened.setdefault(event.name, []).append(event)
     for name in sorted(records):
-        yield Package.of(name, records[name], happened.get(name, []))
+        yield WheelPackage.of(name, records[name], happened.get(name, []))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gem_hub.canonical import compact_json
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.records import Release
 
 __all__ = ["details"]
 
 
-def details(package: Package) -> bytes:
+def details(package: WheelPackage) -> bytes:
     """Return ``envs/NAME.json``: releases newest first, environments and variants expanded by id."""
     return compact_json(
         {
@@ -26,7 +26,7 @@ def details(package: Package) -> bytes:
     )
 
 
-def _release(package: Package, release: Release) -> dict[str, Any]:
+def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
     metadata = release.metadata
     checks = package.conformance(release.version)
     examples = {environment: text for check in checks for environment, text in check.examples.items()}

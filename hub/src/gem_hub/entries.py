@@ -13,7 +13,7 @@ from gem.discovery.manifest_schema import validate
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
 from gem.ids import NAMESPACE_PATTERN, parse_id
-from gem_hub.refusal import Findings
+from gem_hub.refusal import GateFindings
 from gem_hub.reserved import COMMANDS, OFFICIAL
 from gem_hub.wheel import Wheel
 from gem_hub_client.sanitize import sanitize
@@ -31,7 +31,7 @@ _MOST_ENVIRONMENTS = 10_000
 _BASED = ("entry_point", "reference_policy")
 
 
-def check_entry_points(wheel: Wheel, findings: Findings) -> None:
+def check_entry_points(wheel: Wheel, findings: GateFindings) -> None:
     """Add what is wrong with the entry points of a wheel."""
     where = f"{wheel.info}/entry_points.txt"
     if ENVIRONMENT_GROUP not in wheel.entry_points and wheel.name not in OFFICIAL:
@@ -65,7 +65,7 @@ def check_entry_points(wheel: Wheel, findings: Findings) -> None:
                 findings.refuse("entry.value", place, "must be the package's import name alone, without a colon")
 
 
-def _check_command(wheel: Wheel, name: str, place: str, findings: Findings) -> None:
+def _check_command(wheel: Wheel, name: str, place: str, findings: GateFindings) -> None:
     plain_name = name.casefold().removesuffix(".exe")
     if plain_name in COMMANDS or re.fullmatch(r"(pip|python|pypy|gem|conda)[\d.t-]*w?", plain_name):
         if not (wheel.name == "gem-core" and name == "gem"):
@@ -82,7 +82,7 @@ def _has_module(wheel: Wheel, module: str) -> bool:
     return any(f"{path}{end}" in wheel.archive.entries for end in (".py", "/__init__.py"))
 
 
-def read_environments(wheel: Wheel, findings: Findings) -> tuple[EnvSpec, ...]:
+def read_environments(wheel: Wheel, findings: GateFindings) -> tuple[EnvSpec, ...]:
     """Return the environments and variants that a wheel offers; what is wrong with them is added to the findings."""
     claimed: dict[str, set[str]] = {}
     for namespace, value in wheel.entry_points.get(ENVIRONMENT_GROUP, {}).items():
@@ -100,7 +100,7 @@ def read_environments(wheel: Wheel, findings: Findings) -> tuple[EnvSpec, ...]:
     return tuple(specs)
 
 
-def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: Findings) -> list[EnvSpec]:
+def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: GateFindings) -> list[EnvSpec]:
     path = f"{package.replace('.', '/')}/{FILE_NAME}"
     entry = wheel.archive.entries.get(path)
     if entry is None:

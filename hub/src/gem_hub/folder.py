@@ -1,8 +1,8 @@
 """Files of a hub, written so that whoever reads sees all of a file or nothing, also after a kill or a power cut.
 
-Two ways to write. :meth:`Folder.create` makes a file that must not exist yet: the truth. :meth:`Folder.replace` puts
-new content in the place of old: what is derived. Both write into ``.gem-hub/unfinished`` first, so that what a killed
-process leaves behind lies there and nowhere else.
+There are two ways to write. :meth:`HubFolder.create` makes a file that must not exist yet: the truth.
+:meth:`HubFolder.replace` puts new content in the place of old: what is derived. Both write into ``.gem-hub/unfinished``
+first, so that what a killed process leaves behind lies there and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from gem_hub.errors import HubRefusal
 
-__all__ = ["PRIVATE", "TEMPORARY", "Folder"]
+__all__ = ["PRIVATE", "TEMPORARY", "HubFolder"]
 
 PRIVATE = ".gem-hub"
 """The lock and what is unfinished; no part of what is served."""
@@ -28,7 +28,7 @@ TEMPORARY = f"{PRIVATE}/unfinished"
 _CHUNK = 1 << 20
 
 
-class Folder:
+class HubFolder:
     """A folder whose files are named by paths relative to it, with slashes."""
 
     def __init__(self, path: Path) -> None:

@@ -17,20 +17,20 @@ from typing import Literal
 from gem.env_spec import EnvSpec
 from gem.errors import GemError
 from gem.ids import parse_id
-from gem_hub.archive import Limits
+from gem_hub.archive import ArchiveLimits
 from gem_hub.contents import check_contents
 from gem_hub.entries import check_entry_points, read_environments
 from gem_hub.errors import HubRefusal
-from gem_hub.policy import DECIDABLE, Policy
+from gem_hub.policy import DECIDABLE, HubPolicy
 from gem_hub.records import CoreMetadata, Release, environments_of, host_url, now, reasons
-from gem_hub.refusal import Findings, Refusal
+from gem_hub.refusal import GateFindings, Refusal
 from gem_hub.reserved import OFFICIAL, PACKAGES, PREFIX
 from gem_hub.store import Store
 from gem_hub.terms import check_terms
 from gem_hub.typosquat import lookalikes, ultranormalised
 from gem_hub.wheel import Wheel, read_wheel
 
-__all__ = ["HubView", "Verdict", "examine"]
+__all__ = ["GateResult", "HubView", "examine"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class HubView:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateResult:
     """What the gate found out about a wheel."""
 
     filename: str
@@ -121,9 +121,9 @@ def examine(
     content: bytes,
     publisher: str,
     hub: HubView = HubView(),
-    policy: Policy = Policy(),  # noqa: B008
-    limits: Limits = Limits(),  # noqa: B008
-) -> Verdict:
+    policy: HubPolicy = HubPolicy(),  # noqa: B008
+    limits: ArchiveLimits = ArchiveLimits(),  # noqa: B008
+) -> GateResult:
     """Return what there is against a wheel, all reasons at once as far as it can be read.
 
     Args:
@@ -134,7 +134,7 @@ def examine(
         policy: what the hub's operator has decided.
         limits: how large the wheel may be.
     """
-    findings = Findings()
+    findings = GateFindings()
     wheel: Wheel | None = None
     specs: tuple[EnvSpec, ...] = ()
     if len(content) > limits.file_bytes:
@@ -167,11 +167,16 @@ def examine(
 
 
 def _judged(
-    filename: str, content: bytes, findings: Findings, wheel: Wheel | None, specs: tuple[EnvSpec, ...], policy: Policy
-) -> Verdict:
+    filename: str,
+    content: bytes,
+    findings: GateFindings,
+    wheel: Wheel | None,
+    specs: tuple[EnvSpec, ...],
+    policy: HubPolicy,
+) -> GateResult:
     name = wheel.name if wheel is not None else ""
     accepted = [one for one in findings.refusals if one.code in DECIDABLE and policy.accepts(name, one.code)]
-    return Verdict(
+    return GateResult(
         filename,
         hashlib.sha256(content).hexdigest(),
         len(content),
@@ -182,7 +187,7 @@ def _judged(
     )
 
 
-def _check_name(name: str, publisher: str, hub: HubView, policy: Policy, findings: Findings) -> None:
+def _check_name(name: str, publisher: str, hub: HubView, policy: HubPolicy, findings: GateFindings) -> None:
     if name in PACKAGES:
         findings.refuse("name.reserved", name, f"is {PACKAGES[name]}; choose another name")
     if name in hub.packages:
@@ -197,7 +202,7 @@ def _check_name(name: str, publisher: str, hub: HubView, policy: Policy, finding
         findings.refuse("name.similar", name, message)
 
 
-def _check_ids(name: str, specs: tuple[EnvSpec, ...], hub: HubView, findings: Findings) -> None:
+def _check_ids(name: str, specs: tuple[EnvSpec, ...], hub: HubView, findings: GateFindings) -> None:
     """An id belongs to the package that had it first, with its variants, its later versions and what looks like it."""
     owners: dict[str, tuple[str, str]] = {}
     for env_id, owner in (hub.ids or {}).items():

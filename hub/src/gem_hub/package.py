@@ -10,13 +10,13 @@ from typing import Literal
 from gem_hub.events import Conformance, Deprecate, Event, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
 from gem_hub.records import Release
 
-__all__ = ["Package", "Status"]
+__all__ = ["Status", "WheelPackage"]
 
 Status = Literal["active", "deprecated", "quarantined"]
 
 
 @dataclass(frozen=True)
-class Package:
+class WheelPackage:
     """All records and events of one name. Everything else is computed from them, in the order of their serials."""
 
     name: str
@@ -24,7 +24,7 @@ class Package:
     events: tuple[Event, ...]
 
     @classmethod
-    def of(cls, name: str, records: Iterable[Release], events: Iterable[Event]) -> Package:
+    def of(cls, name: str, records: Iterable[Release], events: Iterable[Event]) -> WheelPackage:
         """Return a package, its records and events put in order."""
         return cls(
             name,
@@ -42,19 +42,19 @@ class Package:
         """The newest change."""
         return max((*self.records, *self.events), key=lambda change: change.serial)
 
-    def at(self, serial: int) -> Package:
+    def at(self, serial: int) -> WheelPackage:
         """Return the package as it was after the change with this serial of the hub."""
-        return Package(
+        return WheelPackage(
             self.name,
             tuple(record for record in self.records if record.serial <= serial),
             tuple(event for event in self.events if event.serial <= serial),
         )
 
-    def after(self, change: Release | Event) -> Package:
+    def after(self, change: Release | Event) -> WheelPackage:
         """Return the package with one more change, the newest."""
         if isinstance(change, Release):
-            return Package(self.name, (*self.records, change), self.events)
-        return Package(self.name, self.records, (*self.events, change))
+            return WheelPackage(self.name, (*self.records, change), self.events)
+        return WheelPackage(self.name, self.records, (*self.events, change))
 
     @cached_property
     def releases(self) -> list[Release]:

@@ -14,7 +14,7 @@ from gem.discovery.pydantic_start import start_pydantic
 from gem_hub.records import PackageName, Person, Strict, reasons
 from gem_hub_client.errors import HubError
 
-__all__ = ["DECIDABLE", "FILE_NAME", "Policy"]
+__all__ = ["DECIDABLE", "FILE_NAME", "HubPolicy"]
 
 start_pydantic()
 
@@ -43,7 +43,7 @@ def _decidable(code: str) -> str:
 Decidable = Annotated[str, AfterValidator(_decidable)]
 
 
-class Policy(Strict):
+class HubPolicy(Strict):
     """Exceptions that a person has decided on. The default allows none."""
 
     format: Literal[1] = 1
@@ -55,7 +55,7 @@ class Policy(Strict):
     """Who may publish new packages whose names look official, besides the owners of the official ones."""
 
     @classmethod
-    def of(cls, hub: Path) -> Policy:
+    def of(cls, hub: Path) -> HubPolicy:
         """Return the policy of a hub in a folder.
 
         Raises:

@@ -11,15 +11,15 @@ from packaging.version import Version
 
 from gem.errors import ArgumentError
 from gem.ids import parse_id
-from gem_hub.archive import Limits
+from gem_hub.archive import ArchiveLimits
 from gem_hub.conformance import Checked
 from gem_hub.errors import HubRefusal
-from gem_hub.folder import Folder
-from gem_hub.gate import HubView, Verdict, examine
-from gem_hub.policy import Policy
+from gem_hub.folder import HubFolder
+from gem_hub.gate import GateResult, HubView, examine
+from gem_hub.policy import HubPolicy
 from gem_hub.records import Release
 from gem_hub.refusal import Refusal
-from gem_hub.store import Outcome, Store
+from gem_hub.store import Store, StoreResult
 
 __all__ = ["Attempt", "Destination", "add_record", "examine_all", "publish", "read_file"]
 
@@ -32,7 +32,7 @@ class Destination:
 
     store: Store
     publisher: str
-    policy: Policy
+    policy: HubPolicy
     url: str = ""
     """Where the wheel lies on another index (mode ``link``); empty to keep it in the hub (mode ``host``)."""
     unreleased: Path | None = None
@@ -44,7 +44,7 @@ class Attempt:
     """How far a wheel has got."""
 
     content: bytes
-    verdict: Verdict
+    verdict: GateResult
     path: Path | None = None
     """Where it lies on this machine."""
     checked: Checked | None = None
@@ -88,7 +88,7 @@ class Attempt:
         }
 
 
-def read_file(path: Path, limits: Limits = Limits()) -> bytes:  # noqa: B008  # frozen
+def read_file(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> bytes:  # noqa: B008  # frozen
     """Return the bytes of a file that is to be published.
 
     Raises:
@@ -170,9 +170,9 @@ def publish(attempts: Sequence[Attempt], destination: Destination, report: Calla
         report(f"publishing {release.name} {release.version}")
         wheel = None if destination.url else attempt.path
         outcome = destination.store.publish(release, wheel, attempt.verdict.wheel.metadata)
-        if attempt.checked is not None and attempt.checked.record is not None and outcome is Outcome.PUBLISHED:
+        if attempt.checked is not None and attempt.checked.record is not None and outcome is StoreResult.PUBLISHED:
             destination.store.add_event(attempt.checked.event(attempt.verdict, destination.publisher))
-        stage: Stage = "published" if outcome is Outcome.PUBLISHED else "already published"
+        stage: Stage = "published" if outcome is StoreResult.PUBLISHED else "already published"
         done.append(replace(attempt, stage=stage))
     return done
 
@@ -195,7 +195,7 @@ def add_record(attempt: Attempt, destination: Destination) -> tuple[Attempt, Pat
     path = folder / release.path
     if attempt.stage == "already published":
         return attempt, path
-    if not Folder(folder).create(release.path, release.to_bytes()):
+    if not HubFolder(folder).create(release.path, release.to_bytes()):
         raise HubRefusal(f"{path}: lies there already; remove it to write it anew")
     return replace(attempt, stage="recorded"), path
 

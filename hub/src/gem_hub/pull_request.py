@@ -18,11 +18,11 @@ import click
 from pydantic import ValidationError
 
 from gem.errors import ArgumentError, GemError
-from gem_hub.archive import Limits
+from gem_hub.archive import ArchiveLimits
 from gem_hub.conformance import check
 from gem_hub.errors import HubRefusal
 from gem_hub.installation import Sources
-from gem_hub.policy import Policy
+from gem_hub.policy import HubPolicy
 from gem_hub.publishing import Attempt, Destination, examine_all, read_file
 from gem_hub.records import Release, now, reasons
 from gem_hub.sandbox import Bounds, isolation
@@ -66,7 +66,7 @@ def command(
         if attempt.wants_check and not no_check:
             if isolation() == "none":
                 raise HubError("nothing here keeps a stranger's code apart, so the kit is not run; install bwrap")
-            policy = Policy.of(hub)
+            policy = HubPolicy.of(hub)
             sources, bounds = Sources(find_links), Bounds(seconds=timeout)
             attempt = attempt.after(check(attempt.verdict, attempt.content, sources, bounds, policy))
     except GemError as error:
@@ -107,7 +107,7 @@ def examine_record(
     if release.published > now():
         raise HubRefusal(f"the record is from the future ({release.published}); write it anew: gem hub publish")
     content = _fetched(release.url) if wheel is None else read_file(wheel)
-    destination = Destination(Store(hub), author, Policy.of(hub), release.url, unreleased)
+    destination = Destination(Store(hub), author, HubPolicy.of(hub), release.url, unreleased)
     (attempt,) = examine_all([(release.filename, content, wheel)], destination)
     if attempt.stage == "already published":
         raise HubRefusal(f"{release.filename}: is in the index already")
@@ -136,7 +136,7 @@ def _parsed(path: Path) -> Release:
 def _fetched(url: str) -> bytes:
     if urlsplit(url).scheme != "https":
         raise HubRefusal(f"{url}: a public index links only to https addresses")
-    most = Limits().file_bytes
+    most = ArchiveLimits().file_bytes
     try:
         with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310  # https, see above
             content: bytes = answer.read(most + 1)

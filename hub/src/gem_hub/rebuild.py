@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 
 from gem_hub.derive import derived_files
-from gem_hub.folder import TEMPORARY, Folder
-from gem_hub.package import Package
+from gem_hub.folder import TEMPORARY, HubFolder
+from gem_hub.package import WheelPackage
 from gem_hub.records import Release, file_path
 from gem_hub.truth import Truth
 from gem_hub_client.errors import HubError
@@ -54,7 +54,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
     digests: set[str] = set()
     missing: list[str] = []
 
-    def watched() -> Iterator[Package]:
+    def watched() -> Iterator[WheelPackage]:
         names = truth.names()
         for number, package in enumerate(truth.packages()):
             report(number, len(names))
@@ -94,7 +94,7 @@ def _number(truth: Truth) -> None:
             truth.folder.remove(path)
 
 
-def _check_file(folder: Folder, record: Release, differing: list[str], check: bool) -> Iterator[str]:
+def _check_file(folder: HubFolder, record: Release, differing: list[str], check: bool) -> Iterator[str]:
     """Yield what is wrong with a hosted file; write its metadata beside it if that is missing or wrong."""
     if record.mode != "host":
         return
@@ -121,7 +121,7 @@ def _check_file(folder: Folder, record: Release, differing: list[str], check: bo
     folder.replace(f"{path}.metadata", metadata)
 
 
-def _sweep(folder: Folder, derived: set[str], digests: set[str]) -> None:
+def _sweep(folder: HubFolder, derived: set[str], digests: set[str]) -> None:
     """Remove what nobody needs any more and what is old enough that nobody is just about to need it."""
     for path in folder.files(TEMPORARY):
         if folder.age(path) > KEPT["temporary"]:

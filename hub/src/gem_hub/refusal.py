@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["MOST", "Findings", "Refusal"]
+__all__ = ["MOST", "GateFindings", "Refusal"]
 
 MOST = 500
 """Reasons that are kept; a file can be made to have millions of faults."""
@@ -30,7 +30,7 @@ class Refusal:
 
 
 @dataclass
-class Findings:
+class GateFindings:
     """Everything that was found out about one file, in the order in which it was found."""
 
     refusals: list[Refusal] = field(default_factory=list)

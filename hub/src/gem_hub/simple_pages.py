@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from gem_hub.canonical import compact_json
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.records import Release
 
 __all__ = ["API_VERSION", "project_html", "project_json", "root_html", "root_json"]
@@ -33,7 +33,7 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def project_html(package: Package) -> bytes:
+def project_html(package: WheelPackage) -> bytes:
     """Return ``simple/NAME/index.html``."""
     meta = _meta("pypi:project-status", package.status) if package.status != "active" else ""
     meta += _meta("pypi:project-status-reason", package.reason) if package.reason else ""
@@ -41,7 +41,7 @@ def project_html(package: Package) -> bytes:
     return _PAGE.format(version=API_VERSION, meta=meta, title=f"Links for {package.name}", links=links).encode()
 
 
-def project_json(package: Package) -> bytes:
+def project_json(package: WheelPackage) -> bytes:
     """Return ``simple/NAME/index.json``."""
     files = [_file(package, release) for release in _files(package)]
     status = {"status": package.status, **({"reason": package.reason} if package.reason else {})}
@@ -67,7 +67,7 @@ def root_json(names: Iterable[str]) -> bytes:
     return compact_json({"meta": {"api-version": API_VERSION}, "projects": [{"name": name} for name in names]})
 
 
-def _files(package: Package) -> list[Release]:
+def _files(package: WheelPackage) -> list[Release]:
     """The releases whose files are offered, oldest first, as other indexes list them."""
     if package.status == "quarantined":
         return []
@@ -78,7 +78,7 @@ def _meta(name: str, content: str) -> str:
     return f'<meta name="{name}" content="{escape(content)}">\n'
 
 
-def _link(package: Package, release: Release) -> str:
+def _link(package: WheelPackage, release: Release) -> str:
     attributes = {"href": f"{release.url}#sha256={release.sha256}"}
     if release.metadata.requires_python:
         attributes["data-requires-python"] = release.metadata.requires_python
@@ -92,7 +92,7 @@ def _link(package: Package, release: Release) -> str:
     return f"<a {written}>{escape(release.filename)}</a><br>\n"
 
 
-def _file(package: Package, release: Release) -> dict[str, Any]:
+def _file(package: WheelPackage, release: Release) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "filename": release.filename,
         "url": release.url,

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from gem_hub.catalogue import snapshot_feed
 from gem_hub.derive import root_bytes
 from gem_hub.details import details
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 
 __all__ = ["snapshot_files"]
 
 
-def snapshot_files(packages: Iterable[Package]) -> dict[str, bytes]:
+def snapshot_files(packages: Iterable[WheelPackage]) -> dict[str, bytes]:
     """Return path → content: ``envs/`` with a page for each package, one catalogue file, and ``root.json`` last."""
     listed = list(packages)
     feed = snapshot_feed(listed)

@@ -30,14 +30,14 @@ from gem_hub.catalogue import claims, line, next_feed, read_feed
 from gem_hub.derive import list_pages, package_pages, root_bytes
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Event, Owner, Unyank, Yank
-from gem_hub.folder import PRIVATE, Folder
-from gem_hub.package import Package
+from gem_hub.folder import PRIVATE, HubFolder
+from gem_hub.package import WheelPackage
 from gem_hub.rebuild import REBUILDING, rebuild, unobserved
 from gem_hub.records import Release, Strict, file_path
 from gem_hub.truth import Truth
 from gem_hub_client.errors import HubError
 
-__all__ = ["Outcome", "Store"]
+__all__ = ["Store", "StoreResult"]
 
 Change = TypeVar("Change", bound=Strict)
 
@@ -46,7 +46,7 @@ _PATIENCE = 120.0
 """Seconds to wait for the other processes that change the same hub."""
 
 
-class Outcome(str, Enum):
+class StoreResult(str, Enum):
     """What came of publishing."""
 
     PUBLISHED = "published"
@@ -65,12 +65,12 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.truth = Truth(Folder(folder))
+        self.truth = Truth(HubFolder(folder))
         self._files = self.truth.folder
         self._claims: dict[str, str] = {}
         self._claims_serial = 0
 
-    def publish(self, release: Release, wheel: Path | None, metadata: bytes) -> Outcome:
+    def publish(self, release: Release, wheel: Path | None, metadata: bytes) -> StoreResult:
         """Add a release in mode ``host`` or ``link``.
 
         Args:
@@ -92,7 +92,7 @@ class Store:
         if hashlib.sha256(metadata).hexdigest() != release.metadata_sha256:
             raise HubRefusal(f"{release.filename}: the metadata is not what the record's metadata_sha256 stands for")
         if self._admitted(release) is None:
-            return Outcome.ALREADY_PUBLISHED
+            return StoreResult.ALREADY_PUBLISHED
         self.environment_ids()  # what costs with the size of the hub is done before the lock
         path = file_path(release.sha256, release.filename)
         if release.mode == "host":
@@ -103,10 +103,10 @@ class Store:
         with self._locked():
             package = self._admitted(release)
             if package is None:
-                return Outcome.ALREADY_PUBLISHED
+                return StoreResult.ALREADY_PUBLISHED
             self._refuse_foreign_ids(release)
             self._commit(package, release)
-        return Outcome.PUBLISHED
+        return StoreResult.PUBLISHED
 
     def admits(self, release: Release) -> bool:
         """Return whether a release may be published now; False if exactly this file is published already.
@@ -152,11 +152,11 @@ class Store:
         """Return the names of all packages, sorted."""
         return self.truth.names()
 
-    def package(self, name: str) -> Package | None:
+    def package(self, name: str) -> WheelPackage | None:
         """Return a package with all its records and events; None if it does not exist."""
         return self.truth.package(name)
 
-    def existing(self, name: str) -> Package:
+    def existing(self, name: str) -> WheelPackage:
         """Return a package with all its records and events.
 
         Raises:
@@ -249,7 +249,7 @@ class Store:
             self._files.prune((self.folder / path).parent)
         self._files.remove(_INTENT)
 
-    def _commit(self, package: Package, change: Release | Event) -> None:
+    def _commit(self, package: WheelPackage, change: Release | Event) -> None:
         """Make the next change of the hub, which is one of this package, and everything that follows from it."""
         numbered = self._numbered(change)
         self._files.replace(_INTENT, compact_json({"path": numbered.path}))
@@ -263,7 +263,7 @@ class Store:
         numbered: Change = change.model_copy(update={"serial": self._root()["serial"] + 1})
         return numbered
 
-    def _derive(self, package: Package) -> None:
+    def _derive(self, package: WheelPackage) -> None:
         """Write what follows from the newest change, which is one of this package; ``root.json`` last."""
         if len(package.serials) == 1:
             pages = {**package_pages(package), **list_pages(self.truth.names())}
@@ -292,7 +292,7 @@ class Store:
             raise HubError("root.json: missing or damaged; run: gem hub rebuild")
         return root
 
-    def _admitted(self, release: Release) -> Package | None:
+    def _admitted(self, release: Release) -> WheelPackage | None:
         """Return the package that a release is for, or None if exactly this file is published.
 
         Raises:
@@ -300,7 +300,7 @@ class Store:
         """
         package = self.truth.package(release.name)
         if package is None:
-            return Package.of(release.name, (), ())
+            return WheelPackage.of(release.name, (), ())
         label = f"{release.name} {release.version}"
         for record in package.records:
             if record.parsed_version == release.parsed_version:
@@ -332,7 +332,7 @@ class Store:
                 )
 
 
-def _refuse_unknown_version(package: Package, version: str) -> None:
+def _refuse_unknown_version(package: WheelPackage, version: str) -> None:
     known = [release.version for release in package.releases]
     if version not in known:
         hint = nearest(version, known)
@@ -340,7 +340,7 @@ def _refuse_unknown_version(package: Package, version: str) -> None:
         raise HubRefusal(f"there is no {package.name} {version}; {advice}")
 
 
-def _state(package: Package) -> Mapping[str, Any]:
+def _state(package: WheelPackage) -> Mapping[str, Any]:
     """What events can change; two packages with the same state lead to the same pages."""
     checks = {release.version: package.conformance(release.version) for release in package.releases}
     return {

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from gem_hub.refusal import Findings
+from gem_hub.refusal import GateFindings
 from gem_hub.reserved import OFFICIAL
 from gem_hub.wheel import Wheel
 from gem_hub_client.sanitize import sanitize
@@ -21,7 +21,7 @@ _NO_LICENCE = ("", "unknown", "none", "proprietary", "other", "see license", "li
 _MOST_DESCRIPTION = 500_000
 
 
-def check_terms(wheel: Wheel, findings: Findings) -> None:
+def check_terms(wheel: Wheel, findings: GateFindings) -> None:
     """Add what the metadata of a wheel fails to promise."""
     for requirement in wheel.requirements:
         if requirement.url is not None:
@@ -37,7 +37,7 @@ def check_terms(wheel: Wheel, findings: Findings) -> None:
     _check_texts(wheel, findings)
 
 
-def _check_gem_core(wheel: Wheel, findings: Findings) -> None:
+def _check_gem_core(wheel: Wheel, findings: GateFindings) -> None:
     pins = [one for one in wheel.requirements if canonicalize_name(one.name) == "gem-core"]
     always = [one for one in pins if one.marker is None]
     if not always:
@@ -58,7 +58,7 @@ def _is_bounded(requirement: Requirement) -> bool:
     return bool(operators.intersection(_UPPER)) and bool(operators.intersection(_LOWER))
 
 
-def _check_python(wheel: Wheel, findings: Findings) -> None:
+def _check_python(wheel: Wheel, findings: GateFindings) -> None:
     text = wheel.fields.get("requires_python", "")
     if not text.strip():
         findings.refuse("requires.python", "Requires-Python", 'is missing; add requires-python = ">=3.10"')
@@ -71,7 +71,7 @@ def _check_python(wheel: Wheel, findings: Findings) -> None:
         findings.refuse("requires.python", f"Requires-Python: {text}", "has no lower bound; write '>=3.10'")
 
 
-def _check_licence(wheel: Wheel, findings: Findings) -> None:
+def _check_licence(wheel: Wheel, findings: GateFindings) -> None:
     if wheel.fields.get("license_expression"):
         return
     classified = any(line.startswith("License ::") for line in wheel.fields.get("classifiers", []))
@@ -86,7 +86,7 @@ def _check_licence(wheel: Wheel, findings: Findings) -> None:
         findings.warn("licence.old", "License-Expression", message)
 
 
-def _check_texts(wheel: Wheel, findings: Findings) -> None:
+def _check_texts(wheel: Wheel, findings: GateFindings) -> None:
     summary = wheel.fields.get("summary", "")
     if not summary.strip():
         findings.warn(

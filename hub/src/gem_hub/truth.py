@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from gem_hub.events import EVENT, Event
-from gem_hub.folder import Folder
+from gem_hub.folder import HubFolder
 from gem_hub.hosting import Settings
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.records import NAME, Release, reasons
 from gem_hub_client.errors import HubError
 
@@ -23,14 +23,14 @@ Change = TypeVar("Change", Release, Event)
 class Truth:
     """The records and events in a folder. It only reads."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: HubFolder) -> None:
         self.folder = folder
 
     def names(self) -> list[str]:
         """Return the names of all packages that have a record, sorted."""
         return [name for name in self.folder.names("releases") if any(True for _ in self._paths("releases", name))]
 
-    def package(self, name: str) -> Package | None:
+    def package(self, name: str) -> WheelPackage | None:
         """Return a package; None if it has no record.
 
         Raises:
@@ -40,10 +40,12 @@ class Truth:
             return None
         records = [self.release(path) for path in self._paths("releases", name)]
         return (
-            Package.of(name, records, [self.event(path) for path in self._paths("events", name)]) if records else None
+            WheelPackage.of(name, records, [self.event(path) for path in self._paths("events", name)])
+            if records
+            else None
         )
 
-    def packages(self) -> Iterator[Package]:
+    def packages(self) -> Iterator[WheelPackage]:
         """Yield all packages, by name."""
         for name in self.folder.names("releases"):
             package = self.package(name)

@@ -23,9 +23,9 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from gem_hub.archive import Archive, Limits, read_archive
+from gem_hub.archive import Archive, ArchiveLimits, read_archive
 from gem_hub.records import NAME
-from gem_hub.refusal import Findings
+from gem_hub.refusal import GateFindings
 
 __all__ = ["Wheel", "read_wheel"]
 
@@ -64,7 +64,12 @@ class Wheel:
         return tuple(sorted({name.partition("/")[0] for name in self.archive.entries} - {self.info}))
 
 
-def read_wheel(filename: str, content: bytes, findings: Findings, limits: Limits = Limits()) -> Wheel | None:  # noqa: B008  # frozen
+def read_wheel(
+    filename: str,
+    content: bytes,
+    findings: GateFindings,
+    limits: ArchiveLimits = ArchiveLimits(),  # noqa: B008  # frozen
+) -> Wheel | None:
     """Return a wheel, or None where too little of it can be read.
 
     Args:
@@ -93,7 +98,7 @@ def read_wheel(filename: str, content: bytes, findings: Findings, limits: Limits
     )
 
 
-def _parse_filename(filename: str, findings: Findings) -> tuple[str, Version, frozenset[Tag]] | None:
+def _parse_filename(filename: str, findings: GateFindings) -> tuple[str, Version, frozenset[Tag]] | None:
     if not filename.endswith(".whl"):
         message = "is no wheel, and to build a source would run its code; build one: hatch build -t wheel"
         findings.refuse("file.kind", filename, message)
@@ -125,7 +130,7 @@ def _parse_filename(filename: str, findings: Findings) -> tuple[str, Version, fr
     return name, version, tags
 
 
-def _check_version(canonical: str, written: str, where: str, findings: Findings) -> None:
+def _check_version(canonical: str, written: str, where: str, findings: GateFindings) -> None:
     if Version(canonical).local is not None:
         message = f"has the local version {canonical!r}; a hub takes public ones, such as {Version(canonical).public!r}"
         findings.refuse("version.local", where, message)
@@ -133,7 +138,7 @@ def _check_version(canonical: str, written: str, where: str, findings: Findings)
         findings.refuse("version.form", where, f"writes the version {written!r}; write it {canonical!r} (PEP 440)")
 
 
-def _find_info(archive: Archive, name: str, version: Version, findings: Findings) -> str | None:
+def _find_info(archive: Archive, name: str, version: Version, findings: GateFindings) -> str | None:
     folders = sorted({entry.partition("/")[0] for entry in archive.entries if ".dist-info/" in entry.casefold()})
     infos = [folder for folder in folders if folder.endswith(".dist-info")]
     if len(infos) != 1 or folders != infos:
@@ -154,7 +159,9 @@ def _find_info(archive: Archive, name: str, version: Version, findings: Findings
     return infos[0]
 
 
-def _info_file(archive: Archive, info: str, file: str, findings: Findings, limit: int = _MOST_METADATA) -> bytes | None:
+def _info_file(
+    archive: Archive, info: str, file: str, findings: GateFindings, limit: int = _MOST_METADATA
+) -> bytes | None:
     path = f"{info}/{file}"
     entry = archive.entries.get(path)
     if entry is None:
@@ -166,7 +173,7 @@ def _info_file(archive: Archive, info: str, file: str, findings: Findings, limit
     return archive.read(path)
 
 
-def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], findings: Findings) -> None:
+def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], findings: GateFindings) -> None:
     content = _info_file(archive, info, "WHEEL", findings, _MOST_TAGS)
     if content is None:
         return
@@ -190,7 +197,7 @@ def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], finding
         findings.refuse("wheel.tags", path, "has other tags than the file name; build the wheel anew")
 
 
-def _check_record(archive: Archive, info: str, findings: Findings) -> None:
+def _check_record(archive: Archive, info: str, findings: GateFindings) -> None:
     """Compare ``RECORD`` with the archive: each file once, with its digest and size, and nothing besides."""
     path = f"{info}/RECORD"
     content = _info_file(archive, info, "RECORD", findings, _MOST_RECORD)
@@ -223,7 +230,7 @@ def _check_record(archive: Archive, info: str, findings: Findings) -> None:
         findings.refuse("record.unlisted", file, "is in the wheel and not listed in RECORD; build the wheel anew")
 
 
-def _check_row(archive: Archive, file: str, digest: str, size: str, findings: Findings) -> None:
+def _check_row(archive: Archive, file: str, digest: str, size: str, findings: GateFindings) -> None:
     algorithm, _, encoded = digest.partition("=")
     if not digest:
         findings.refuse("record.no-hash", file, "has no digest in RECORD; build the wheel anew")
@@ -248,7 +255,7 @@ def _check_row(archive: Archive, file: str, digest: str, size: str, findings: Fi
         )
 
 
-def _read_entry_points(archive: Archive, info: str, findings: Findings) -> Mapping[str, Mapping[str, str]]:
+def _read_entry_points(archive: Archive, info: str, findings: GateFindings) -> Mapping[str, Mapping[str, str]]:
     path = f"{info}/entry_points.txt"
     if path not in archive.entries:
         return {}
@@ -268,7 +275,7 @@ def _read_entry_points(archive: Archive, info: str, findings: Findings) -> Mappi
     return {group: {name: value.strip() for name, value in parser.items(group)} for group in parser.sections()}
 
 
-def _check_metadata(metadata: bytes, name: str, version: Version, findings: Findings) -> RawMetadata:
+def _check_metadata(metadata: bytes, name: str, version: Version, findings: GateFindings) -> RawMetadata:
     headers = len(metadata.replace(b"\r\n", b"\n").partition(b"\n\n")[0])
     if headers > _MOST_HEADERS:
         message = f"has {headers} bytes of fields, and {_MOST_HEADERS} are the most; move text into the description"
@@ -305,7 +312,7 @@ def _invalid(fields: RawMetadata) -> Iterator[str]:
             yield f"{' '.join(str(error).split())[:300]}; correct pyproject.toml"
 
 
-def _requirements(fields: RawMetadata, findings: Findings) -> tuple[Requirement, ...]:
+def _requirements(fields: RawMetadata, findings: GateFindings) -> tuple[Requirement, ...]:
     found = []
     for line in fields.get("requires_dist", []):
         try:

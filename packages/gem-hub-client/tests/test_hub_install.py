@@ -18,7 +18,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.installed import InstalledPackage, installed_package
 from gem_hub_client.installer import Installer, find_installer, find_locker, pinned_line
 from gem_hub_client.lock import check_name
-from gem_hub_client.releases import Release, read_release
+from gem_hub_client.releases import IndexedRelease, read_release
 from gem_hub_client.resolve import Choice
 from gem_hub_client.simple import kind_of, read_html, read_json
 
@@ -48,7 +48,7 @@ def entry(**changes: Any) -> dict[str, Any]:
     }
 
 
-def read(hub: Hub = WEB, **changes: Any) -> Release:
+def read(hub: Hub = WEB, **changes: Any) -> IndexedRelease:
     return read_release(hub, "toy-envs", entry(**changes))
 
 

@@ -22,7 +22,7 @@ from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.catalogue_cache import open_catalogue
 from gem_hub_client.config import Hub, hub_at, hubs
 from gem_hub_client.errors import HubError
-from gem_hub_client.federated_search import find
+from gem_hub_client.federated_search import search_hubs
 from gem_hub_client.pages import package_page
 from gem_hub_client.state import State
 from gem_hub_client.sync import update
@@ -105,10 +105,10 @@ def test_a_client_that_is_too_far_behind_takes_the_snapshot(hub_folder: HubFolde
 
 def test_a_removed_package_is_found_no_more(hub_folder: HubFolder, hub_server: HubServer) -> None:
     """A line that says a package is gone takes it out of the search; what was yanked of it stays known."""
-    assert [found.hit.record["name"] for found in find("mazes").hits] == ["mazes"]
+    assert [found.hit.record["name"] for found in search_hubs("mazes").hits] == ["mazes"]
     hub_folder.append({"name": "mazes", "removed": True, "yanked": {"0.1.0": "broken"}, "serial": 4})
     update(client())
-    assert find("mazes").hits == []
+    assert search_hubs("mazes").hits == []
     with open_catalogue(client()) as opened:
         record = opened.catalogue.record("mazes")
     assert record is not None
@@ -128,16 +128,16 @@ def test_a_history_that_was_written_anew_is_loaded_anew(hub_folder: HubFolder, h
 def test_a_folder_is_looked_at_every_time(hub_folder: HubFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was just published into a folder hub is found, without an update by hand."""
     monkeypatch.setenv("GEM_HUB", str(hub_folder.folder))
-    assert find("brandnew").hits == []
+    assert search_hubs("brandnew").hits == []
     hub_folder.append(hub_folder.line("brandnew", 4))
-    assert [found.hit.record["name"] for found in find("brandnew").hits] == ["brandnew"]
+    assert [found.hit.record["name"] for found in search_hubs("brandnew").hits] == ["brandnew"]
 
 
 def test_a_search_asks_a_server_only_when_that_is_due(hub_folder: HubFolder, hub_server: HubServer) -> None:
     """Within an hour a search that finds something asks nobody; later, one conditional request."""
-    find("mazes")
+    search_hubs("mazes")
     hub_server.requests.clear()
-    find("mazes")
+    search_hubs("mazes")
     assert hub_server.requests == []
     with open_catalogue(client(), max_age=0.0):
         assert hub_server.statuses == [304]
@@ -148,9 +148,9 @@ def test_a_search_that_finds_nothing_asks_again(
 ) -> None:
     """A package that was published since the last look is found, if nothing else fits."""
     monkeypatch.setattr("gem_hub_client.federated_search._AGAIN", 0.0)
-    find("mazes")
+    search_hubs("mazes")
     hub_folder.append(hub_folder.line("brandnew", 4))
-    assert [found.hit.record["name"] for found in find("brandnew").hits] == ["brandnew"]
+    assert [found.hit.record["name"] for found in search_hubs("brandnew").hits] == ["brandnew"]
 
 
 # --- What is refused
@@ -218,7 +218,7 @@ def test_an_older_root_is_refused(hub_folder: HubFolder, hub_server: HubServer) 
     hub_folder.write_root()
     with pytest.raises(HubError, match=r"root\.json: is older \(serial 3\) than the one seen before \(serial 4\)"):
         update(client())
-    assert find("mazes").hits == []
+    assert search_hubs("mazes").hits == []
     (client().cache / State.read(client().cache).database).unlink()
     with pytest.raises(HubError, match="is older"):
         update(client())
@@ -354,8 +354,8 @@ def test_lines_may_say_more_and_less(hub_folder: HubFolder, hub_server: HubServe
         hub_folder.line("odd-ids", 5, environments=[{"id": "a:B-v0"}, {"id": "not an id"}, {"other": 1}]),
     )
     update(client())
-    assert [found.hit.record["name"] for found in find("sparse").hits] == ["sparse"]
-    (found,) = find("odd-ids").hits
+    assert [found.hit.record["name"] for found in search_hubs("sparse").hits] == ["sparse"]
+    (found,) = search_hubs("odd-ids").hits
     assert [environment["id"] for environment in found.hit.environments] == ["a:B-v0"]
 
 
@@ -451,13 +451,13 @@ def test_search_goes_on_without_the_hub(hub_server: HubServer) -> None:
 
     replace(state, checked=state.checked - 3 * 86400, tried=0.0).write(client().cache)
     hub_server.instead[""] = answer(503, {"Content-Length": "0"})
-    findings = find("mazes")
+    findings = search_hubs("mazes")
     assert [found.hit.record["name"] for found in findings.hits] == ["mazes"]
     (status,) = findings.statuses
     assert "answers 503" in status.note
     assert "going on with what was loaded 3 days ago" in status.note
     hub_server.requests.clear()
-    assert "answers 503" in find("mazes").statuses[0].note
+    assert "answers 503" in search_hubs("mazes").statuses[0].note
     assert hub_server.requests == [], "a hub that failed a moment ago is not asked by every search"
 
 
@@ -477,9 +477,9 @@ def test_without_a_cache_and_a_network_there_is_one_sentence(
     """A hub that was never reached cannot be searched, and the message names it."""
     monkeypatch.setenv("GEM_HUB", "http://127.0.0.1:9/")
     with pytest.raises(HubError, match=r"http://127\.0\.0\.1:9/root\.json: cannot be reached"):
-        find("mazes")
+        search_hubs("mazes")
     with pytest.raises(HubError, match="nothing was loaded from this hub yet"):
-        find("mazes", offline=True)
+        search_hubs("mazes", offline=True)
 
 
 def test_one_dead_hub_does_not_hide_the_others(
@@ -487,7 +487,7 @@ def test_one_dead_hub_does_not_hide_the_others(
 ) -> None:
     """With several hubs, those that answer are searched, and the others are named."""
     monkeypatch.setenv("GEM_HUB", f"http://127.0.0.1:9/ {hub_server.url}")
-    findings = find("mazes")
+    findings = search_hubs("mazes")
     assert [found.hub.location for found in findings.hits] == [hub_server.url]
     assert "cannot be reached" in findings.statuses[0].note
 
@@ -498,11 +498,11 @@ def test_a_cache_that_cannot_be_written(hub_folder: HubFolder, hub_server: HubSe
     blocked.write_text("a file where a folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     with pytest.raises(HubError, match="set XDG_CACHE_HOME"):
-        find("mazes")
+        search_hubs("mazes")
     monkeypatch.setenv("GEM_HUB", str(hub_folder.folder))
-    assert [found.hit.record["name"] for found in find("mazes").hits] == ["mazes"]
+    assert [found.hit.record["name"] for found in search_hubs("mazes").hits] == ["mazes"]
     monkeypatch.setenv("GEM_HUB", "official")
-    assert find("sudoku").hits[0].hit.record["name"] == "gem-envs-games"
+    assert search_hubs("sudoku").hits[0].hit.record["name"] == "gem-envs-games"
 
 
 # --- Damage, and several processes
@@ -520,7 +520,7 @@ def test_a_damaged_cache_is_loaded_anew(hub_server: HubServer, damage: str) -> N
         kept = {"emptied": 0, "garbage": 0, "half": len(content) // 2, "all but its beginning": 8192}[damage]
         lost = 0 if damage in ("emptied", "half") else len(content) - kept
         database.write_bytes(content[:kept] + os.urandom(lost))
-    assert [found.hit.record["name"] for found in find("mazes").hits] == ["mazes"]
+    assert [found.hit.record["name"] for found in search_hubs("mazes").hits] == ["mazes"]
 
 
 def test_a_database_that_is_older_than_its_state_is_loaded_anew(hub_folder: HubFolder, hub_server: HubServer) -> None:
@@ -531,7 +531,7 @@ def test_a_database_that_is_older_than_its_state_is_loaded_anew(hub_folder: HubF
     hub_folder.append(hub_folder.line("mazes", 4, status="quarantined"))
     update(client())
     database.write_bytes(copy)
-    assert find("mazes").hits == []
+    assert search_hubs("mazes").hits == []
 
 
 def test_a_database_of_another_schema_is_left(hub_server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -552,7 +552,7 @@ def test_damaged_state_is_no_error(hub_server: HubServer) -> None:
     update(client())
     for text in ("", "{", "[]", '{"serial": "x"}'):
         (client().cache / "state.json").write_text(text)
-        assert find("mazes").hits
+        assert search_hubs("mazes").hits
     document = json.loads((client().cache / "state.json").read_text())
     (client().cache / "state.json").write_text(json.dumps({**document, "database": "../../elsewhere.sqlite"}))
     assert State.read(client().cache).database == ""

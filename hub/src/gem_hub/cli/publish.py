@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gem_hub.cli.options import by_option
-from gem_hub.policy import Policy
+from gem_hub.policy import HubPolicy
 from gem_hub.publishing import Attempt, Destination, add_record, examine_all, publish, read_file
 from gem_hub.refusal import Refusal
 from gem_hub.store import Store
@@ -85,7 +85,7 @@ def publish_command(
     if pull_request and not url:
         raise click.UsageError("an index that takes pull requests links to wheels; say where it lies with --url")
     store = _hub(folder, new=not pull_request)
-    destination = Destination(store, by, Policy.of(store.folder), url)
+    destination = Destination(store, by, HubPolicy.of(store.folder), url)
     attempts = examine_all(((path.name, read_file(path), path) for path in wheels), destination)
     if not any(attempt.stage == "refused" for attempt in attempts):
         attempts = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub.errors import HubRefusal
-from gem_hub.folder import Folder
+from gem_hub.folder import HubFolder
 from gem_hub.hosting import Settings
 from gem_hub.records import reasons
 from gem_hub.store import Store
@@ -71,6 +71,6 @@ def _set_fallback(folder: Path, address: str) -> None:
     except ValueError as error:
         raise HubRefusal(reasons(error)) from error
     if settings.fallback:
-        Folder(folder).replace("hub.json", settings.to_bytes())
+        HubFolder(folder).replace("hub.json", settings.to_bytes())
     else:
-        Folder(folder).remove("hub.json")
+        HubFolder(folder).remove("hub.json")

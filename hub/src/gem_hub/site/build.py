@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gem_hub.details import details
-from gem_hub.package import Package
+from gem_hub.package import WheelPackage
 from gem_hub.site.render import render, static_files
 from gem_hub.site.search_index import search_files
 from gem_hub.site.text import readable, tag_slug
@@ -24,7 +24,7 @@ ON_A_PAGE = 100
 _MOST_OF_A_TAG = 500
 
 
-def details_of(packages: Iterable[Package]) -> Iterator[dict[str, Any]]:
+def details_of(packages: Iterable[WheelPackage]) -> Iterator[dict[str, Any]]:
     """Yield the content of ``envs/NAME.json`` of each package."""
     for package in packages:
         yield json.loads(details(package))

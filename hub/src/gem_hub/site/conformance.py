@@ -13,14 +13,14 @@ from gem_hub.site.text import shortened
 from gem_testing.clauses import CLAUSES
 from gem_testing.record import ConformanceRecord
 
-__all__ = ["Check", "ClauseRow", "Finding", "checks_of"]
+__all__ = ["Check", "ClauseRow", "ShownFinding", "checks_of"]
 
 _MESSAGE = 400
 _MOST_FINDINGS = 20
 
 
 @dataclass(frozen=True)
-class Finding:
+class ShownFinding:
     """A clause that an environment does not simply hold."""
 
     environment: str
@@ -40,7 +40,7 @@ class ClauseRow:
     violated: int = 0
     not_tested: int = 0
     exempt: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ShownFinding] = field(default_factory=list)
 
     @property
     def group(self) -> str:
@@ -136,7 +136,7 @@ def _check(document: Mapping[str, Any]) -> Check | None:
             setattr(row, attribute, getattr(row, attribute) + 1)
             if outcome != "holds" and len(row.findings) < _MOST_FINDINGS:
                 message, advice = shortened(clause.message, _MESSAGE), shortened(clause.advice, _MESSAGE)
-                row.findings.append(Finding(environment.id, outcome, message, advice))
+                row.findings.append(ShownFinding(environment.id, outcome, message, advice))
     order = list(CLAUSES)
     return Check(
         gem_core=record.gem_core,

@@ -12,13 +12,13 @@ from gem_hub_client import __version__
 from gem_hub_client.catalogue_cache import ago
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
-from gem_hub_client.federated_search import ask
+from gem_hub_client.federated_search import query_catalogue
 from gem_hub_client.installed import InstalledPackage, announcing
 from gem_hub_client.pages import Page, read_page
-from gem_hub_client.releases import Release, read_release
+from gem_hub_client.releases import IndexedRelease, read_release
 from gem_hub_client.sanitize import sanitize
 
-__all__ = ["Audited", "Finding", "Report", "audit"]
+__all__ = ["AuditFinding", "AuditReport", "AuditedPackage", "audit"]
 
 QUARANTINED, YANKED, DEPRECATED, UNKNOWN, DIFFERS, VIOLATED = (
     "quarantined",
@@ -32,7 +32,7 @@ _SERIOUS = {QUARANTINED, YANKED}
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """Something that a person should know about an installed package."""
 
     kind: str
@@ -41,7 +41,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditedPackage:
     """One installed package."""
 
     name: str
@@ -50,14 +50,14 @@ class Audited:
     """The hub that it was compared with; empty if none has it."""
     file: str
     """What is known about the file that it came from."""
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
 
 
 @dataclass(frozen=True)
-class Report:
+class AuditReport:
     """What an audit has found."""
 
-    packages: tuple[Audited, ...]
+    packages: tuple[AuditedPackage, ...]
     standings: tuple[str, ...]
     """One sentence a hub: how old what it says is."""
     notes: tuple[str, ...]
@@ -83,11 +83,11 @@ class _Known:
     """Version → reason."""
     newest: str
     """The version that the catalogue shows; empty if every one is yanked."""
-    releases: dict[str, Release]
+    releases: dict[str, IndexedRelease]
     """By version; empty where the page could not be read."""
 
 
-def audit(hubs: Sequence[Hub], *, offline: bool = False) -> Report:
+def audit(hubs: Sequence[Hub], *, offline: bool = False) -> AuditReport:
     """Compare every installed distribution that announces environments with the hubs.
 
     Args:
@@ -116,7 +116,7 @@ def audit(hubs: Sequence[Hub], *, offline: bool = False) -> Report:
         raise failures[0]
     names = " or ".join(hub.name for hub in hubs)
     audited = tuple(_audited(package, known[package.name], names) for package in installed)
-    return Report(audited, tuple(standings), tuple(dict.fromkeys(notes)))
+    return AuditReport(audited, tuple(standings), tuple(dict.fromkeys(notes)))
 
 
 def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -131,12 +131,12 @@ def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tu
         loaded = f"loaded {ago(opened.state.age)}"
         return f"{hub.name}: as of {opened.state.created} (serial {opened.state.serial}), {loaded}", records
 
-    return ask(hub, question, max_age=0.0, offline=offline)
+    return query_catalogue(hub, question, max_age=0.0, offline=offline)
 
 
 def _known(hub: Hub, record: dict[str, Any], offline: bool, notes: list[str]) -> _Known:
     told: dict[str, Any] = record
-    releases: dict[str, Release] = {}
+    releases: dict[str, IndexedRelease] = {}
     yanked = record["yanked"]
     if not record.get("removed"):  # then the catalogue says all that there is to say: every release was yanked
         try:
@@ -151,7 +151,7 @@ def _known(hub: Hub, record: dict[str, Any], offline: bool, notes: list[str]) ->
     return _Known(hub, status, reason, yanked, record.get("version", ""), releases)
 
 
-def _releases(hub: Hub, record: dict[str, Any], page: Page, notes: list[str]) -> dict[str, Release]:
+def _releases(hub: Hub, record: dict[str, Any], page: Page, notes: list[str]) -> dict[str, IndexedRelease]:
     releases = {}
     for entry in page["releases"]:
         try:
@@ -163,50 +163,54 @@ def _releases(hub: Hub, record: dict[str, Any], page: Page, notes: list[str]) ->
     return releases
 
 
-def _audited(package: InstalledPackage, known: Sequence[_Known], hubs: str) -> Audited:
+def _audited(package: InstalledPackage, known: Sequence[_Known], hubs: str) -> AuditedPackage:
     version = _canonical(package.version)
     if not known:
         message = f"no such package in {hubs}; nobody there would say if it was yanked"
-        return Audited(package.name, package.version, "", _file(package), (Finding(UNKNOWN, message),))
+        return AuditedPackage(package.name, package.version, "", _file(package), (AuditFinding(UNKNOWN, message),))
     # The hub whose file it is; otherwise the one that it would be installed from.
     own = next((k for k in known if _is_from(package, k, version)), known[0])
-    findings: dict[Finding, None] = {}
+    findings: dict[AuditFinding, None] = {}
     for one in known:
         if one.status == QUARANTINED:
             reason = one.reason or "no reason is given"
-            findings[Finding(QUARANTINED, f"by {one.hub.name}: {reason}; uninstall it: it may do harm")] = None
+            findings[AuditFinding(QUARANTINED, f"by {one.hub.name}: {reason}; uninstall it: it may do harm")] = None
         yanked = one.yanked.get(version)
         if yanked is not None and (one is own or not _is_from(package, own, version)):
-            findings[Finding(YANKED, sanitize(f"by {one.hub.name}: {yanked}"))] = None
+            findings[AuditFinding(YANKED, sanitize(f"by {one.hub.name}: {yanked}"))] = None
     if own.status in ("deprecated", "archived"):
-        findings[Finding(DEPRECATED, own.reason or own.status)] = None
+        findings[AuditFinding(DEPRECATED, own.reason or own.status)] = None
     findings.update(dict.fromkeys(_about_file(package, own, version)))
     release = own.releases.get(version)
     if release is not None and release.violations:
         count = len(release.violations)
         more = f" and {count - 1} more" if count > 1 else ""
-        findings[Finding(VIOLATED, f"{release.violations[0]}{more}; see: gem hub info {package.name}")] = None
-    return Audited(package.name, package.version, own.hub.name, _file(package), tuple(findings))
+        findings[AuditFinding(VIOLATED, f"{release.violations[0]}{more}; see: gem hub info {package.name}")] = None
+    return AuditedPackage(package.name, package.version, own.hub.name, _file(package), tuple(findings))
 
 
-def _about_file(package: InstalledPackage, known: _Known, version: str) -> list[Finding]:
+def _about_file(package: InstalledPackage, known: _Known, version: str) -> list[AuditFinding]:
     """Return what is to be said about the file that a package came from."""
     if package.folder:
         return [
-            Finding(DIFFERS, f"installed from a folder of sources ({sanitize(package.url)}), not from {known.hub.name}")
+            AuditFinding(
+                DIFFERS, f"installed from a folder of sources ({sanitize(package.url)}), not from {known.hub.name}"
+            )
         ]
     release = known.releases.get(version)
     if release is None:
         if version in known.yanked or (known.newest and not known.releases):
             return []
-        return [Finding(DIFFERS, f"{known.hub.name} has no release {version}; this file is not from there")]
+        return [AuditFinding(DIFFERS, f"{known.hub.name} has no release {version}; this file is not from there")]
     if release.source:
         return [
-            Finding(DIFFERS, f"{known.hub.name} lists no file of {version} yet, so there is nothing to compare with")
+            AuditFinding(
+                DIFFERS, f"{known.hub.name} lists no file of {version} yet, so there is nothing to compare with"
+            )
         ]
     if package.is_file(release.url, release.sha256) is False:
         return [
-            Finding(
+            AuditFinding(
                 DIFFERS,
                 f"another file than that of {known.hub.name}: expected sha256 {release.sha256}, found {package.sha256}",
             )

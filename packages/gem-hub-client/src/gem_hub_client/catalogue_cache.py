@@ -18,7 +18,7 @@ from gem_hub_client.state import State
 if TYPE_CHECKING:
     from gem_hub_client.sync import Progress
 
-__all__ = ["Opened", "ago", "forget", "open_catalogue"]
+__all__ = ["OpenedCatalogue", "ago", "forget", "open_catalogue"]
 
 FRESH = 3600.0
 """Seconds for which a server is not asked again."""
@@ -29,7 +29,7 @@ _HASTE = 4.0
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedCatalogue:
     """A catalogue, and how far to trust it."""
 
     hub: Hub
@@ -47,11 +47,11 @@ class Opened:
 @contextmanager
 def open_catalogue(
     hub: Hub, max_age: float = FRESH, *, offline: bool = False, progress: Progress | None = None
-) -> Iterator[Opened]:
+) -> Iterator[OpenedCatalogue]:
     """Open a hub's catalogue, loaded or brought up to date where that is due.
 
     A folder is looked at every time. A server is asked if its last answer is older than ``max_age`` seconds; where it
-    does not answer, or wrongly, the catalogue is what it was, and :attr:`Opened.note` says so.
+    does not answer, or wrongly, the catalogue is what it was, and :attr:`OpenedCatalogue.note` says so.
 
     Args:
         hub: which one.
@@ -85,7 +85,7 @@ def ago(seconds: float | None) -> str:
     return "just now"
 
 
-def _open(hub: Hub, max_age: float, offline: bool, progress: Progress | None) -> Opened:
+def _open(hub: Hub, max_age: float, offline: bool, progress: Progress | None) -> OpenedCatalogue:
     folder = hub.cache
     state = State.read(folder)
     catalogue = state.opened(folder)
@@ -98,33 +98,33 @@ def _open(hub: Hub, max_age: float, offline: bool, progress: Progress | None) ->
     if catalogue is None:
         return _first(hub, offline, progress)
     if offline and hub.remote:
-        return Opened(hub, catalogue, state, f"{hub.name} was not asked")
+        return OpenedCatalogue(hub, catalogue, state, f"{hub.name} was not asked")
     if not _due(hub, state, max_age):
-        return Opened(hub, catalogue, state, state.problem)
+        return OpenedCatalogue(hub, catalogue, state, state.problem)
     # What a search with nothing to load does without.
-    from gem_hub_client.sync import Busy, CacheError, load_into_memory, update
+    from gem_hub_client.sync import CacheError, SyncBusyError, load_into_memory, update
 
     problem = ""
     try:
         update(hub, timeout=_HASTE, wait=0.0)
-    except Busy:
+    except SyncBusyError:
         pass  # what another process is loading right now will be there next time
     except CacheError as error:
         if not hub.remote:
             catalogue.close()
-            return Opened(hub, *load_into_memory(hub))
+            return OpenedCatalogue(hub, *load_into_memory(hub))
         problem = str(error)
     except HubError as error:
         problem = str(error)
     state = State.read(folder)
     newer = state.opened(folder)
     if newer is None:
-        return Opened(hub, catalogue, state, problem)
+        return OpenedCatalogue(hub, catalogue, state, problem)
     catalogue.close()
-    return Opened(hub, newer, state, problem)
+    return OpenedCatalogue(hub, newer, state, problem)
 
 
-def _first(hub: Hub, offline: bool, progress: Progress | None) -> Opened:
+def _first(hub: Hub, offline: bool, progress: Progress | None) -> OpenedCatalogue:
     if offline and hub.remote:
         raise HubError(f"{hub.name}: nothing was loaded from this hub yet; run: gem hub update")
     from gem_hub_client.sync import CacheError, load_into_memory, silent, update
@@ -134,12 +134,12 @@ def _first(hub: Hub, offline: bool, progress: Progress | None) -> Opened:
     except CacheError:
         if hub.remote:
             raise
-        return Opened(hub, *load_into_memory(hub))
+        return OpenedCatalogue(hub, *load_into_memory(hub))
     state = State.read(hub.cache)
     catalogue = state.opened(hub.cache)
     if catalogue is None:
         raise CacheError(f"{hub.cache}: the catalogue of {hub.name} was removed while it was loaded; try again")
-    return Opened(hub, catalogue, state)
+    return OpenedCatalogue(hub, catalogue, state)
 
 
 def _due(hub: Hub, state: State, max_age: float) -> bool:

@@ -21,7 +21,7 @@ from gem_hub_client.names import ROOT_PATH
 from gem_hub_client.official import snapshot_folder
 
 if TYPE_CHECKING:
-    from gem_hub_client.transport import Source
+    from gem_hub_client.transport import HubSource
 
 __all__ = ["OFFICIAL", "VARIABLE", "Hub", "cache_root", "config_file", "hub_at", "hubs", "use", "write_whole"]
 
@@ -49,11 +49,11 @@ class Hub:
         return self.name == OFFICIAL
 
     @property
-    def source(self) -> Source:
+    def source(self) -> HubSource:
         """What reads the hub's files."""
-        from gem_hub_client.transport import Folder, Web
+        from gem_hub_client.transport import FolderSource, WebSource
 
-        return Web(self.location) if self.remote else Folder(Path(self.location))
+        return WebSource(self.location) if self.remote else FolderSource(Path(self.location))
 
     @property
     def cache(self) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gem_hub_client.catalogue_cache import FRESH, Opened, forget, open_catalogue
+from gem_hub_client.catalogue_cache import FRESH, OpenedCatalogue, forget, open_catalogue
 from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.search import Hit, nearest_word, search
@@ -15,7 +15,7 @@ from gem_hub_client.search import Hit, nearest_word, search
 if TYPE_CHECKING:
     from gem_hub_client.sync import Progress
 
-__all__ = ["FoundPackage", "HubStatus", "SearchResults", "ask", "find", "record_of"]
+__all__ = ["FoundPackage", "HubStatus", "SearchResults", "query_catalogue", "record_of", "search_hubs"]
 
 _AGAIN = 60.0
 """Seconds; a search that finds nothing asks a server again whose answer is older, for what was published just now."""
@@ -56,20 +56,22 @@ class SearchResults:
     """Where nothing was found: the word that is closest to one of the query."""
 
 
-def find(query: str, limit: int = 20, *, offline: bool = False, progress: Progress | None = None) -> SearchResults:
+def search_hubs(
+    query: str, limit: int = 20, *, offline: bool = False, progress: Progress | None = None
+) -> SearchResults:
     """Search the configured hubs. A package that several have counts as the first one's.
 
     Raises:
         HubError: if no hub can be searched.
     """
     chosen = hubs()
-    findings = _find(chosen, query, limit, FRESH, offline, progress)
-    if not findings.hits and not offline and any(hub.remote for hub in chosen):
-        findings = _find(chosen, query, limit, _AGAIN, offline, progress)
-    return findings
+    results = _search(chosen, query, limit, FRESH, offline, progress)
+    if not results.hits and not offline and any(hub.remote for hub in chosen):
+        results = _search(chosen, query, limit, _AGAIN, offline, progress)
+    return results
 
 
-def ask(hub: Hub, question: Callable[[Opened], T], **options: Any) -> T:
+def query_catalogue(hub: Hub, question: Callable[[OpenedCatalogue], T], **options: Any) -> T:
     """Return what ``question`` makes of a hub's catalogue; a damaged catalogue is loaded anew.
 
     Args:
@@ -109,7 +111,9 @@ def record_of(
     asked = []
     for hub in hubs():
         try:
-            record = ask(hub, lambda opened: opened.catalogue.record(name), offline=offline, max_age=max_age)
+            record = query_catalogue(
+                hub, lambda opened: opened.catalogue.record(name), offline=offline, max_age=max_age
+            )
         except HubError as error:
             if notes is not None:
                 notes.append(str(error))
@@ -121,35 +125,35 @@ def record_of(
     raise HubError(f"{where} has no package {name!r}; search for a word of its name: gem hub search WORD")
 
 
-def _find(
+def _search(
     chosen: Sequence[Hub], query: str, limit: int, max_age: float, offline: bool, progress: Progress | None
 ) -> SearchResults:
-    findings = SearchResults()
+    results = SearchResults()
     failures: list[HubError] = []
     seen: set[str] = set()
 
-    def look(opened: Opened) -> None:
+    def look(opened: OpenedCatalogue) -> None:
         answer = search(opened.catalogue, query, limit)
         for hit in answer.hits:
             # The name of a package that an earlier hub has, whether that fits or not, must not lead to another's.
             if hit.record["name"] not in seen:
-                findings.hits.append(FoundPackage(opened.hub, hit))
+                results.hits.append(FoundPackage(opened.hub, hit))
         if answer.hits:
-            findings.corrected.update(answer.corrected)
-        elif findings.nearest is None:
-            findings.nearest = nearest_word(opened.catalogue, query)
+            results.corrected.update(answer.corrected)
+        elif results.nearest is None:
+            results.nearest = nearest_word(opened.catalogue, query)
         state = opened.state
-        findings.statuses.append(HubStatus(opened.hub, state.serial, state.created, state.age, opened.note))
+        results.statuses.append(HubStatus(opened.hub, state.serial, state.created, state.age, opened.note))
 
     for hub in chosen:
         try:
-            ask(hub, look, max_age=max_age, offline=offline, progress=progress)
+            query_catalogue(hub, look, max_age=max_age, offline=offline, progress=progress)
         except HubError as error:
             failures.append(error)
-            findings.statuses.append(HubStatus(hub, note=str(error)))
-        seen.update(found.hit.record["name"] for found in findings.hits)
+            results.statuses.append(HubStatus(hub, note=str(error)))
+        seen.update(found.hit.record["name"] for found in results.hits)
     if len(failures) == len(chosen):
         raise failures[0]
-    findings.hits.sort(key=lambda found: -found.hit.score)
-    del findings.hits[limit:]
-    return findings
+    results.hits.sort(key=lambda found: -found.hit.score)
+    del results.hits[limit:]
+    return results

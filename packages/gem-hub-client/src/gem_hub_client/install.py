@@ -13,7 +13,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.installed import CORE, InstalledPackage, core_version, installed_package, offered_environments
 from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.package_index import PackageIndex
-from gem_hub_client.releases import Release
+from gem_hub_client.releases import IndexedRelease
 from gem_hub_client.resolve import Choice, requirement, resolve
 
 __all__ = ["Installation", "Item", "missing_environments", "plan"]
@@ -31,7 +31,7 @@ class Item:
     before: InstalledPackage | None
 
     @property
-    def release(self) -> Release:
+    def release(self) -> IndexedRelease:
         return self.choice.release
 
     @property
@@ -130,7 +130,7 @@ def _item(choice: Choice) -> Item:
     return Item(choice, AGAIN if same else CHANGE, before)
 
 
-def _unreleased(release: Release) -> HubError:
+def _unreleased(release: IndexedRelease) -> HubError:
     return HubError(
         f"{release.hub.name} lists no file of {release} yet, so there is nothing to check a download against: the "
         f"package is part of GEM's repository. In a copy of that run: pip install ./{release.source}; once it "

@@ -21,13 +21,13 @@ from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.package_index import PackageIndex
 from gem_hub_client.resolve import Choice, Resolution, requirement, resolve
 
-__all__ = ["Locked", "check_name", "lock", "lockable"]
+__all__ = ["LockResult", "check_name", "lock", "lockable"]
 
 _NAME = re.compile(r"pylock(\.[^.]+)?\.toml")
 
 
 @dataclass(frozen=True)
-class Locked:
+class LockResult:
     """What a lock file holds."""
 
     path: Path
@@ -59,7 +59,7 @@ def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> tuple[Resolution, lis
     return resolution, index.notes
 
 
-def lock(resolution: Resolution, installer: Installer, target: Path) -> Locked:
+def lock(resolution: Resolution, installer: Installer, target: Path) -> LockResult:
     """Write a lock file. An existing one stays as it is if anything fails.
 
     Raises:
@@ -84,7 +84,7 @@ def lock(resolution: Resolution, installer: Installer, target: Path) -> Locked:
         raise HubError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
-    return Locked(target, resolution.choices, len(packages))
+    return LockResult(target, resolution.choices, len(packages))
 
 
 def _check(choice: Choice, package: dict[str, Any] | None) -> None:

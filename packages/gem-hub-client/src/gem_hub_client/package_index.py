@@ -10,22 +10,22 @@ from typing import Any
 from gem_hub_client.catalogue_cache import FRESH
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
-from gem_hub_client.federated_search import ask
+from gem_hub_client.federated_search import query_catalogue
 from gem_hub_client.names import page_path
 from gem_hub_client.pages import PAGE_LIMIT, Page, read_page
-from gem_hub_client.releases import Release, releases_of
+from gem_hub_client.releases import IndexedRelease, releases_of
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.search import search
 from gem_hub_client.typo import nearest
 
-__all__ = ["Package", "PackageIndex"]
+__all__ = ["IndexedPackage", "PackageIndex"]
 
 _AGAIN = 60.0
 """Seconds; a server is asked again about a name that it did not have so long ago."""
 
 
 @dataclass(frozen=True)
-class Package:
+class IndexedPackage:
     """A package in the hub that it is taken from."""
 
     hub: Hub
@@ -33,7 +33,7 @@ class Package:
     status: str
     """``active``, ``deprecated``, ``quarantined`` or ``archived``."""
     reason: str
-    releases: tuple[Release, ...]
+    releases: tuple[IndexedRelease, ...]
     """Newest first."""
 
 
@@ -44,9 +44,9 @@ class PackageIndex:
         self.hubs = hubs
         self.notes: list[str] = []
         """What a person should know about how far the hubs could be asked."""
-        self._packages: dict[str, Package | None] = {}
+        self._packages: dict[str, IndexedPackage | None] = {}
 
-    def package(self, name: str) -> Package | None:
+    def package(self, name: str) -> IndexedPackage | None:
         """Return a package by its normalised name; None if no hub has it.
 
         Raises:
@@ -64,7 +64,7 @@ class PackageIndex:
         advice = f"did you mean {hint!r}?" if hint else f"search for a word of it: gem hub search {sanitize(name)}"
         return HubError(f"{where} has no package {name!r}; {advice}")
 
-    def _find(self, name: str) -> Package | None:
+    def _find(self, name: str) -> IndexedPackage | None:
         for hub in self.hubs:
             record = self._record(hub, name, FRESH)
             if record is None and hub.remote:
@@ -88,11 +88,11 @@ class PackageIndex:
             found: dict[str, Any] | None = opened.catalogue.record(name)
             return found
 
-        return ask(hub, look, max_age=max_age)
+        return query_catalogue(hub, look, max_age=max_age)
 
     def _similar(self, hub: Hub, name: str) -> list[Any]:
         try:
-            return list(ask(hub, lambda opened: search(opened.catalogue, name, 5).hits))
+            return list(query_catalogue(hub, lambda opened: search(opened.catalogue, name, 5).hits))
         except HubError:
             return []
 
@@ -111,6 +111,8 @@ def _page_of_yanked(hub: Hub, record: dict[str, Any]) -> Page:
     return page
 
 
-def _package(hub: Hub, page: Page) -> Package:
+def _package(hub: Hub, page: Page) -> IndexedPackage:
     status, reason = page.get("status") or "active", page.get("reason") or ""
-    return Package(hub, page["name"], sanitize(str(status)), sanitize(str(reason)), tuple(releases_of(hub, page)))
+    return IndexedPackage(
+        hub, page["name"], sanitize(str(status)), sanitize(str(reason)), tuple(releases_of(hub, page))
+    )

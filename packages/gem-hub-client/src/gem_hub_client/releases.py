@@ -23,7 +23,7 @@ from gem_hub_client.installed import CORE
 from gem_hub_client.pages import Page
 from gem_hub_client.sanitize import sanitize
 
-__all__ = ["Release", "file_path", "host_url", "read_release", "releases_of"]
+__all__ = ["IndexedRelease", "file_path", "host_url", "read_release", "releases_of"]
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # No white space, quote, '#', ';' or '$': in a requirements file they would end the address or be expanded.
@@ -32,7 +32,7 @@ _EXTRA = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
-class Release:
+class IndexedRelease:
     """One version of a package in one hub."""
 
     hub: Hub
@@ -74,7 +74,7 @@ class Release:
         return ""
 
 
-def releases_of(hub: Hub, page: Page) -> list[Release]:
+def releases_of(hub: Hub, page: Page) -> list[IndexedRelease]:
     """Return the releases of a page, newest first.
 
     Raises:
@@ -84,7 +84,7 @@ def releases_of(hub: Hub, page: Page) -> list[Release]:
     return sorted(read, key=lambda release: release.version, reverse=True)
 
 
-def read_release(hub: Hub, name: str, entry: dict[str, Any]) -> Release:
+def read_release(hub: Hub, name: str, entry: dict[str, Any]) -> IndexedRelease:
     """Return an entry of ``releases`` in ``envs/NAME.json``, checked.
 
     Raises:
@@ -111,7 +111,7 @@ def file_path(sha256: str, filename: str) -> str:
     return f"files/{sha256[:2]}/{sha256}/{filename}"
 
 
-def _read(hub: Hub, name: str, entry: dict[str, Any]) -> Release:
+def _read(hub: Hub, name: str, entry: dict[str, Any]) -> IndexedRelease:
     version = Version(entry["version"])
     if str(version) != entry["version"]:
         raise ValueError(f"the version must be written {str(version)!r}")
@@ -125,7 +125,7 @@ def _read(hub: Hub, name: str, entry: dict[str, Any]) -> Release:
     for requirement in requires:
         if requirement.url is not None:
             raise ValueError(f"it requires {requirement}, and what comes from an address of its own is not installed")
-    return Release(
+    return IndexedRelease(
         hub=hub,
         name=name,
         version=version,

@@ -19,8 +19,8 @@ from packaging.utils import canonicalize_name
 from gem_hub_client.errors import HubError
 from gem_hub_client.installed import CORE
 from gem_hub_client.names import checked_name
-from gem_hub_client.package_index import Package, PackageIndex
-from gem_hub_client.releases import Release
+from gem_hub_client.package_index import IndexedPackage, PackageIndex
+from gem_hub_client.releases import IndexedRelease
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.typo import nearest
 
@@ -34,7 +34,7 @@ _ROUNDS = 50
 class Choice:
     """A release that was chosen."""
 
-    release: Release
+    release: IndexedRelease
     extras: tuple[str, ...]
     wanted_by: tuple[str, ...]
     """The packages that need it; empty if it was asked for."""
@@ -105,11 +105,11 @@ def resolve(
     Raises:
         HubError: if a package is unknown or quarantined, or no release of it fits.
     """
-    chosen: dict[str, Release] = {}
+    chosen: dict[str, IndexedRelease] = {}
     for _ in range(_ROUNDS):
         demands, others = _demands(wanted, chosen, index)
         asked = {r.name for r in wanted}
-        fresh: dict[str, Release] = {}
+        fresh: dict[str, IndexedRelease] = {}
         for name, demand in demands.items():
             package = index.package(name)
             if package is None:
@@ -127,7 +127,7 @@ def resolve(
 
 
 def _demands(
-    wanted: Iterable[Requirement], chosen: Mapping[str, Release], index: PackageIndex
+    wanted: Iterable[Requirement], chosen: Mapping[str, IndexedRelease], index: PackageIndex
 ) -> tuple[dict[str, _Demand], tuple[str, ...]]:
     """Return what is demanded of each hub package if these releases are taken, and what no hub has."""
     demands: dict[str, _Demand] = {}
@@ -148,13 +148,13 @@ def _demands(
     return demands, tuple(others)
 
 
-def _active(release: Release, extras: Iterable[str]) -> list[Requirement]:
+def _active(release: IndexedRelease, extras: Iterable[str]) -> list[Requirement]:
     """Return the requirements of a release that apply on this machine with these extras."""
     names = ["", *sorted(extras)]
     return [inner for inner in release.requires if any(_applies(release, inner, extra) for extra in names)]
 
 
-def _applies(release: Release, needed: Requirement, extra: str) -> bool:
+def _applies(release: IndexedRelease, needed: Requirement, extra: str) -> bool:
     try:
         return needed.marker is None or needed.marker.evaluate({"extra": extra})
     except UndefinedEnvironmentName as error:
@@ -166,7 +166,7 @@ def _without_marker(needed: Requirement) -> str:
     return sanitize(f"{needed.name}{extras}{needed.specifier}")
 
 
-def _select(package: Package, demand: _Demand, core: str, installed: str | None) -> Release:
+def _select(package: IndexedPackage, demand: _Demand, core: str, installed: str | None) -> IndexedRelease:
     """Return the release of a package to take."""
     if package.status == "quarantined":
         raise HubError(
@@ -188,7 +188,12 @@ def _select(package: Package, demand: _Demand, core: str, installed: str | None)
 
 
 def _why_nothing(
-    package: Package, demand: _Demand, admitted: list[Release], final: list[Release], python: str, core: str
+    package: IndexedPackage,
+    demand: _Demand,
+    admitted: list[IndexedRelease],
+    final: list[IndexedRelease],
+    python: str,
+    core: str,
 ) -> str:
     name, there = package.name, [str(r.version) for r in package.releases]
     if not admitted:
@@ -218,7 +223,7 @@ def _is_pinned(demand: _Demand) -> bool:
     return any(clause.operator in ("==", "===") and not clause.version.endswith(".*") for clause in clauses)
 
 
-def _choice(index: PackageIndex, release: Release, demand: _Demand, core: str) -> Choice:
+def _choice(index: PackageIndex, release: IndexedRelease, demand: _Demand, core: str) -> Choice:
     package = index.package(release.name)
     assert package is not None  # it was chosen from there
     unknown = demand.extras - release.extras
@@ -234,7 +239,7 @@ def _choice(index: PackageIndex, release: Release, demand: _Demand, core: str) -
     )
 
 
-def _warnings(package: Package, release: Release, core: str) -> list[str]:
+def _warnings(package: IndexedPackage, release: IndexedRelease, core: str) -> list[str]:
     warnings = []
     if release.yanked is not None:
         warnings.append(f"{release} was yanked: {release.yanked}")

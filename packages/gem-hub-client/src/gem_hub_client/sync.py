@@ -26,9 +26,9 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.names import ROOT_PATH
 from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.state import DATABASE_PREFIX, State
-from gem_hub_client.transport import TIMEOUT, Source, Validators
+from gem_hub_client.transport import TIMEOUT, HubSource, Validators
 
-__all__ = ["Busy", "CacheError", "Outcome", "Progress", "load_into_memory", "silent", "update"]
+__all__ = ["CacheError", "Progress", "SyncBusyError", "SyncResult", "load_into_memory", "silent", "update"]
 
 LOCK_WAIT = 600.0
 """Seconds to wait for another process that loads the same catalogue."""
@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SyncResult:
     """What an update did."""
 
     serial: int
@@ -50,7 +50,7 @@ class Outcome:
     """Packages in the catalogue now."""
 
 
-class Busy(HubError):  # noqa: N818  # a state of affairs, which passes
+class SyncBusyError(HubError):
     """Another process is updating the same catalogue."""
 
 
@@ -64,7 +64,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 def update(
     hub: Hub, progress: Progress = silent, *, timeout: float = TIMEOUT, wait: float = LOCK_WAIT, reset: bool = False
-) -> Outcome:
+) -> SyncResult:
     """Bring the catalogue of a hub up to date.
 
     Args:
@@ -88,7 +88,7 @@ def update(
             if catalogue is not None:
                 opened_files.callback(catalogue.close)
                 if state.checked >= began and not state.problem:
-                    return Outcome(state.serial, 0, 0, len(catalogue))
+                    return SyncResult(state.serial, 0, 0, len(catalogue))
             _sweep(folder, state.database)
             try:
                 state, outcome = _updated(hub, folder, state, catalogue, progress, timeout)
@@ -128,7 +128,7 @@ def load_into_memory(hub: Hub) -> tuple[Catalogue, State]:
 
 def _updated(
     hub: Hub, folder: Path, state: State, catalogue: Catalogue | None, progress: Progress, timeout: float
-) -> tuple[State, Outcome]:
+) -> tuple[State, SyncResult]:
     source = hub.source
     known = None if catalogue is None else Validators(state.etag, state.modified)
     reply = source.read(ROOT_PATH, ROOT_LIMIT, known, timeout)
@@ -136,7 +136,7 @@ def _updated(
     if reply.content is None:
         assert catalogue is not None  # or nothing would have been said to be known
         state = replace(state, checked=now, tried=now, problem="")
-        return state, Outcome(state.serial, 0, 0, len(catalogue))
+        return state, SyncResult(state.serial, 0, 0, len(catalogue))
     root = parse_root(reply.content, _name_of(hub, ROOT_PATH))
     # A process that was killed may have applied what it had no time to note.
     seen = max(state.serial, -1 if catalogue is None else catalogue.serial)
@@ -160,12 +160,12 @@ def _updated(
         tried=now,
     )
     transferred = len(reply.content) + sum(file.size for file in files)
-    return state, Outcome(root.serial, changed, transferred, packages)
+    return state, SyncResult(root.serial, changed, transferred, packages)
 
 
 def _apply(
     hub: Hub,
-    source: Source,
+    source: HubSource,
     folder: Path,
     database: str,
     catalogue: Catalogue | None,
@@ -196,7 +196,7 @@ def _apply(
 
 
 def _load_all(
-    hub: Hub, source: Source, folder: Path, files: tuple[File, ...], parts: ExitStack, progress: Progress
+    hub: Hub, source: HubSource, folder: Path, files: tuple[File, ...], parts: ExitStack, progress: Progress
 ) -> list[tuple[BinaryIO, File, int]]:
     """Return each file, loaded and checked, with the compressed bytes before it. ``parts`` closes and removes them."""
     total, done = sum(file.size for file in files), 0
@@ -217,7 +217,7 @@ def _load_all(
     return loaded
 
 
-def _load(hub: Hub, source: Source, file: File, target: BinaryIO, report: Callable[[int], None]) -> None:
+def _load(hub: Hub, source: HubSource, file: File, target: BinaryIO, report: Callable[[int], None]) -> None:
     """Copy a file and check it; ``target`` is then at its beginning."""
     name = _name_of(hub, file.path)
     source.copy(file.path, target, file.size, report)
@@ -267,7 +267,7 @@ def _locked(folder: Path, wait: float) -> Iterator[None]:
     try:
         lock.acquire(timeout=wait)
     except Timeout as error:
-        raise Busy(f"{folder}: another process is updating this catalogue; try again later") from error
+        raise SyncBusyError(f"{folder}: another process is updating this catalogue; try again later") from error
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from gem_hub_client.errors import HubError, MissingFileError
 from gem_hub_client.sanitize import sanitize
 
-__all__ = ["Folder", "Reply", "Source", "Validators", "Web"]
+__all__ = ["FolderSource", "HubSource", "Reply", "Validators", "WebSource"]
 
 TIMEOUT = 10.0
 """Seconds without a single byte after which a server counts as gone."""
@@ -33,7 +33,7 @@ class Reply(NamedTuple):
     validators: Validators
 
 
-class Source(Protocol):
+class HubSource(Protocol):
     """Where a hub's files come from. Paths are relative to ``root.json`` and were checked by the caller."""
 
     def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = TIMEOUT) -> Reply:
@@ -54,7 +54,7 @@ class Source(Protocol):
         """
 
 
-class Folder:
+class FolderSource:
     """A hub in a folder of this machine."""
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ class Folder:
             raise HubError(f"{self.folder / path}: cannot be read: {error}") from error
 
 
-class Web:
+class WebSource:
     """A hub on a web server."""
 
     def __init__(self, url: str) -> None:

@@ -22,7 +22,7 @@ from gem_hub_client.names import ROOT_PATH
 from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import read_list
-from gem_hub_client.verify_package import Served, check_package
+from gem_hub_client.verify_package import ServedHub, check_package
 
 __all__ = ["Verification", "verify"]
 
@@ -62,7 +62,7 @@ def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Ver
     Raises:
         HubError: if there is no usable ``root.json``, or it changed while the rest was read.
     """
-    served = Served(hub)
+    served = ServedHub(hub)
     content = served.read(ROOT_PATH, ROOT_LIMIT)
     if content is None:
         raise HubError(served.problems[0])
@@ -83,7 +83,7 @@ def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Ver
     )
 
 
-def _check_catalogue(served: Served, root: Root) -> dict[str, dict[str, Any]]:
+def _check_catalogue(served: ServedHub, root: Root) -> dict[str, dict[str, Any]]:
     """Return the newest line of each package, after checking all files that ``root.json`` names."""
     contents = {file: _lines_of(served, file) for file in (root.snapshot, *root.segments)}
     newest: dict[str, dict[str, Any]] = {}
@@ -103,7 +103,7 @@ def _check_catalogue(served: Served, root: Root) -> dict[str, dict[str, Any]]:
     return newest
 
 
-def _lines_of(served: Served, file: File) -> list[dict[str, Any]]:
+def _lines_of(served: ServedHub, file: File) -> list[dict[str, Any]]:
     content = served.read(file.path, file.size)
     if content is None:
         return []
@@ -122,7 +122,7 @@ def _lines_of(served: Served, file: File) -> list[dict[str, Any]]:
         return []
 
 
-def _check_lists(served: Served, lines: Iterable[str]) -> None:
+def _check_lists(served: ServedHub, lines: Iterable[str]) -> None:
     """Check the two pages that list all packages."""
     expected = sorted(lines)
     for path in ("simple/index.html", "simple/index.json"):

@@ -15,11 +15,11 @@ from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.names import page_path
 from gem_hub_client.pages import PAGE_LIMIT
-from gem_hub_client.releases import Release, file_path, read_release
+from gem_hub_client.releases import IndexedRelease, file_path, read_release
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
 
-__all__ = ["Served", "check_package"]
+__all__ = ["ServedHub", "check_package"]
 
 _METADATA_LIMIT = 4_000_000
 """Bytes of a wheel's ``METADATA``."""
@@ -27,7 +27,7 @@ _ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.1, text/html;q=
 """What pip sends."""
 
 
-class Served:
+class ServedHub:
     """What a hub serves, read file by file, and what is wrong with it."""
 
     def __init__(self, hub: Hub) -> None:
@@ -95,7 +95,7 @@ class Served:
         self.size += size
 
 
-def check_package(served: Served, line: dict[str, Any], serial: int) -> set[str]:
+def check_package(served: ServedHub, line: dict[str, Any], serial: int) -> set[str]:
     """Check everything about one package.
 
     Args:
@@ -120,10 +120,10 @@ def check_package(served: Served, line: dict[str, Any], serial: int) -> set[str]
         return set()
 
 
-def _check(served: Served, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> set[str]:
+def _check(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> set[str]:
     _check_page(served, path, page, line, serial)
     quarantined = page["status"] == "quarantined"
-    releases: list[tuple[Release, dict[str, Any]]] = []
+    releases: list[tuple[IndexedRelease, dict[str, Any]]] = []
     for entry in page["releases"]:
         try:
             releases.append((read_release(served.hub, page["name"], entry), entry))
@@ -145,7 +145,7 @@ def _check(served: Served, path: str, page: dict[str, Any], line: dict[str, Any]
     return paths
 
 
-def _check_page(served: Served, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> None:
+def _check_page(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> None:
     """Compare a page with the catalogue."""
     if page["format"] != 1 or page["name"] != line["name"]:
         served.problem(path, f"is about {page['name']!r} in format {page['format']!r}")
@@ -170,7 +170,7 @@ def _check_page(served: Served, path: str, page: dict[str, Any], line: dict[str,
             served.problem(path, f"has for {line['version']} {key} {entry.get(key)!r}, the catalogue {line.get(key)!r}")
 
 
-def _check_simple(served: Served, page: dict[str, Any], entries: list[dict[str, Any]], quarantined: bool) -> None:
+def _check_simple(served: ServedHub, page: dict[str, Any], entries: list[dict[str, Any]], quarantined: bool) -> None:
     """Compare what installers see with the page in ``envs/``."""
     folder = f"simple/{page['name']}/"
     for file, read in (("index.html", read_html), ("index.json", read_json)):
@@ -197,7 +197,7 @@ def _check_simple(served: Served, page: dict[str, Any], entries: list[dict[str, 
             )
 
 
-def _parsed(served: Served, path: str, content: bytes, read: Any) -> SimplePage | None:
+def _parsed(served: ServedHub, path: str, content: bytes, read: Any) -> SimplePage | None:
     try:
         page: SimplePage = read(content)
     except ValueError as error:
@@ -207,7 +207,7 @@ def _parsed(served: Served, path: str, content: bytes, read: Any) -> SimplePage 
 
 
 def _compare(
-    served: Served,
+    served: ServedHub,
     path: str,
     simple: SimplePage | None,
     page: dict[str, Any],
@@ -251,7 +251,7 @@ def _expected(entry: dict[str, Any]) -> Link:
     )
 
 
-def _check_file(served: Served, path: str, release: Release, entry: dict[str, Any], stem: str) -> None:
+def _check_file(served: ServedHub, path: str, release: IndexedRelease, entry: dict[str, Any], stem: str) -> None:
     """Check a wheel that lies in the hub, and the metadata beside it, which a linked wheel has too."""
     beside = served.read(f"{stem}.metadata", _METADATA_LIMIT)
     if beside is not None and hashlib.sha256(beside).hexdigest() != entry["metadata_sha256"]:
@@ -284,7 +284,7 @@ def _check_file(served: Served, path: str, release: Release, entry: dict[str, An
         served.problem(f"{stem}.metadata", "is not the METADATA inside the wheel, and installers would believe it")
 
 
-def _metadata_of(file: Any, release: Release) -> bytes:
+def _metadata_of(file: Any, release: IndexedRelease) -> bytes:
     with zipfile.ZipFile(file) as archive:
         found = [item for item in archive.infolist() if item.filename.count("/") == 1]
         found = [item for item in found if item.filename.endswith(".dist-info/METADATA")]
@@ -294,7 +294,9 @@ def _metadata_of(file: Any, release: Release) -> bytes:
             return entry.read(_METADATA_LIMIT)
 
 
-def _check_headers(served: Served, path: str, metadata: bytes, release: Release, entry: dict[str, Any]) -> None:
+def _check_headers(
+    served: ServedHub, path: str, metadata: bytes, release: IndexedRelease, entry: dict[str, Any]
+) -> None:
     """Compare what installers decide by with what the page says."""
     headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
     said = {

@@ -53,12 +53,12 @@ def info_command(name: str, offline: bool, as_json: bool) -> None:
 def _provider(identity: str, offline: bool) -> str:
     """Return the package that offers an environment."""
     from gem_hub_client.config import hubs
-    from gem_hub_client.federated_search import ask
+    from gem_hub_client.federated_search import query_catalogue
     from gem_hub_client.ids import base_id
 
     base = base_id(identity)
     for hub in hubs():
-        found = ask(hub, lambda opened: opened.catalogue.providers(base), offline=offline)
+        found = query_catalogue(hub, lambda opened: opened.catalogue.providers(base), offline=offline)
         if found:
             return found[0]
     raise HubError(f"no package offers {identity!r}; search for a word of it: gem hub search {identity}")

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from gem_hub_client.catalogue import searchable
-from gem_hub_client.catalogue_cache import Opened
+from gem_hub_client.catalogue_cache import OpenedCatalogue
 from gem_hub_client.cli.output import conformance, first_load, json_option, note, print_json, show_table, warned_version
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
-from gem_hub_client.federated_search import ask
+from gem_hub_client.federated_search import query_catalogue
 from gem_hub_client.sanitize import sanitize_values
 
 __all__ = ["list_command"]
@@ -32,7 +32,7 @@ def list_command(tags: tuple[str, ...], offline: bool, as_json: bool) -> None:
     listed: dict[str, dict[str, Any]] = {}
     failures: list[HubError] = []
 
-    def collect(opened: Opened) -> None:
+    def collect(opened: OpenedCatalogue) -> None:
         note(opened.note)
         for record in opened.catalogue.records():
             if searchable(record) and all(tag in _tags(record) for tag in tags):
@@ -42,7 +42,7 @@ def list_command(tags: tuple[str, ...], offline: bool, as_json: bool) -> None:
     chosen = hubs()
     for hub in chosen:
         try:
-            ask(hub, collect, offline=offline, progress=first_load())
+            query_catalogue(hub, collect, offline=offline, progress=first_load())
         except HubError as error:
             failures.append(error)
             if len(failures) == len(chosen):

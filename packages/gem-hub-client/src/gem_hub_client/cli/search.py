@@ -17,7 +17,7 @@ from gem_hub_client.cli.output import (
     show_table,
     warned_version,
 )
-from gem_hub_client.federated_search import FoundPackage, SearchResults, find
+from gem_hub_client.federated_search import FoundPackage, SearchResults, search_hubs
 from gem_hub_client.sanitize import sanitize
 
 __all__ = ["search_command"]
@@ -45,25 +45,25 @@ def search_command(ctx: click.Context, query: tuple[str, ...], limit: int, offli
       gem hub search game:Wordle-v0 --json
     """
     text = " ".join(query)
-    findings = find(text, limit, offline=offline, progress=first_load())
-    for status in findings.statuses:
+    results = search_hubs(text, limit, offline=offline, progress=first_load())
+    for status in results.statuses:
         note(status.note)
     if as_json:
-        print_json(_as_json(text, findings))
-        ctx.exit(0 if findings.hits else 1)
-    if not findings.hits:
-        hint = f"; did you mean {findings.nearest!r}?" if findings.nearest else "; 'gem hub list' shows all there is"
+        print_json(_as_json(text, results))
+        ctx.exit(0 if results.hits else 1)
+    if not results.hits:
+        hint = f"; did you mean {results.nearest!r}?" if results.nearest else "; 'gem hub list' shows all there is"
         raise click.ClickException(f"no package or environment fits {sanitize(text)[:100]!r}{hint}")
-    for typed, taken in findings.corrected.items():
+    for typed, taken in results.corrected.items():
         note(f"nothing has {typed!r}; this is what has {taken!r}")
-    _show(findings)
+    _show(results)
 
 
-def _show(findings: SearchResults) -> None:
-    several_hubs = len(findings.statuses) > 1
+def _show(results: SearchResults) -> None:
+    several_hubs = len(results.statuses) > 1
     columns = ["package", "version", "environments", "conformance", "needs", "install"]
     rows = []
-    for found in findings.hits:
+    for found in results.hits:
         record = found.hit.record
         ids = [environment["id"] for environment in found.hit.environments]
         row = [
@@ -82,14 +82,14 @@ def _needs(found: FoundPackage) -> list[str]:
     return list(dict.fromkeys(need for environment in found.hit.environments for need in environment["requires"]))
 
 
-def _as_json(text: str, findings: SearchResults) -> dict[str, Any]:
+def _as_json(text: str, results: SearchResults) -> dict[str, Any]:
     return {
         "query": text,
-        "corrected": findings.corrected,
-        "nearest": findings.nearest,
+        "corrected": results.corrected,
+        "nearest": results.nearest,
         "hubs": [
             {"name": s.hub.name, "serial": s.serial, "created": s.created, "age_seconds": s.age, "note": s.note}
-            for s in findings.statuses
+            for s in results.statuses
         ],
         "packages": [
             {
@@ -99,6 +99,6 @@ def _as_json(text: str, findings: SearchResults) -> dict[str, Any]:
                 "environments": list(found.hit.environments),
                 "needs": _needs(found),
             }
-            for found in findings.hits
+            for found in results.hits
         ],
     }

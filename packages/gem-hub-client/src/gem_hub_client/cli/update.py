@@ -10,7 +10,7 @@ from gem_hub_client.cli.output import json_option, print_json, progress
 from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.sanitize import sanitize
-from gem_hub_client.sync import Outcome, update
+from gem_hub_client.sync import SyncResult, update
 
 __all__ = ["update_command"]
 
@@ -47,13 +47,13 @@ def update_command(ctx: click.Context, reset: bool, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def _updated(hub: Hub, reset: bool) -> Outcome:
+def _updated(hub: Hub, reset: bool) -> SyncResult:
     with progress() as bars:
         tasks = {what: bars.add_task(f"{hub.name}: {what}", total=None, note="") for what in ("loading", "indexing")}
         return update(hub, lambda what, done, total: bars.update(tasks[what], completed=done, total=total), reset=reset)
 
 
-def _sentence(hub: Hub, outcome: Outcome) -> str:
+def _sentence(hub: Hub, outcome: SyncResult) -> str:
     standing = f"{outcome.packages:,} packages, serial {outcome.serial}"
     if not outcome.changed:
         return f"{hub.name}: nothing new ({standing})"
