@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
@@ -63,7 +63,6 @@ def runs(letters: dict[Cell, str]) -> list[tuple[str, Place]]:
 words_in_grid = st.lists(st.text("ABCDE", min_size=3, max_size=8), min_size=1, max_size=12, unique=True)
 
 
-@settings(max_examples=300)
 @given(words_in_grid, st.integers(0, 10**6))
 def test_only_the_words_can_be_read_in_the_grid(words: list[str], seed: int) -> None:
     """No two words touch but where they cross, with one letter: what can be read is the words, each at its place."""

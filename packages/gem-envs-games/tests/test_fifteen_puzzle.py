@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
@@ -114,7 +114,6 @@ def test_the_board_lines_up() -> None:
 
 
 @pytest.mark.parametrize(("num_rows", "most"), [(2, 30), (3, 60), (4, 40)])
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0), data=st.data())
 def test_every_puzzle_can_be_solved_in_time(num_rows: int, most: int, seed: int, data: st.DataObject) -> None:
     """Whatever max_turns is, the policy, which misses no solution within the turns, solves the puzzle."""
@@ -202,7 +201,6 @@ def test_shuffled_boards_are_all_that_can_be_solved() -> None:
     assert all(abs(count - 200) < 5 * 200**0.5 for count in counts.values())
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0), num_rows=st.integers(2, 10))
 def test_shuffled_boards_have_the_right_parity(seed: int, num_rows: int) -> None:
     """A shuffled board is accepted as a state, which one with two tiles exchanged is not."""

@@ -6,7 +6,7 @@ from collections import deque
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_envs_games.fifteen_puzzle_solver import _change, _estimate, _slide, solve
@@ -71,7 +71,6 @@ def test_linear_conflicts_are_counted() -> None:
     assert _estimate(bytes([4, 2, 3, 1, 5, 6, 7, 8, 0]), 3) == 4
 
 
-@settings(max_examples=100, deadline=None)
 @given(tiles=st.permutations(range(16)))
 def test_a_slide_changes_the_estimate_by_what_is_said(tiles: list[int]) -> None:
     """The change along a slide equals the difference of the two estimates."""

@@ -272,7 +272,7 @@ def test_random_moves_change_the_board() -> None:
     assert begun(FULL, best=4).sample_random_action() in [f"\\boxed{{{direction}}}" for direction in DIRECTIONS]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(board=boards)
 def test_policy_reads_any_board(board: list[list[int]]) -> None:
     """The policy plays a legal move on every board that has one, and takes a larger tile at once if it can."""
@@ -290,7 +290,11 @@ LEAST_RETURN = {"default": 0.99, "easy": 0.98, "hard": 0.59, "extreme-hard": 0.5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant",
+    # The kit's clause reward.reference plays all variants by day.
+    [pytest.param(name, marks=pytest.mark.nightly) if "hard" in name else name for name in VARIANTS],
+)
 def test_policy_plays_every_variant_well(variant: str) -> None:
     """Over 30 episodes the reference policy's mean return is what good play comes to, and no return exceeds 1.0."""
     env = Game2048Env(**VARIANTS[variant])

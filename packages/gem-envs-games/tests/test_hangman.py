@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
@@ -71,7 +71,6 @@ def test_the_whole_word_wins_and_pays_for_what_is_hidden() -> None:
     assert "Word: B A N A N A\n" in observation
 
 
-@settings(deadline=None)
 @given(word=st.text("ABCD", min_size=3, max_size=10), order=st.permutations("ABCDEFG"), whole_at=st.integers(0, 7))
 def test_a_won_game_totals_exactly_one(word: str, order: list[str], whole_at: int) -> None:
     """Letters in any order, with or without a whole guess at some point, sum to 1.0 without rounding errors."""
@@ -192,6 +191,7 @@ def test_impossible_states_are_refused(damage: dict[str, Any]) -> None:
     assert env.get_state() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_policy_wins(variant: str) -> None:
     """The reference policy wins on every variant, and with dictionary words of seven letters too."""
@@ -200,6 +200,7 @@ def test_the_policy_wins(variant: str) -> None:
     assert returns == [1.0] * 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "turns"), [(3, 10), (5, 15), (7, 20)])
 def test_every_everyday_word_can_be_won_in_time(length: int, turns: int) -> None:
     """No word of a standard variant needs more turns than it has, when the policy plays."""

@@ -174,6 +174,7 @@ def test_impossible_arguments_are_refused(kwargs: dict[str, Any]) -> None:
         MastermindEnv(**kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_policy_wins_every_game(name: str) -> None:
     """The reference policy finds the code within the turns, reading only the last observation."""

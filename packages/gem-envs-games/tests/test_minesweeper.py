@@ -9,7 +9,7 @@ from math import fsum
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
@@ -80,7 +80,6 @@ def test_a_flag_does_not_stop_a_win_elsewhere() -> None:
     assert reveal(env, 13)[2:4] == (True, False)
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0), order=st.randoms(use_true_random=False))
 def test_the_rewards_of_a_win_sum_to_exactly_one(seed: int, order: Any) -> None:
     """The sum is 1.0 to the last bit, added up in whatever way, in whatever order the cells are revealed."""
@@ -172,7 +171,6 @@ def test_running_out_of_turns_ends_the_game() -> None:
     assert (terminated, truncated, info["success"]) == (True, True, False)
 
 
-@settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0), size=st.tuples(st.integers(1, 8), st.integers(1, 8)), data=st.data())
 def test_the_first_reveal_opens_its_surroundings(seed: int, size: tuple[int, int], data: st.DataObject) -> None:
     """With as many mines as fit, wherever it is made: no mine lies in the 3x3 block, and the cell shows a 0."""

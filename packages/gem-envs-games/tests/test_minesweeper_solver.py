@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_envs_games.minesweeper_solver import HIDDEN, mine_chances
@@ -27,7 +27,6 @@ def chances_by_counting(board: list[int], around: list[list[int]], num_mines: in
     return {cell: float(Fraction(sum(cell in mines for mines in layouts), len(layouts))) for cell in hidden}
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_chances_are_those_of_counting_every_layout(data: st.DataObject) -> None:
     """On boards of up to 4x5 cells, whatever is revealed, the probabilities equal a brute-force count."""

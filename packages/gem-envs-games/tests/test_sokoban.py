@@ -154,6 +154,7 @@ def test_other_words_are_malformed(word: str) -> None:
     assert env.step(f"\\boxed{{{word}}}")[1:3] == (-0.1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_policy_wins_every_variant(variant: str) -> None:
     """The reference policy's return is 1.0 on each of 40 episodes of every variant."""

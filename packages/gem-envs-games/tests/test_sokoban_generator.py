@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_envs_games import sokoban_generator
@@ -27,7 +27,6 @@ def assert_sound(room: Room, rows: int, columns: int, num_boxes: int) -> None:
     assert room.boxes & ~room.goals
 
 
-@settings(max_examples=60, deadline=None)
 @given(size=sizes, data=st.data(), max_moves=st.sampled_from([1, 2, 5, 20, 50, 10**9]), seed=st.integers(0, 10**6))
 def test_rooms_of_any_size_are_sound(size: tuple[int, int], data: st.DataObject, max_moves: int, seed: int) -> None:
     """Any allowed size and number of boxes gives a room of that size with a box off its goal."""
@@ -41,6 +40,7 @@ def test_the_smallest_rooms_hold_the_most_boxes() -> None:
         assert_sound(draw_room(random.Random(seed), 5, 5, most_boxes(5, 5), 20), 5, 5, most_boxes(5, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rooms_can_be_solved_in_time(variant: str) -> None:
     """Every room has a solution of at most ``max_moves`` moves, and is not solved at its start."""

@@ -7,7 +7,7 @@ from collections import Counter
 from math import isqrt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_envs_games.sudoku_grid import is_full, layout, make_blanks, random_grid, solve
@@ -54,7 +54,6 @@ def test_boxes_are_square() -> None:
     assert layout(9).units[2 * 9 + 4] == (30, 31, 32, 39, 40, 41, 48, 49, 50)
 
 
-@settings(max_examples=40, deadline=None)
 @given(scale=st.sampled_from(SCALES), seed=st.integers(0))
 def test_random_grids_are_full(scale: int, seed: int) -> None:
     """Each row, column and box holds each number once."""
@@ -89,7 +88,6 @@ def test_large_grids_are_no_relabelled_patterns() -> None:
     assert kept < 10
 
 
-@settings(max_examples=60, deadline=None)
 @given(scale=st.sampled_from([4, 9]), seed=st.integers(0), share=st.floats(0.01, 1.0))
 def test_blanked_grids_have_one_solution(scale: int, seed: int, share: float) -> None:
     """However many cells are to be blanked, a search that tries everything finds one solution, the original."""
@@ -102,7 +100,6 @@ def test_blanked_grids_have_one_solution(scale: int, seed: int, share: float) ->
     assert count_solutions(blanked(grid, blanks), 2) == 1
 
 
-@settings(max_examples=40, deadline=None)
 @given(scale=st.sampled_from(SCALES), seed=st.integers(0))
 def test_solve_restores_what_was_blanked(scale: int, seed: int) -> None:
     """No cell is left, and each gets the number that it had."""

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
@@ -128,7 +128,6 @@ def test_the_board_shows_the_grid_the_words_and_what_was_found() -> None:
     ]
 
 
-@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6), num_words=st.integers(1, 50), hardcore=st.booleans())
 def test_every_word_is_in_the_grid_and_none_is_part_of_another(seed: int, num_words: int, hardcore: bool) -> None:
     """A grid is a square of capitals that holds all its words, which differ even when read backwards."""
@@ -144,7 +143,6 @@ def test_every_word_is_in_the_grid_and_none_is_part_of_another(seed: int, num_wo
         assert not any(word in other or word[::-1] in other for other in words if other is not word)
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     words=st.lists(st.text("AB", min_size=3, max_size=10), min_size=1, max_size=50, unique=True),

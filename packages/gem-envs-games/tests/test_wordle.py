@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
@@ -88,7 +88,6 @@ def test_each_place_pays_when_it_is_green_for_the_first_time() -> None:
     assert sum(rewards) == 1.0
 
 
-@settings(deadline=None)
 @given(secret=st.text("ABC", min_size=3, max_size=10), data=st.data())
 def test_a_won_game_totals_exactly_one(secret: str, data: st.DataObject) -> None:
     """Whatever was guessed before, the rewards of a won game sum to 1.0 without rounding errors."""
@@ -211,6 +210,7 @@ def test_impossible_states_are_refused(damage: dict[str, Any]) -> None:
     assert env.get_state() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_policy_wins(variant: str) -> None:
     """The reference policy finds real words and random letters alike, within the turns."""
@@ -218,7 +218,6 @@ def test_the_policy_wins(variant: str) -> None:
     assert [play(env, seed) for seed in range(30)] == [1.0] * 30
 
 
-@settings(deadline=None, max_examples=30)
 @given(secret=st.text(ascii_uppercase, min_size=3, max_size=10), few=st.text("AB", min_size=3, max_size=10))
 def test_the_letter_search_finds_any_string(secret: str, few: str) -> None:
     """Without a list of words, the solver finds every string of letters within five guesses a letter."""
