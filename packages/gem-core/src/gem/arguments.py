@@ -1,7 +1,6 @@
 """Checks on arguments, so that every environment refuses bad input in the same words.
 
-Each function returns the value that it was given, so that a constructor reads as a list of
-assignments::
+Each function returns its value, so that a constructor reads as a list of assignments::
 
     self.max_turns = integer("max_turns", max_turns, minimum=1)
 """

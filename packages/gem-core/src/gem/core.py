@@ -16,20 +16,20 @@ agent must see; a loop that ignores ``info`` can win.
 **Action**: a str, or an assistant message (a dict with ``content`` and ``tool_calls``) where a model calls
 tools natively.
 
-**terminated** means that the task is decided and nothing is to be bootstrapped. Running out of the turns
-that the instructions announced decides the task too; ``truncated`` is then true as well. A limit that the
-agent was not told of (a wrapper's budget, a time limit, a fault) is ``truncated`` alone.
+**terminated** means that the task is decided, and a learner must not bootstrap. Running out of the turns
+that the instructions announced decides the task too; ``truncated`` is then true as well. A limit
+unknown to the agent (a wrapper's budget, a time limit, a fault) is ``truncated`` alone.
 
-**info** is JSON-serialisable and belongs to the caller: it is never changed after it was returned. Every
-key is optional. Those with a fixed meaning:
+**info** is JSON-serialisable and belongs to the caller: the environment never changes it later. Every
+key is optional. These have a fixed meaning:
 
 ==========================  ==========================================================================
 ``turn``                    int, turns taken in this episode (0 after ``reset``)
 ``action_status``           ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
 ``success``                 bool, on the last step of an episode: was the task achieved
 ``correct``                 bool, on the last step of a question: was the answer right
-``index``                   int, where the row of this question lies in its set (:class:`gem.data.QuestionEnv`)
-``epoch``                   int, on ``reset``: how often the order had gone through the whole set
+``index``                   int, the row of this question in its set (:class:`gem.data.QuestionEnv`)
+``epoch``                   int, on ``reset``: number of times that the order had covered the whole set
 ``parsed_action``           str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
 ``error``                   str, the environment failed; the episode is truncated and counts for nothing
@@ -154,7 +154,7 @@ class Env(Generic[ObsT, ActT]):
 
         Args:
             seed: any non-negative int. The same seed and the same actions give the same episode, in any
-                thread or process. Without a seed the generator goes on from its state, so that a whole
+                thread or process. Without a seed the generator continues from its state, so that a whole
                 run is a function of its first seed.
             options: the caller's choices for one episode, as this environment documents them.
 
@@ -211,7 +211,7 @@ class Env(Generic[ObsT, ActT]):
             **kwargs: constructor arguments that override the old ones.
         """
         args, own_kwargs = self._arguments
-        # By name, so that an argument that was given by position can be overridden too.
+        # By name, so that the caller can also override a positional argument.
         names = _positional_names(type(self))[: len(args)]
         by_name = dict(zip(names, args, strict=False))
         twin = type(self)(*args[len(names) :], **{**by_name, **own_kwargs, **kwargs})
@@ -249,7 +249,7 @@ class Env(Generic[ObsT, ActT]):
         """Take the generators' states out of a state that holds those of :meth:`generator_state`.
 
         Raises:
-            StateError: if they are not there; both generators are then as they were.
+            StateError: if they are missing; both generators are then unchanged.
         """
         rng, action_rng = _unpack(state.get("rng")), _unpack(state.get("action_rng"))
         self._rng, self._action_rng = rng, action_rng

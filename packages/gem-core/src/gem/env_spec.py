@@ -26,8 +26,8 @@ class WrapperSpec:
 class EnvSpec:
     """Everything needed to make an environment again, and to identify it exactly.
 
-    It survives a trip through JSON (:meth:`to_json`, :meth:`from_json`), so that recorded trajectories and
-    workers in other processes carry it. ``gem.make(spec)`` builds from it without any discovery.
+    It survives a trip through JSON (:meth:`to_json`, :meth:`from_json`), so recorded trajectories and workers in
+    other processes can carry it. ``gem.make(spec)`` builds from it without any discovery.
     """
 
     id: str
@@ -65,8 +65,8 @@ class EnvSpec:
     def source_digest(self) -> str | None:
         """SHA-256 over the files of the package that the environment's code lives in.
 
-        For a spec that was read from a record, the digest at recording time, so that a result says which
-        code produced it. None where there are no files (a class typed at a prompt).
+        For a spec from a record it is the digest at recording time, so that a result names the code that
+        produced it. None where there are no files (a class typed at a prompt).
         """
         return self.recorded_digest or source_digest(self.entry_point)
 
@@ -90,8 +90,8 @@ class EnvSpec:
         Wrapper arguments that JSON cannot hold (a tokenizer, a function) are described by their ``repr``.
 
         Raises:
-            ArgumentError: if a constructor argument would not come back from JSON as it was (a tuple, a key
-                that is no str, an object); such an environment cannot be made again from a record.
+            ArgumentError: if a constructor argument would change on its way through JSON (a tuple, a key that is
+                no str, an object); a record could not make such an environment again.
         """
         # Not asdict, which deep-copies: a wrapper's tokenizer or function may be large, or refuse that.
         record = {item.name: getattr(self, item.name) for item in fields(self)}

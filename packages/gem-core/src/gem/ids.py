@@ -24,7 +24,7 @@ _VERSION = re.compile(r"(?P<name>.+?)-v(?P<version>0|[1-9]\d{0,8})(?:-(?P<varian
 
 
 class EnvId(NamedTuple):
-    """The parts of an environment id. ``owner`` is a distribution's name, only there to pick one of several."""
+    """The parts of an environment id. ``owner`` is a distribution's name, which picks one of several."""
 
     owner: str | None
     namespace: str

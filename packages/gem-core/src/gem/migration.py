@@ -4,8 +4,8 @@ Trainers import the original by path, and entry-point strings name its classes. 
 table of such paths; the import finder below serves it lazily, for imports and for entry points alike. A path
 whose distribution is not installed raises ``ModuleNotFoundError`` with the ``pip install`` line.
 
-No other module knows about the past, but for :mod:`gem.migration_adapters`, which holds the few classes
-whose arguments have changed.
+No other module knows about the original, except :mod:`gem.migration_adapters`, which holds the few classes whose
+arguments have changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Policies: the smallest agents. Reference policies, random policies, scripts and model clients are all this."""
+"""Policies, the smallest agents: reference policies, random policies, scripts and model clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Policy(Generic[ObsT, ActT]):
     """Chooses actions in one environment at a time."""
 
     def reset(self, observation: ObsT, info: Info) -> None:
-        """Take note that a new episode begins with this observation; ``act`` gets it as well."""
+        """Begin a new episode with this observation, which ``act`` receives as well."""
 
     def act(self, observation: ObsT, info: Info) -> ActT:
         """Return the action for the observation that ``reset`` or the last ``step`` returned."""
@@ -47,7 +47,7 @@ class ScriptedPolicy(Policy[Any, Any]):
         """Return the next action.
 
         Raises:
-            ArgumentError: if the script is over before the episode is.
+            ArgumentError: if the script ends before the episode.
         """
         if self._next >= len(self.actions):
             raise ArgumentError(f"the script ends after {len(self.actions)} actions, and the episode goes on")

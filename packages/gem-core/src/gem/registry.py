@@ -46,7 +46,7 @@ def register(
     Args:
         env_id: ``namespace:Name[-vN][-variant]``.
         entry_point: ``"module:Class"``, or a callable that returns an environment.
-        replace: take the place of an environment that has the id, in this process only.
+        replace: replace an environment with the same id, in this process only.
         **kwargs: arguments that every ``make`` of this id passes to the entry point.
 
     Raises:
@@ -135,8 +135,8 @@ def make(env_id: str | EnvSpec, *, wrappers: WrapperLike | Iterable[WrapperLike]
 def all_specs(namespace: str | None = None) -> list[EnvSpec]:
     """Return the specs of every environment, sorted by id; with a namespace, those in it.
 
-    Where several distributions provide one id, all of them are in the list. Broken packages are warned
-    about (:class:`gem.errors.PluginWarning`) and left out.
+    Where several distributions provide one id, the list has all of them. A broken package causes a warning
+    (:class:`gem.errors.PluginWarning`) and is left out.
     """
     offered = [discovery.installed(name) for name in (discovery.namespaces() if namespace is None else [namespace])]
     for problem in (*discovery.scan_problems(), *(problem for part in offered for problem in part.problems)):
@@ -164,7 +164,7 @@ def _from_packages(key: str) -> tuple[EnvSpec, ...]:
 
 def _unknown(env_id: str) -> UnknownEnvironmentError:
     parsed = parse_id(env_id)
-    # This warns about broken packages: only when an id is missing can one of them be the reason.
+    # This warns about broken packages, as one of them may be the reason for the missing id.
     known = [s.id for s in all_specs(parsed.namespace)]
     if not known:
         if parsed.namespace in NAMESPACES:

@@ -1,8 +1,8 @@
 """Playing recorded episodes again, and finding where they differ.
 
-A recorded episode holds its environment's spec, its seed and every action, so that it can be played again
-anywhere, and must then show the same (see :meth:`gem.Env.reset`). Where it does not, either the environment
-has changed or something beside the seed decides what happens in it.
+A recorded episode holds its environment's spec, its seed and every action. It can be played again anywhere, and must
+then have the same results (see :meth:`gem.Env.reset`). A difference means that the environment has changed, or that
+its episodes depend on more than the seed.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def replay(trajectory: Trajectory, *, env: Env[Any, Any] | None = None, ignore: 
         ignore: fields left out of the comparison: names of :data:`FIELDS`, and ``"info.KEY"`` for one key of info.
 
     Returns:
-        The result. An episode that was recorded without a seed can only come out the same or be not
-        reproducible. One in which the environment failed when it was recorded is compared up to there.
+        The result. An episode recorded without a seed is either the same or not reproducible. An episode in which the
+        environment failed is compared up to the failure.
 
     Raises:
         ArgumentError: if ``ignore`` has another name.
@@ -119,8 +119,8 @@ def replay(trajectory: Trajectory, *, env: Env[Any, Any] | None = None, ignore: 
 def replay_all(trajectories: Iterable[Trajectory], *, ignore: Collection[str] = ()) -> Iterator[Replay]:
     """Yield the replay of each episode in turn, as :func:`replay` with environments made from the specs.
 
-    Episodes of one environment that follow each other are played in one instance. So an episode without a seed
-    that was recorded right after another one, as when a person plays on, is reproduced.
+    One instance plays consecutive episodes of an environment. This reproduces an episode without a seed that followed
+    another one, as when a person plays on.
 
     Raises:
         ArgumentError: if ``ignore`` has another name than :func:`replay` allows.
@@ -141,7 +141,7 @@ def replay_all(trajectories: Iterable[Trajectory], *, ignore: Collection[str] = 
                 env = None
                 try:
                     env, made_from = make(spec), spec
-                except Exception as error:  # a stranger's constructor may raise anything
+                except Exception as error:  # a constructor may raise anything
                     yield Replay(trajectory, None, problem=_cannot_make(spec, error), notes=notes)
                     continue
             outcome = _replay_in(env, trajectory, fields, notes)
@@ -157,8 +157,8 @@ def compare(recorded: Trajectory, now: Trajectory, *, ignore: Collection[str] = 
     """Return where two episodes first differ, or None.
 
     Values are compared as JSON holds them: a tuple equals a list, and 1 equals 1.0 but not true. Times, token
-    ids, agents, specs and seeds do not count, nor do keys of info that tell of the episode before. From the
-    turn on in which the environment failed in ``recorded`` and not in ``now``, nothing is compared.
+    ids, agents, specs and seeds do not count, nor do keys of info about the episode before. The comparison ends at
+    the turn in which the environment failed in ``recorded`` and not in ``now``.
 
     Raises:
         ArgumentError: if ``ignore`` has another name than :func:`replay` allows.
@@ -194,7 +194,7 @@ def _replay_in(env: Env[Any, Any], recorded: Trajectory, ignore: Collection[str]
 
 
 def _play_again(env: Env[Any, Any], recorded: Trajectory) -> Trajectory:
-    """Play the recorded actions; an exception ends the episode as it does in a vector environment."""
+    """Play the recorded actions; an exception ends the episode, as in a vector environment."""
     now = Trajectory(recorded.spec, recorded.seed, agent=recorded.agent)
     try:
         now.final_observation, now.reset_info = env.reset(seed=recorded.seed)

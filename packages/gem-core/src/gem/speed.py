@@ -1,7 +1,7 @@
-"""How fast an environment is, on its own and relative to a loop that is the same everywhere.
+"""The speed of an environment, on its own and relative to a calibration loop.
 
-Rates are per CPU second of one core, so that other work on the machine hardly matters. What still matters is the
-machine itself: the calibration loop runs in turns with the environment, and the ratio of the two rates
+Rates are per CPU second of one core, so that other work on the machine hardly matters. The machine itself still
+matters: the calibration loop, the same everywhere, runs in turns with the environment, and the ratio of the two rates
 can be compared between machines.
 """
 
@@ -30,7 +30,7 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class Speed:
-    """Rates are per CPU second of one core, under random actions; what samples the actions is not counted."""
+    """Rates are per CPU second of one core, under random actions; sampling the actions does not count."""
 
     id: str
     steps_per_cpu_second: float
@@ -69,7 +69,7 @@ def measure(spec: EnvSpec, seconds: float, seed: int) -> Speed:
     """Return an environment's speed.
 
     Each figure covers ``seconds`` CPU seconds, or fewer where an environment mostly waits.
-    The calibration loop runs for as long again, in turns of milliseconds.
+    The calibration loop runs for the same time, in turns of milliseconds.
     """
     make(spec).close()  # imports and tables are paid for once per process, so they are not counted
     begin = time.process_time()
@@ -118,7 +118,7 @@ def _reset_once(env: Env[Any, Any]) -> Callable[[], int]:
 
 
 def _steps_of(env: Env[Any, Any]) -> Callable[[], list[Callable[[], int]]]:
-    # Whose turn it is among several agents is known only when it comes, so their actions are sampled one by one.
+    # Among several agents the next one is known only at its turn, so actions are sampled one by one.
     several = hasattr(env.unwrapped, "active_agents")
     ended = True
 

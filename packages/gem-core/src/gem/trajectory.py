@@ -1,8 +1,7 @@
 """Recorded episodes: :class:`Transition`, :class:`Trajectory`, and their files.
 
-A file holds one trajectory a line as JSON, each line with its schema version. Lines are only ever appended,
-each in one write, so that several runs can add to one file and a file that was cut off at any byte loses at
-most its last line.
+A file holds one trajectory a line as JSON, each line with its schema version. A writer only appends, each line in
+one write, so that several runs can share a file, and a file cut off at any byte loses at most its last line.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Transition:
 
 @dataclass
 class Trajectory:
-    """One episode from its first observation to its end, and all that is needed to play it again."""
+    """One episode from its first observation to its end, with everything needed to play it again."""
 
     spec: EnvSpec | None
     seed: int | None
@@ -125,7 +124,7 @@ class Trajectory:
     def to_json(self) -> str:
         """Return :meth:`to_dict` as one line of JSON.
 
-        Text that is no valid Unicode (lone surrogates, which models do emit) is kept by escaping.
+        Escaping keeps text that is no valid Unicode (lone surrogates, which models do emit).
 
         Raises:
             TrajectoryError: if an observation, action or info is not JSON-serialisable.
@@ -139,8 +138,8 @@ class Trajectory:
 class TrajectoryWriter:
     """Appends trajectories to a JSONL file; a context manager.
 
-    A file whose last line was cut off is repaired first: the broken line stays, closed by a newline, and
-    readers pass over it.
+    It first repairs a file whose last line was cut off: the broken line stays, closed by a newline, and readers
+    skip it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -16,7 +16,7 @@ _LONGEST_SUMMARY = 90
 
 
 class CommandTable(click.Group):
-    """Has the commands of a table, and those that plugins add; looks for plugins only where the table has none."""
+    """Has the commands of a table, and those of plugins; loads plugins only for names outside the table."""
 
     table: ClassVar[Mapping[str, str]]
     """Name → ``"module:attribute"``."""
@@ -54,7 +54,7 @@ class CommandTable(click.Group):
     def _summary(self, ctx: click.Context, name: str) -> str:
         try:
             command = self.get_command(ctx, name)
-        except (GemError, click.ClickException) as error:  # a broken plugin must not take the help of all others along
+        except (GemError, click.ClickException) as error:  # a broken plugin must not break the help of all others
             return f"(cannot be loaded: {error})"
         return "" if command is None else command.get_short_help_str(_LONGEST_SUMMARY)
 

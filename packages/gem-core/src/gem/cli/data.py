@@ -1,4 +1,4 @@
-"""``gem data``: the data sets of environments, on this machine or not."""
+"""``gem data``: the data sets of environments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["data_command"]
 
 @click.group("data")
 def data_command() -> None:
-    """Fetch the data sets of environments, and see which are here.
+    """Fetch the data sets of environments, and list those on this machine.
 
     \b
     Examples:
@@ -29,7 +29,7 @@ def data_command() -> None:
 @data_command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the environments of installed packages that need a data set, and where each lies.
+    """List the environments of installed packages that need a data set, with its place.
 
     \b
     Example:
@@ -68,7 +68,7 @@ def list_command(as_json: bool) -> None:
 )
 @json_option
 def pull_command(names: tuple[str, ...], folder: Path | None, as_json: bool) -> None:
-    """Fetch data sets from Hugging Face, for machines or times without a network.
+    """Fetch data sets from Hugging Face, for use without a network.
 
     ID is an environment, or a data set's own name, owner/name. Files on this machine are not fetched again.
 
@@ -92,7 +92,7 @@ def pull_command(names: tuple[str, ...], folder: Path | None, as_json: bool) -> 
 
 
 def _dataset(name: str) -> str:
-    """The data set that an environment or a name means."""
+    """Return the data set behind an environment or a name."""
     from gem.data.huggingface import is_dataset_name
     from gem.registry import spec as find_spec
 

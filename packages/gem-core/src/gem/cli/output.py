@@ -30,7 +30,7 @@ def print_json(value: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return an observation or action as text for a person; pictures and the like are named only."""
+    """Return an observation or action as text for a person; of pictures and the like only the kind."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):

@@ -59,7 +59,7 @@ class _Screen:
         self.console = console()
 
     def play_episode(self, seed: int | None) -> Trajectory | None:
-        """Play to the end and return the record; None when the person leaves."""
+        """Play to the end and return the record; None if the person leaves."""
         record, hints = self._begin(seed)
         boxed = "\\boxed{" in str(record.final_observation)
         while True:

@@ -30,8 +30,8 @@ def replay_command(file: str, episodes: tuple[int, ...], ignore: tuple[str, ...]
     """Play recorded episodes again and report differences.
 
     Makes the environments of FILE as they were recorded, resets them with the recorded seeds, plays the recorded
-    actions, and reports the first difference of each episode. Without EPISODE
-    (counted from 0) all of FILE is played. The exit code is 0 only if every episode came out the same.
+    actions, and reports the first difference of each episode. Without EPISODE (counted from 0) it plays all of
+    FILE. The exit code is 0 only if every episode is the same.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def replay_command(file: str, episodes: tuple[int, ...], ignore: tuple[str, ...]
 
 def _select(file: str, episodes: tuple[int, ...]) -> tuple[list[int], int]:
     """Return the episodes to play, and how many lines of the file are broken."""
-    # A first pass, so that a file that is wrong somewhere is refused before anything is played.
+    # A first pass, so that a broken file is refused before the first episode.
     count = sum(1 for _ in read_trajectories(file))
     with Path(file).open("rb") as lines:
         broken = sum(1 for line in lines if line.strip()) - count
@@ -102,7 +102,7 @@ def _print(items: list[dict[str, Any]]) -> None:
         if item["result"] != "same":
             reason = item["problem"] or item["difference"]["message"]
             out.print(f"episode {item['episode']}: {reason}", markup=False, soft_wrap=True)
-    # One note mostly holds for all episodes of an environment.
+    # Most notes hold for all episodes of an environment.
     for note, count in Counter(note for item in items for note in item["notes"]).items():
         which = "" if count == len(items) else f" ({count} of {len(items)} episodes)"
         out.print(f"note: {note}{which}", style="dim", markup=False, soft_wrap=True)

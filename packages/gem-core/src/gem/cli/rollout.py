@@ -44,7 +44,7 @@ def rollout_command(
 ) -> None:
     """Run an agent in batches of environments.
 
-    Prints how it did, and records the episodes if asked to.
+    Prints its results, and records the episodes with --out.
 
     \b
     Examples:

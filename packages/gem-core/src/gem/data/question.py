@@ -55,13 +55,13 @@ class QuestionEnv(Env[Observation, Action]):
     ``action_status``, ``correct``, and the keys that the grade adds.
 
     Args:
-        rows: the set, or a function that returns it when it is first needed. Pass what :func:`gem.data.open_rows`
-            returned where a set that cannot be had should be noticed when the environment is made.
+        rows: the set, or a function that returns it on first use. Pass the result of :func:`gem.data.open_rows`
+            where a missing set must be an error when the environment is made.
         shuffle: ask in a random order.
         seed: of the order, until a reset brings another. None: from this environment's own generator, so that
             environments without a seed ask different questions.
-        columns: names that every row must have. The first row is looked at when the set is opened; one that lacks a
-            column later on is a DatasetError when it is asked.
+        columns: names that every row must have. The first row is checked when the set is opened; a later row without
+            a column is a DatasetError when its turn comes.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class QuestionEnv(Env[Observation, Action]):
         raise NotSupportedError(f"{type(self).__name__} does not implement grade")
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
-        """Return an action that gets full marks."""
+        """Return an action that earns the full reward."""
         raise NotSupportedError(f"{type(self).__name__} does not implement reference_answer")
 
     @property
     def rows(self) -> Rows:
-        """The set, which is loaded now if it was not yet; where it is streamed, a :class:`gem.data.RowStream`."""
+        """The set, loaded on first access; a :class:`gem.data.RowStream` where it is streamed."""
         if self._rows is None:
             source: Any = self._source
             self._open(source())
@@ -115,12 +115,12 @@ class QuestionEnv(Env[Observation, Action]):
 
     @property
     def index(self) -> int | None:
-        """Where the row of this episode lies in the set, from 0; None before the first, and where a set is streamed."""
+        """Index of this episode's row in the set; None before the first episode, and for a streamed set."""
         return self._index
 
     @property
     def epoch(self) -> int:
-        """How often the order had gone through the whole set when it came to this episode."""
+        """Number of times that the order had covered the whole set before this episode."""
         return self._epoch
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
@@ -132,7 +132,7 @@ class QuestionEnv(Env[Observation, Action]):
 
         Raises:
             ArgumentError, ArgumentTypeError: for another option or seed, or if there is no such row.
-            DatasetError: if the set, or the row, cannot be had.
+            DatasetError: if the set or the row is unavailable.
         """
         order = self._order or self._opened()
         if options and options.keys() != {"index"}:
@@ -174,7 +174,7 @@ class QuestionEnv(Env[Observation, Action]):
         return TERMINAL_STATE, grade.reward, True, False, info
 
     def sample_random_action(self) -> Action:
-        """Return the reference answer of a random row: always in the right format, and right now and then.
+        """Return the reference answer of a random row: always in the right format, and sometimes right.
 
         Raises:
             ResetNeededError: before the first reset.
@@ -184,7 +184,7 @@ class QuestionEnv(Env[Observation, Action]):
         return self.reference_answer(self._as_row(None, self._order.random(self.action_rng)))
 
     def get_state(self) -> dict[str, Any]:
-        """Return where the run is; see :meth:`gem.Env.get_state`. Rows are no part of it."""
+        """Return the position in the order; see :meth:`gem.Env.get_state`. It holds no rows."""
         order = self._order or self._opened()
         return {
             "phase": self._phase.value,
@@ -243,7 +243,7 @@ class QuestionEnv(Env[Observation, Action]):
 
 
 class OraclePolicy(Policy[Any, str]):
-    """Reads the answer out of the environment: it proves that the grader takes the answers of the set."""
+    """Reads the answer from the environment, which proves that the grader accepts the answers of the set."""
 
     def __init__(self, env: QuestionEnv) -> None:
         self.env = env

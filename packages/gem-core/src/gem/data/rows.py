@@ -1,4 +1,4 @@
-"""Opening a set of rows, wherever it lies."""
+"""Opening a set of rows: a file, a folder, a name at Hugging Face, or rows in memory."""
 
 from __future__ import annotations
 

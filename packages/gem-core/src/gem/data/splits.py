@@ -1,4 +1,4 @@
-"""Which files of a folder hold which split."""
+"""The splits of a folder and their files."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def splits_of_folder(folder: Path) -> dict[str, list[Path]]:
 
 
 def files_of_split(splits: dict[str, list[Path]], split: str, where: object) -> list[Path]:
-    """Return the files of a split; DatasetError, which lists the splits there are, if it is not there."""
+    """Return the files of a split; DatasetError with the known splits if it is missing."""
     return splits[known_split(split, splits, where)]
 
 
 def known_split(split: str, splits: Iterable[str], where: object) -> str:
-    """Return the split's name, which may be another word for the same; DatasetError if it is not there."""
+    """Return the split's own name, also for a synonym; DatasetError if it is missing."""
     known = list(splits)
     if split in known:
         return split
@@ -81,12 +81,12 @@ def _data_files(folder: Path) -> Iterable[Path]:
 
 
 def _describes(path: Path) -> bool:
-    """Whether a JSON file says something about a data set instead of being one."""
+    """Tell whether a JSON file describes a data set instead of being one."""
     return path.name in ("dataset_info.json", "dataset_infos.json", "state.json", "dataset_dict.json", "metadata.json")
 
 
 def _split_of(path: Path) -> str | None:
-    """The split that a file's name, or else the folder around it, speaks of; None if they speak of none."""
+    """The split in a file's name, or else in the names of its folders; None if there is none."""
     shard = _SHARD.match(path.stem)
     for name in (shard["split"] if shard else path.stem, *reversed(path.parts[:-1])):
         if not _SAYS_NOTHING.match(name):
@@ -95,7 +95,7 @@ def _split_of(path: Path) -> str | None:
 
 
 def _check_shards(split: str, paths: list[Path]) -> None:
-    """Raise DatasetError if the files are some of several shards and not all of them."""
+    """Raise DatasetError if some shards of a split are missing."""
     shards = [match for path in paths if (match := _SHARD.match(path.stem))]
     if len(shards) == len(paths) and len(shards) < (count := int(shards[0]["count"])):
         there = {int(shard["number"]) for shard in shards}

@@ -1,4 +1,4 @@
-"""Sets that are read from front to back, because they do not fit or lie far away."""
+"""Sets that are read from front to back, because they exceed the memory or lie on a server."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class LibraryShard(Shard):
 class RowStream:
     """A set that is read from front to back, ``buffer`` rows at a time.
 
-    An order that is shuffled goes through the shards in a random order, and asks the rows of each buffer in a random
-    order: rows that lie far apart in one shard stay apart.
+    A shuffled order visits the shards in a random order, and the rows of each buffer in a random order: distant rows
+    of one shard stay apart.
 
     Args:
         shards: its parts, at least one.
-        buffer: how many rows are in memory.
+        buffer: number of rows in memory.
     """
 
     def __init__(self, shards: Sequence[Shard], *, buffer: int = 2000) -> None:

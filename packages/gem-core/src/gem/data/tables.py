@@ -1,7 +1,6 @@
 """Sets of rows that lie in files: one class for each way of reading a row.
 
-Nothing is copied that the file itself can serve: JSON lines and Arrow files are mapped into memory, and a row is
-decoded when it is asked for.
+JSON lines and Arrow files are mapped into memory instead of copied, and a row is decoded on access.
 """
 
 from __future__ import annotations
@@ -80,14 +79,14 @@ class RowTable(ABC):
         return self._at(index % size)
 
     def __reduce__(self) -> Any:
-        # Never as its rows: another process maps the same file.
+        # Never as its rows, since another process can map the same file.
         if self.reopen is None:
             raise TypeError(f"this {type(self).__name__} was not opened by open_rows, so it cannot be pickled")
         return self.reopen
 
 
 class ListTable(RowTable):
-    """Rows that are small enough, or of a format odd enough, to be held in memory."""
+    """Rows in memory, for formats that cannot be mapped."""
 
     __slots__ = ("_rows",)
 
@@ -105,10 +104,10 @@ class ListTable(RowTable):
 class JsonLines(RowTable):
     """A file with one JSON object a line; blank lines are no rows. Takes 16 bytes of memory a row.
 
-    The file must not be cut short while it is open, since it is mapped; put another in its place instead.
+    The file is mapped, so it must not be cut short while it is open; replace it by another file instead.
 
     Raises:
-        DatasetError: when a row is read that is no JSON object; the message names file and line.
+        DatasetError: on reading a row that is no JSON object; the message names file and line.
     """
 
     __slots__ = ("_ends", "_path", "_starts", "_text")
@@ -204,6 +203,6 @@ def json_object(line: bytes) -> dict[str, Any] | None:
 
 
 def bad_line(path: Path, number: int, line: bytes) -> DatasetError:
-    """The error for a line that is no JSON object."""
+    """Return the error for a line that is no JSON object."""
     shown = line.strip()[:60].decode("utf-8", "replace")
     return DatasetError(f"{path}, line {number} is not a JSON object: {shown!r}; correct or remove the line")

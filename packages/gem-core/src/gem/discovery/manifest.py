@@ -1,8 +1,8 @@
 """Reading ``environments.toml``: the one static file that lists the environments of a package.
 
-Two depths. :func:`read_specs` is the fast path that ``make`` takes: TOML, and just what it needs.
-:func:`gem.discovery.manifest_schema.validate` checks everything, and is asked whenever the fast path finds something
-odd, so that the message is always the full one.
+:func:`read_specs` is the fast path of ``make``: it reads the TOML and checks the keys that it uses. On any
+irregularity it calls :func:`gem.discovery.manifest_schema.validate`, which checks everything, so that the message is
+always complete.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 
 def read_specs(path: Path, distribution: str | None = None, version: str | None = None) -> list[EnvSpec]:
-    """Return the specs of all environments and variants that a manifest offers.
+    """Return the specs of all environments and variants in a manifest.
 
     Raises:
         ManifestError: if the file is missing, is no TOML or breaks the schema.
@@ -87,15 +87,15 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         from gem.discovery.manifest_schema import validate
 
-        validate(document, path)  # raises with every reason
+        validate(document, path)  # raises with every fault
         raise ManifestError(f"{path}: {error!r}") from error
 
 
 def _specs_of(entry: dict[str, Any], distribution: str | None, version: str | None) -> list[EnvSpec]:
     """The plain id's spec, then one for each variant.
 
-    Any error means that something is odd. Whoever gets the specs relies on the types of their fields and on
-    the way of their arguments through JSON, so that much is checked here too.
+    Any error means an irregularity. Users of the specs rely on the types of the fields and on arguments that survive
+    JSON, so this function checks both.
     """
     common = _checked(entry)
     json.dumps(entry, allow_nan=False)
@@ -119,7 +119,7 @@ def _specs_of(entry: dict[str, Any], distribution: str | None, version: str | No
 
 
 def _checked(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a table with its lists as tuples; KeyError, TypeError or ValueError if something is odd."""
+    """Return a table with its lists as tuples; KeyError, TypeError or ValueError on an irregularity."""
     for key, value in table.items():
         if not isinstance(value, _TYPES[key]):
             raise TypeError(key)

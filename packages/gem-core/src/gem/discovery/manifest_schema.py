@@ -1,7 +1,7 @@
 """The full schema of ``environments.toml``, as pydantic models.
 
-Imported only for validation (``gem doctor``, ``gem check``, the hub) or when the fast
-path stumbled; see :mod:`gem.discovery.manifest`.
+Imported only for validation (``gem doctor``, ``gem check``, the hub), or after an irregularity on the fast
+path; see :mod:`gem.discovery.manifest`.
 """
 
 from __future__ import annotations

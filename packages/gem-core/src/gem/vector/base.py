@@ -27,8 +27,8 @@ _LONGEST = 1e8  # seconds; a few years, and within the range of the system's clo
 class VectorEnv:
     """A fixed number of environments that are driven together.
 
-    ``step`` is lock-step: one action each, and it returns when all are done. ``send`` and ``recv`` let
-    environments run ahead of each other: ``send`` returns at once, and ``recv`` hands back whichever are ready.
+    ``step`` is lock-step: it takes one action each and returns when all are done. ``send`` and ``recv`` let
+    environments run ahead of each other: ``send`` returns at once, and ``recv`` returns the ready ones.
     An environment has at most one pending action. One caller at a time: a vector environment is not
     thread-safe.
 
@@ -76,7 +76,7 @@ class VectorEnv:
         self._unset = set(range(self.num_envs))  # never reset, or in an unknown state
         self._over: set[int] = set()  # finished, where nothing resets them
         self._pending: set[int] = set()
-        self._arrived: dict[int, Any] = {}  # results of pending ones, in order of completion
+        self._arrived: dict[int, Any] = {}  # results that recv has not returned, in order of completion
 
     @property
     def envs(self) -> tuple[Env[Any, Any], ...]:
@@ -103,7 +103,7 @@ class VectorEnv:
 
     @property
     def num_pending(self) -> int:
-        """How many environments have an action or a reset whose result ``recv`` has not returned yet."""
+        """Number of environments with an action or a reset whose result ``recv`` has not returned yet."""
         return len(self._pending)
 
     def reset(
