@@ -190,13 +190,12 @@ def test_uv_uses_the_indexes_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip's configuration says of indexes reaches uv, unless uv has been told otherwise."""
     from devtools.environments import uv_variables
 
-    for name in ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS", "UV_CONSTRAINT", "SSL_CERT_FILE"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith(("UV_", "PIP_")) or name == "SSL_CERT_FILE"]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "file:///mirror/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "file:///one/simple file:///two/simple")
     monkeypatch.setenv("PIP_FIND_LINKS", "/wheels /more")
-    monkeypatch.delenv("PIP_CERT", raising=False)
     assert uv_variables() == {
         "UV_DEFAULT_INDEX": "file:///mirror/simple",
         "UV_INDEX": "file:///one/simple file:///two/simple",
