@@ -110,6 +110,13 @@ def test_every_number_is_drawn() -> None:
     assert drawn == {3, 4, 5, 6}
 
 
+def test_the_lowest_number_is_not_negative() -> None:
+    """Zero can be hidden; a bound below it is an error that names the bound."""
+    assert GuessTheNumberEnv(min_number=0, max_number=1).min_number == 0
+    with pytest.raises(ArgumentError, match="min_number"):
+        GuessTheNumberEnv(min_number=-1, max_number=1)
+
+
 def test_half_a_range_cannot_be_drawn() -> None:
     """The bounds belong together; the message says so."""
     with pytest.raises(ArgumentError, match="drawn together"):
