@@ -33,7 +33,7 @@ REQUIRED = "GEM_REQUIRE_ENGINES"
 
 SMALL = Image(name=BASE)
 IMAGES = pytest.StashKey[Path]()
-ENGINE_FIXTURES = frozenset(("working_engine", "private_docker"))
+ENGINE_FIXTURES = frozenset(("working_engine", "missing_engine"))
 USUAL = "namespace"
 """The engine of the tests that are about no engine in particular."""
 NIGHTLY_CLAUSES = frozenset(("hostile.actions", "hostile.long_text"))

@@ -519,7 +519,7 @@ def test_a_person_tries_a_task(chosen: Engine, tmp_path: Path) -> None:
 def test_a_person_leaves_without_a_verdict(chosen: Engine, tmp_path: Path) -> None:
     """The end of the input, and .quit, are no verdict and no failure."""
     folder = write_task(tmp_path / "task")
-    assert "without a verdict" in run("shell", folder, typed="true\n")
+    assert "without a result" in run("shell", folder, typed="true\n")
     assert run_json("shell", folder, typed=".quit\necho no\n") == {
         "task": "task",
         "turns": [],

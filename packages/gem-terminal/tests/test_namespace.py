@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -270,11 +271,11 @@ print(json.dumps(told))
 
 
 @pytest.fixture(scope="module")
-def ordinary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
+def ordinary(missing_engine: Callable[[str, object], NoReturn]) -> dict[str, list[object]]:
     """What an ordinary user has found in a container of this user's own engine."""
     root = os.environ.get("GEM_TERMINAL_TEST_ROOT")
     if not root or shutil.which("setpriv") is None or os.getuid() != 0:
-        pytest.skip("LOUDLY: nobody can become an ordinary user here, so nothing about the rootless engine is tested")
+        missing_engine("namespace", "its tests as an ordinary user need root, setpriv and GEM_TERMINAL_TEST_ROOT")
     folder = Path(subprocess.run(["mktemp", "--directory"], capture_output=True, text=True, check=True).stdout.strip())
     try:
         subprocess.run(["tar", "-C", root, "--exclude=./dev/*", "-cf", folder / "base.tar", "."], check=True)
@@ -302,7 +303,7 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]
             if subprocess.run(tried, capture_output=True, cwd=folder, check=False).returncode == 0:
                 break
         else:
-            pytest.skip("LOUDLY: an ordinary user can make no namespaces, or run no Python, here")
+            pytest.skip("an ordinary user cannot make namespaces, or cannot run Python, on this machine")
         command = [*become, python, "-c", ORDINARY, str(folder / "images"), str(folder / "base.tar")]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     finally:
@@ -310,7 +311,7 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]
     assert done.returncode == 0, done.stderr[-3000:]
     told: dict[str, list[object]] = json.loads(done.stdout)
     if "refused" in told:
-        pytest.skip(f"LOUDLY: an ordinary user may make no namespaces here: {told['refused']}")
+        pytest.skip(f"an ordinary user cannot make namespaces on this machine: {told['refused']}")
     return told
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from gem_terminal import progress
 from gem_terminal.engines.base import ProgressStage
-from gem_terminal.engines.exclusive import alone
+from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.progress import showing
 
 BEGINNING = """
@@ -273,7 +273,7 @@ def test_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
 
     def ask() -> None:
         nonlocal inside, most, done
-        with alone(tmp_path / "deep" / "lock", tell):
+        with exclusive(tmp_path / "deep" / "lock", tell):
             inside += 1
             most = max(most, inside)
             all_wait.wait(PATIENT_FOR)
@@ -291,7 +291,7 @@ def test_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
 
 def test_a_lock_that_cannot_be_had_stops_nobody() -> None:
     """Where the folder cannot be made, what was to be done is done; an error of its own passes."""
-    with alone(Path("/proc/nothing/lock"), None):
+    with exclusive(Path("/proc/nothing/lock"), None):
         pass
-    with pytest.raises(OSError, match="its own"), alone(Path("/proc/nothing/lock"), None):
+    with pytest.raises(OSError, match="its own"), exclusive(Path("/proc/nothing/lock"), None):
         raise OSError("its own")

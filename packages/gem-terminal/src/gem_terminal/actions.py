@@ -1,15 +1,14 @@
-"""What an agent can do in a terminal, by text or by native tool calls.
+"""The actions of an agent in a terminal, as text or as native tool calls.
 
-By text, the first complete tag of an action counts::
+In text, the first complete tag of an action counts::
 
     <bash>ls -la</bash>
     <bash>cmd: make
     timeout_secs: 120</bash>
     <finish/>
 
-A body of ``<bash>`` that is a YAML mapping with ``cmd`` is read as the original GEM reads it. Natively there are
-``bash``, ``send_keys``, ``read_file``, ``write_file`` and ``finish``; the same tools can be called in the text with
-``<tool_call>``.
+A YAML mapping with ``cmd`` inside ``<bash>`` has the meaning that the original GEM gives it. The native tools are
+``bash``, ``send_keys``, ``read_file``, ``write_file`` and ``finish``; text can call them with ``<tool_call>``.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class WriteFile:
-    """Write a file, in place of what it held."""
+    """Write a file and replace its content."""
 
     path: str
     content: str
@@ -78,7 +77,7 @@ class Finish:
 
 @dataclass(frozen=True)
 class MalformedMove:
-    """Nothing that can be done; ``why`` is a sentence for the agent."""
+    """An invalid action; ``why`` is a sentence for the agent."""
 
     why: str
 
@@ -88,7 +87,7 @@ Move = Bash | SendKeys | ReadFile | WriteFile | Finish | MalformedMove
 
 @dataclass(frozen=True)
 class RequestedMove:
-    """A move, and the native call that asks for it; None where the text of an action does."""
+    """A move with its native call; the call is None for a text action."""
 
     move: Move
     call: ToolCall | None = None
@@ -106,10 +105,10 @@ _YAML_BODY = re.compile(r"\s*(?:cmd|timeout_secs)\s*:")
 _FINISH = re.compile(r"<finish\s*/?>")
 _NOTHING = MalformedMove("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
 _LONGEST_YAML = 1 << 14
-"""Characters; a longer body is taken for a command, since reading it as YAML could take seconds."""
+"""Characters; a longer body counts as a command, because parsing it as YAML could take seconds."""
 
 MOST_CALLS = 16
-"""Calls of one message that are carried out."""
+"""The largest number of calls in one message that are carried out."""
 
 _TOO_MANY = MalformedMove(f"Not carried out: one message may have {MOST_CALLS} calls.")
 
@@ -123,36 +122,36 @@ def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dic
 TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
     _schema(
         "bash",
-        "Run a command in a bash shell that lives through the whole task.",
-        command={"type": "string", "description": "What bash is to run; it reads from /dev/null."},
-        timeout_secs={"type": "number", "description": "Seconds it may take.", "default": 30},
+        "Run a command in a bash shell that persists through the whole task.",
+        command={"type": "string", "description": "The command; it reads from /dev/null."},
+        timeout_secs={"type": "number", "description": "Time limit in seconds.", "default": 30},
     ),
     _schema(
         "send_keys",
-        "Type into a terminal of its own, for interactive programs, and see its screen.",
+        "Type into a separate terminal, for interactive programs, and see its screen.",
         keys={
             "type": "array",
             "items": {"type": "string"},
-            "description": "Text, and keys by their names in tmux: Enter, C-c, Up, Escape, …",
+            "description": "Text, and tmux names of keys: Enter, C-c, Up, Escape, …",
         },
         timeout_secs={"type": "number", "description": "Seconds to wait for the screen to settle.", "default": 5},
     ),
     _schema("read_file", "Read a text file.", path={"type": "string", "description": "An absolute path."}),
     _schema(
         "write_file",
-        "Write a text file, in place of what it held.",
+        "Write a text file and replace its content.",
         path={"type": "string", "description": "An absolute path."},
-        content={"type": "string", "description": "All of the file."},
+        content={"type": "string", "description": "The whole content of the file."},
     ),
-    _schema("finish", "Say that the task is done; it is then verified."),
+    _schema("finish", "Finish the task; its tests then verify it."),
 )
-"""The actions as chat APIs take them in ``tools``."""
+"""The actions in the format of the ``tools`` argument of chat APIs."""
 
 
 def moves_of(action: object) -> list[RequestedMove]:
-    """Return what an action asks for, in order.
+    """Return the moves of an action in order, at least one.
 
-    Takes anything; time is linear in the length of the text. There is always at least one move.
+    Any object is accepted. The time is linear in the length of the text.
     """
     if not isinstance(action, str) and (calls := native_calls(action)):
         carried_out = [RequestedMove(_of_call(call), call) for call in calls[:MOST_CALLS]]
@@ -167,7 +166,7 @@ def recorded_move(move: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any
 
 
 def move_of(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile:
-    """Return the move that a record holds; ValueError, TypeError or LookupError if it holds none."""
+    """Return the move of a record; raises ValueError, TypeError or LookupError if the record holds none."""
     fields = dict(record)
     kind = _KINDS[fields.pop("move")]
     if kind is SendKeys:
@@ -232,7 +231,7 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
 
 
 def _seconds(value: object) -> float | None:
-    """Return a time that was asked for, or None where it is none."""
+    """Return a valid time limit, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 < value < 1e9 else None

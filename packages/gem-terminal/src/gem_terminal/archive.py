@@ -1,4 +1,4 @@
-"""Folders on their way into a container, and from one container to another."""
+"""Archives of folders that go into a container, or from one container to another."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gem_terminal.task import Artifact
 __all__ = ["archive_of", "carried", "files_in", "folders"]
 
 _LONGEST_NAME = 4096
-"""Bytes of a path that Linux takes (``PATH_MAX``)."""
+"""The longest path of Linux in bytes (``PATH_MAX``)."""
 _MOST_MEMBERS = 250_000
-"""Entries of an archive that are looked at; each takes about a kilobyte of memory."""
+"""The limit on entries of an archive; each takes about a kilobyte of memory."""
 
 
 def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) -> bytes:
-    """Return a tar archive of files, and of what is in folders, under ``root/``: owned by root, modes kept.
+    """Return a tar archive of files, and of the content of folders, under ``root/``: owned by root, with their modes.
 
     Args:
-        sources: what is packed; what does not exist is left out.
-        root: the folder that it is in, inside the archive.
-        readable: every user may read what is in it and execute scripts (``*.sh``), whatever the modes say.
+        sources: files and folders; missing ones are left out.
+        root: the folder inside the archive.
+        readable: whether every user may read the files and execute scripts (``*.sh``), independent of the modes.
     """
     buffer = io.BytesIO()
 
@@ -45,7 +45,7 @@ def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) ->
 
 
 def folders(*paths: str) -> bytes:
-    """Return a tar archive of empty folders that everybody may write to."""
+    """Return a tar archive of empty folders that every user may write to."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path in paths:
@@ -58,15 +58,14 @@ def folders(*paths: str) -> bytes:
 def carried(archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact], never: Sequence[str] = ()) -> bytes:
     """Make an archive of an artifact safe to unpack in another container, at the same path.
 
-    Files, folders, and links that lead to something that is carried as well are kept; so a link to where the tests
-    lie, or to what only the other container has, is not. Nor are devices, pipes, bits that change a program's user, or
-    anything under a name that leaves the artifact.
+    Files, folders, and links to other artifacts are kept. Links to other places, such as the tests, are dropped, and
+    so are devices, pipes, set-user-id bits, and names that leave the artifact.
 
     Args:
-        archive: what ``Container.get`` returned; it is trusted in nothing.
-        artifact: what was asked for.
-        all_of_them: what is carried.
-        never: paths that are not carried, nor what is in them.
+        archive: the archive of ``Container.get``; it may be hostile.
+        artifact: the artifact of the archive.
+        all_of_them: all artifacts of the task.
+        never: paths that are dropped with their content.
 
     Returns:
         An archive to unpack at the root.

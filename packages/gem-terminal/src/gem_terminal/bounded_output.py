@@ -1,4 +1,4 @@
-"""Keeping the beginning and the end of an output, however long it is: :class:`BoundedOutput`."""
+"""The beginning and the end of an output of any length: :class:`BoundedOutput`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _KEPT = 1 << 20
 
 
 class BoundedOutput:
-    """Takes bytes without end in bounded memory.
+    """Collects output of any length in bounded memory.
 
     Args:
-        limit: bytes that are kept: half of them from the beginning, half from the end.
+        limit: the number of bytes to keep: one half from the beginning, one half from the end.
     """
 
     def __init__(self, limit: int = _KEPT) -> None:
@@ -24,7 +24,7 @@ class BoundedOutput:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take more."""
+        """Add output."""
         self.total += len(data)
         room = self._half - len(self._head)
         if room > 0:
@@ -37,12 +37,12 @@ class BoundedOutput:
                 self._in_tail -= len(self._tail.popleft())
 
     def bytes(self) -> bytes:
-        """Return what was kept, with a note where something is missing."""
+        """Return the kept bytes, with a note in place of the missing ones."""
         tail = b"".join(self._tail)[-self._half :]
         missing = self.total - len(self._head) - len(tail)
         note = b"\n[... %d bytes left out ...]\n" % missing if missing else b""
         return bytes(self._head) + note + tail
 
     def text(self) -> str:
-        """Return what was kept as text; bytes that are no UTF-8 become the replacement character."""
+        """Return the kept output as text; invalid UTF-8 becomes the replacement character."""
         return self.bytes().decode(errors="replace")

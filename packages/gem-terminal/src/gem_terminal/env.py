@@ -1,11 +1,10 @@
-"""Tasks in a terminal, as an environment: :class:`TerminalEnv`."""
+"""The environment of terminal tasks: :class:`TerminalEnv`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -30,7 +29,7 @@ from gem_terminal.actions import (
 )
 from gem_terminal.engines import NAMES, Engine, engine_by_name
 from gem_terminal.errors import EngineError
-from gem_terminal.formats import load_tasks
+from gem_terminal.formats import bundled_tasks, load_tasks
 from gem_terminal.session_pools import SessionSpec, session_pool
 from gem_terminal.task import Task
 from gem_terminal.task_session import ActionResult, TaskSession
@@ -50,42 +49,42 @@ Write one action a turn: a command between <bash> and </bash>, which runs in a s
 
 
 class TerminalEnv(Env[str, Action]):
-    """Work on a task in a container, through a shell, a terminal and files, until it is finished and verified.
+    """A task in a container: the agent works with a shell, a terminal and files until the task is verified.
 
-    An observation is what the action brought, with the exit code of a command. The reward comes at the end: from the
-    tests of the task, after every process of the agent was killed. Running out of turns or of time verifies as well and
-    truncates the episode; running out of turns also terminates it, where ``instructions`` have announced them.
+    An observation is the output of the action, with the exit code of a command. The last turn earns the reward of the
+    task's tests, which run after every process of the agent was killed. All other turns earn 0.0. An episode that runs
+    out of turns or time is verified and truncated; running out of turns also terminates it if ``instructions``
+    announced the limit. A malformed action costs a turn, and the observation lists the valid actions.
 
-    Rewards: ``"task"`` is what the task itself gives: the number that its tests write (Harbor; brought into 0.0 to
-    1.0), or 1.0 if all of them pass (Terminal-Bench 1). ``"fraction"`` is the share of tests that passed, where the
-    task reports them one by one, and the task's own number where it does not. ``"binary"`` is 1.0 where the task's own
-    number is 1.0, and 0.0 otherwise. All other turns earn 0.0; an action that cannot be read is answered with what can
-    be done, and costs a turn.
+    Rewards: ``"task"`` is the number that the tests write, clipped to 0.0 to 1.0 (Harbor), or 1.0 if all tests pass
+    (Terminal-Bench 1). ``"fraction"`` is the share of tests that passed if the task reports single tests, and the
+    number of the task otherwise. ``"binary"`` is 1.0 if the number of the task is 1.0, and 0.0 otherwise.
 
-    **Info.** ``task`` (name), ``turn``, ``action_status``; of a command ``exit_code``, ``timed_out``, and ``notices``
-    where it met limits; of native calls ``tool_results``; at the end ``success``, ``rewards``, ``tests_passed`` and
-    ``tests_total`` where the task reports them, ``verifier_log``, and ``verifier_error`` where the tests gave no
-    reward.
+    **Info.** Always ``task`` (name), ``turn``, ``action_status``. After a command ``exit_code``, ``timed_out``, and
+    ``notices`` if it reached limits. After native calls ``tool_results``. At the end ``success``, ``rewards``,
+    ``tests_passed`` and ``tests_total`` if the task reports them, ``verifier_log``, and ``verifier_error`` if the tests
+    gave no reward.
 
-    If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts anew.
+    If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts a new
+    container.
 
     Args:
-        task: the name of a task that this package brings.
-        path: a folder that is a task, or holds tasks; in place of ``task``.
-        engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of the former two that works,
-            or an :class:`~gem_terminal.engines.Engine`.
-        max_turns: turns of an episode.
-        command_seconds: what a command may take if it does not say; one that does has at most what is left of the
-            episode, or ten minutes where that has no end.
-        episode_seconds: what an episode may take; None for what the task says.
-        output: bytes of a command's output that the agent is shown; longer ones are cut in the middle.
+        task: the name of a bundled task.
+        path: a folder that is a task or contains tasks, in place of ``task``.
+        engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of docker and namespace that
+            works, or an :class:`~gem_terminal.engines.Engine`.
+        max_turns: the turns of an episode.
+        command_seconds: the default time limit of a command, in seconds. A command may ask for the time left of the
+            episode, or for ten minutes if the episode has no limit.
+        episode_seconds: the time limit of an episode, in seconds; None for the task's own.
+        output: the bytes of a command's output in an observation; the middle of a longer output is cut out.
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.
-        keep_processes: what the agent has started goes on while the tests run, which a task needs that verifies a
-            server; see :func:`~gem_terminal.verification.verify` for what that costs.
-        instructions: whether the first observation ends with how to act by text, and in how many turns. Turn it off
-            where the model gets ``tool_schemas`` through its chat API.
-        warm: containers that are started ahead, for as many episodes, once the environment has come back for a second
-            one. Of several tasks those that come next have to be known: the last reset had neither seed nor options.
+        keep_processes: whether the agent's processes continue during the tests. A task that verifies a server needs
+            this; :func:`~gem_terminal.verification.verify` explains the cost.
+        instructions: whether the first observation explains text actions and the turn limit. Turn it off if the model
+            receives ``tool_schemas`` through its chat API.
+        warm: the number of episodes whose containers are started ahead, from the second episode on. With several
+            tasks this works only if the last reset had neither seed nor options, so that the next tasks are known.
     """
 
     def __init__(
@@ -130,24 +129,24 @@ class TerminalEnv(Env[str, Action]):
 
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
-        """The actions as chat APIs take them in ``tools``."""
+        """The actions in the format of the ``tools`` argument of chat APIs."""
         return [dict(schema) for schema in TOOL_SCHEMAS]
 
     @cached_property
     def engine(self) -> Engine:
-        """Where the containers run; looked for on first use."""
+        """The engine, chosen on first use."""
         return self._engine if isinstance(self._engine, Engine) else engine_by_name(self._engine)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
         """Begin a task in a fresh container.
 
         Args:
-            seed: of several tasks, the one to begin follows from it.
-            options: ``{"index": i}`` or ``{"task": name}`` chooses one.
+            seed: determines which of several tasks begins.
+            options: ``{"index": i}`` or ``{"task": name}`` chooses a task.
 
         Raises:
-            ArgumentError: if there is no such task, or another option is given.
-            EngineError: if no engine works, or the container cannot be had.
+            ArgumentError: if the task does not exist, or an option is unknown.
+            EngineError: if no engine works, or the container does not start.
         """
         super().reset(seed=seed)
         index = self.rng.randrange(len(self.tasks))
@@ -163,7 +162,7 @@ class TerminalEnv(Env[str, Action]):
         return observation, {"turn": 0, "task": self.task.name}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
-        """Carry out an action; see the class for what comes back."""
+        """Carry out an action; the class describes the results."""
         if self._phase == _NOT_BEGUN:
             raise ResetNeededError("no task was begun yet; call reset() first")
         if self._phase == _OVER:
@@ -172,17 +171,17 @@ class TerminalEnv(Env[str, Action]):
         info: Info = {"turn": self._turn, "task": self.task.name}
         try:
             return self._play(moves_of(action), info)
-        except (EngineError, OSError) as error:  # the latter where this process has no descriptors left
+        except (EngineError, OSError) as error:  # OSError: this process has no descriptors left
             self._leave()
             self._phase = _OVER
             return f"The container has failed: {error}", 0.0, False, True, {**info, "error": str(error)}
 
     def sample_random_action(self) -> Action:
-        """Return a command that looks around."""
+        """Return a harmless command."""
         return f"<bash>{self.action_rng.choice(_HARMLESS)}</bash>"
 
     def get_state(self) -> dict[str, Any]:
-        """Return the task and what was done in it: going on from it does the same again in a fresh container."""
+        """Return the task and the actions so far. A restored environment repeats them in a fresh container."""
         return {
             "phase": self._phase,
             "index": self._index,
@@ -192,7 +191,7 @@ class TerminalEnv(Env[str, Action]):
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that ``get_state`` returned; its moves are made again before the next one."""
+        """Continue from a state of ``get_state``. The next step first repeats the actions of the state."""
         try:
             phase = choice("phase", state["phase"], _PHASES)
             index = integer("index", state["index"], minimum=0, maximum=len(self.tasks) - 1)
@@ -207,7 +206,7 @@ class TerminalEnv(Env[str, Action]):
         self._phase, self._index, self._turn, self._moves = phase, index, turn, moves
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the container behind: a copy does again what was done, in one of its own."""
+        """Exclude the container: a copy repeats the actions in a container of its own."""
         state = {**self.__dict__, "_session": None, "_pool": None}
         state.pop("engine", None)
         return state
@@ -221,7 +220,7 @@ class TerminalEnv(Env[str, Action]):
 
     def _play(self, moves: Sequence[RequestedMove], info: Info) -> tuple[str, float, bool, bool, Info]:
         session = self._session
-        if session is None:  # the state was set: what was done is done again
+        if session is None:  # after set_state: repeat the actions
             session = self._session = self._arrive()
             for recorded in self._moves:
                 _carry_out(move_of(recorded), session)
@@ -250,7 +249,7 @@ class TerminalEnv(Env[str, Action]):
         result = session.verify(keep_processes=self.keep_processes)
         self._leave()
         self._phase = _OVER
-        # Running out of turns decides the task where they were announced; the time never is.
+        # The turn limit terminates the episode only if it was announced; the time limit is never announced.
         terminated = finished or (self.instructions and not out_of_time)
         return TERMINAL_STATE, self._earned(result), terminated, not finished, {**info, **_said(result)}
 
@@ -271,7 +270,7 @@ class TerminalEnv(Env[str, Action]):
                 self, self._session_spec(self._index), [self._session_spec(index) for index in self._ahead()]
             )
         except OSError as error:
-            raise EngineError(f"no container can be had: {error}") from error
+            raise EngineError(f"no container can be started: {error}") from error
         session.begin()
         return session
 
@@ -281,7 +280,7 @@ class TerminalEnv(Env[str, Action]):
         return SessionSpec(task, self.output, self.command_seconds, seconds)
 
     def _ahead(self) -> list[int]:
-        """The tasks that come next, so that their containers can be started: none before an environment comes back."""
+        """Return the indices of the next tasks, to start their containers ahead; none before the second episode."""
         if self._begun == 1:
             return []
         if len(self.tasks) == 1:
@@ -310,7 +309,7 @@ _IN_USE: WeakSet[TerminalEnv] = WeakSet()
 
 @after_fork_in_child
 def _begin_anew() -> None:
-    """Let go of the parent's containers, in a forked child, which does what was done again in its own."""
+    """Drop the parent's containers in a forked child, which repeats the actions in its own containers."""
     for env in _IN_USE:
         env._session = env._pool = None
 
@@ -336,7 +335,7 @@ def _observation(moves: Sequence[RequestedMove], action_results: Sequence[Action
 
 
 def _tool_results(moves: Sequence[RequestedMove], action_results: Sequence[ActionResult]) -> list[dict[str, Any]]:
-    """What came of each native call, as :class:`gem.tools.ToolEnvWrapper` reports it."""
+    """Return the result of each native call, in the form of :class:`gem.tools.ToolEnvWrapper`."""
     return [
         {"tool_call_id": asked.call.id, "name": asked.call.name, "text": action_result.text, "ok": action_result.ok}
         for asked, action_result in zip(moves, action_results, strict=True)
@@ -346,11 +345,11 @@ def _tool_results(moves: Sequence[RequestedMove], action_results: Sequence[Actio
 
 def _tasks(task: str | None, path: str | Path | None) -> tuple[Task, ...]:
     if (task is None) == (path is None):
-        raise ArgumentError("one of task (a name) and path (a folder) is needed, and not both")
+        raise ArgumentError("pass either task (a name) or path (a folder)")
     if path is not None:
         return load_tasks(path)
-    bundled = Path(str(files("gem_terminal") / "tasks"))
-    return load_tasks(bundled / str(choice("task", task, sorted(child.name for child in bundled.iterdir()))))
+    names = sorted(child.name for child in bundled_tasks().iterdir())
+    return load_tasks(bundled_tasks() / str(choice("task", task, names)))
 
 
 def _said(result: VerifierResult) -> Info:

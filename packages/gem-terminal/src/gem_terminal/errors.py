@@ -1,4 +1,4 @@
-"""What can go wrong with terminal tasks."""
+"""Errors of terminal tasks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["EngineError", "TaskError"]
 
 
 class TaskError(GemError, ValueError):
-    """A task folder is malformed, or asks for what is not supported here."""
+    """A task folder is malformed, or needs an unsupported feature."""
 
 
 class EngineError(GemError, RuntimeError):
-    """A container engine is missing, refuses, or has failed."""
+    """A container engine is missing, refuses a request, or failed."""

@@ -1,4 +1,4 @@
-"""Waiting until a container is ready for an agent: :func:`await_health`."""
+"""The health check of a container before the agent begins: :func:`await_health`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["await_health"]
 
 
 def await_health(container: Container, check: Healthcheck, workdir: str | None = None) -> None:
-    """Run a health check until it succeeds, with the pauses and the patience that it asks for, as Harbor does.
+    """Run a health check until it succeeds, with its own pauses and number of retries, as Harbor does.
 
     Raises:
-        EngineError: if it has failed too often, or the container has died; the message ends with what it said last.
+        EngineError: if the check failed too often, or the container died; the message ends with the last output.
     """
     counted_from = time.monotonic() + check.start_period
     failures = 0
@@ -35,7 +35,7 @@ def await_health(container: Container, check: Healthcheck, workdir: str | None =
 
 
 def _attempt(container: Container, check: Healthcheck, workdir: str | None) -> tuple[str, int | None]:
-    """Return what an attempt said, and its exit code. What takes too long is left, lest what it waits for is killed."""
+    """Return output and exit code of an attempt. A slow attempt is not killed, because it may wait for a service."""
     channel = container.open(("/bin/sh", "-c", check.command), workdir=workdir)
     kept, deadline = BoundedOutput(), time.monotonic() + check.seconds
     try:

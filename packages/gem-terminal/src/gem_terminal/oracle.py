@@ -1,4 +1,4 @@
-"""The policy that plays a task's own solution: :class:`OracleSolutionPolicy`."""
+"""The policy that plays the solution of a task: :class:`OracleSolutionPolicy`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["OracleSolutionPolicy"]
 
 
 class OracleSolutionPolicy(Policy[Any, Action]):
-    """Runs the solution that the task brings and finishes: it proves that the task can be solved.
+    """Plays the author's solution of a task and finishes, which proves that the task is solvable.
 
-    A script is one command; of a list of commands each message has as many as it may have.
+    A script is played as one command. A list of commands is split into messages of the largest allowed size.
     """
 
     def __init__(self, env: TerminalEnv) -> None:
@@ -34,7 +34,7 @@ class OracleSolutionPolicy(Policy[Any, Action]):
         """Return the next action.
 
         Raises:
-            NotSupportedError: if the task brings no solution.
+            NotSupportedError: if the task has no solution.
         """
         if self._left is None:
             self._left = self._calls()
@@ -54,8 +54,8 @@ class OracleSolutionPolicy(Policy[Any, Action]):
 
 
 def _played(solution: Path, environment: Mapping[str, str]) -> str:
-    """Return the command that runs a script with what lies beside it: in ``/solution``, where Harbor puts it, if this
-    user may write there.
+    """Return the command that copies a script with its folder and runs it: in ``/solution``, as Harbor does, if the
+    user can write there, and in a temporary folder otherwise.
     """
     folder = solution.parent if solution.name == "solve.sh" else None
     files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder else [solution]
@@ -71,13 +71,13 @@ def _played(solution: Path, environment: Mapping[str, str]) -> str:
             f"chmod +x {where}",
         ]
     told = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
-    # In a shell of its own, so that `set -e` ends the script and not the episode's shell.
+    # In a separate shell, so that `set -e` ends the script and not the shell of the episode.
     lines.append(f'{told} bash "$oracle"/{shlex.quote(solution.name)}'.strip())
     return "\n".join(lines)
 
 
 def _typed(solution: Path) -> list[dict[str, Any]]:
-    """Return the calls for the commands of a ``solution.yaml``: in the shell, if each of them waits for the last."""
+    """Return the calls of a ``solution.yaml``: shell commands if each waits for its predecessor, keys otherwise."""
     from gem_terminal.formats.terminal_bench import steps_of
 
     steps = steps_of(solution)

@@ -1,8 +1,8 @@
-"""Showing a person what takes long before an episode can begin: :func:`showing`.
+"""A progress display for slow preparations before an episode: :func:`showing`.
 
-Nothing is shown where standard error is no terminal, or within the first two seconds. All threads share one display.
-Where another one has the terminal already, that of ``gem rollout`` for example, and in worker processes, a line is
-written once instead of a bar.
+The display appears only if standard error is a terminal, and after two seconds. All threads share one display. If
+another display already uses the terminal, such as that of ``gem rollout``, and in worker processes, a single line
+replaces the bar.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["showing"]
 
 _PATIENCE = 2.0
-"""Seconds that something may take without a word."""
+"""Seconds before the display appears."""
 
 _BYTES = 1 << 16
-"""A total of more than so many counts bytes; nothing has as many steps."""
+"""A total above this number counts bytes, not steps."""
 
 
 @contextmanager
 def showing(title: str) -> Iterator[Progress]:
-    """Yield a function that an engine tells its stages; what it was told last is shown until the block ends.
+    """Yield a function that receives the stages of an engine; the last stage is shown until the block ends.
 
     Args:
-        title: what is being made ready, for example ``"image of ledger"``.
+        title: the name of the preparation, for example ``"image of ledger"``.
     """
     if not _is_terminal():
         yield _ignored
@@ -54,7 +54,7 @@ def _ignored(stage: ProgressStage) -> None:
 def _is_terminal() -> bool:
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it was closed
+    except (AttributeError, ValueError):  # no standard error, or a closed one
         return False
 
 
@@ -68,7 +68,7 @@ class _Line:
         self._written = False
 
     def tell(self, stage: ProgressStage) -> None:
-        """Take the next stage."""
+        """Note the next stage."""
         with _screen.lock:
             self.stage = stage
             if self._timer is None:
@@ -80,7 +80,7 @@ class _Line:
                 self._show()
 
     def end(self) -> None:
-        """Show nothing any more."""
+        """Remove the line from the display."""
         with _screen.lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -105,7 +105,7 @@ class _Line:
 
 
 class _Screen:
-    """What all threads show, on the one terminal that they have."""
+    """The display that all threads of the process share."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -113,7 +113,7 @@ class _Screen:
         self._bars: Bars | None = None
 
     def draw(self, line: _Line) -> bool:
-        """Show a line as it is now; False if the terminal is not ours to draw on."""
+        """Show a line. Returns False if another display uses the terminal."""
         import multiprocessing
 
         if self._bars is None:
@@ -127,7 +127,7 @@ class _Screen:
         return True
 
     def remove(self, line: _Line) -> None:
-        """Show a line no longer, and give the terminal back after the last."""
+        """Remove a line, and release the terminal after the last one."""
         task = self._lines.pop(line, None)
         if task is None or self._bars is None:
             return
@@ -139,7 +139,7 @@ class _Screen:
             self._bars = None
 
     def _update(self) -> None:
-        """Of many threads that wait, hardly more is to be said than what one of them is doing."""
+        """Show the threads that make progress, or one of those that wait."""
         assert self._bars is not None
         going_on = [line for line in self._lines if line.stage is not None and line.stage.total is not None]
         shown = going_on or [next(iter(self._lines))]
@@ -169,7 +169,7 @@ def _bars() -> Bars:
             "{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
         ),
         console=Console(stderr=True),
-        expand=True,  # so that a long text gives way, and not the rest
+        expand=True,  # so that only the text is shortened
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
@@ -185,7 +185,7 @@ def _amount(stage: ProgressStage) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return what a build printed without anything that a terminal would obey."""
+    """Return the output of a build without control characters."""
     return "".join(character if character.isprintable() else " " for character in text).strip()
 
 
@@ -198,6 +198,6 @@ _screen = _Screen()
 
 @after_fork_in_child
 def _begin_anew() -> None:
-    """Forget in a forked child what its parent shows, and a lock that a thread of the parent may hold."""
+    """Reset the display in a forked child, with its lock, which a thread of the parent may hold."""
     global _screen
     _screen = _Screen()

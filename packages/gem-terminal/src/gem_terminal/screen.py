@@ -14,7 +14,7 @@ __all__ = ["Screen", "bytes_of"]
 
 _COLUMNS, _ROWS = 120, 40
 _SETTLED = 0.15
-"""Seconds without output after which a screen counts as drawn."""
+"""Seconds without output after which a screen counts as complete."""
 
 _NAMED = {
     "Enter": "\r", "Tab": "\t", "BTab": "\x1b[Z", "Space": " ", "BSpace": "\x7f", "Escape": "\x1b",
@@ -25,19 +25,19 @@ _NAMED = {
     "F6": "\x1b[17~", "F7": "\x1b[18~", "F8": "\x1b[19~", "F9": "\x1b[20~", "F10": "\x1b[21~", "F11": "\x1b[23~",
     "F12": "\x1b[24~",
 }  # fmt: skip
-"""Keys by their names in tmux, and what a terminal of the kind xterm sends for them."""
+"""tmux name of a key → the bytes that an xterm sends for it."""
 
 
 _CURSOR_KEYS = frozenset(("Up", "Down", "Right", "Left", "Home", "End"))
-"""Keys that a program can have sent as ``ESC O`` in place of ``ESC [``."""
+"""Keys that an xterm sends as ``ESC O`` instead of ``ESC [`` in application mode."""
 
 
 def bytes_of(keys: Iterable[str], application: bool = False) -> bytes:
-    """Return what a terminal sends for keys: ``Enter``, ``C-c``, ``M-x``, ``Up``, and any other text as it is.
+    """Return the bytes that a terminal sends for keys: ``Enter``, ``C-c``, ``M-x``, ``Up``; other text is unchanged.
 
     Args:
-        keys: by their names in tmux, or text.
-        application: whether the program has asked for the application form of the cursor keys (DECCKM).
+        keys: tmux names of keys, or text.
+        application: whether the program has switched on application cursor keys (DECCKM).
     """
     return "".join(_sent(key, application) for key in keys).encode(errors="replace")
 
@@ -46,8 +46,10 @@ class Screen:
     """Types keys into a shell on a terminal and shows the screen, 120 columns by 40 rows.
 
     Args:
-        container: where.
-        user, workdir, environment: whose shell it is, where it begins, and what it is told.
+        container: the container.
+        user: the user of the shell.
+        workdir: its first folder.
+        environment: its variables.
     """
 
     def __init__(
@@ -60,20 +62,20 @@ class Screen:
     ) -> None:
         told = {"TERM": "xterm", "COLUMNS": str(_COLUMNS), "LINES": str(_ROWS), **(environment or {})}
         self._channel = container.open(("bash",), terminal=True, user=user, workdir=workdir, environment=told)
-        with suppress(EngineError):  # a shell that could not begin has gone, and what it said of that is shown
+        with suppress(EngineError):  # a shell that could not start has ended; the screen shows its message
             self._channel.resize(_COLUMNS, _ROWS)
         self._terminal = Terminal(_COLUMNS, _ROWS, self._reply)
         self.begun = False
-        """Whether the shell was there when the first key was typed."""
+        """Whether the shell was alive when the first key was typed."""
         self.ended = False
 
     def press(self, keys: Iterable[str], seconds: float) -> str:
-        """Type keys, wait for what they bring, and return the text of the screen.
+        """Type keys, wait for their effect, and return the text of the screen.
 
-        Waits until something was drawn and nothing more comes, at most so many seconds. Without keys it only waits.
+        The method waits until the program has drawn and then pauses, at most ``seconds``. Without keys it only waits.
         """
         deadline = time.monotonic() + seconds
-        if not self.begun:  # what is typed before the shell has shown its prompt would be shown twice
+        if not self.begun:  # keys typed before the prompt would appear twice
             self._settle(deadline)
             self.begun = not self.ended
         self._channel.write(bytes_of(keys, self._terminal.application_keys), max(deadline - time.monotonic(), 0.0))
@@ -93,11 +95,11 @@ class Screen:
                 break
 
     def close(self) -> None:
-        """End the terminal; calling it again does nothing."""
+        """End the terminal. A second call does nothing."""
         self._channel.close()
 
     def _reply(self, answer: bytes) -> None:
-        self._channel.write(answer, 0.0)  # whoever asked and reads no answers is not waited for
+        self._channel.write(answer, 0.0)  # without waiting for a program that does not read the answer
 
 
 def _sent(key: str, application: bool) -> str:

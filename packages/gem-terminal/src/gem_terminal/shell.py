@@ -1,8 +1,8 @@
 """A shell that lives through an episode: :class:`Shell`.
 
 One ``bash`` reads commands from a pipe. Working directory, variables, functions and background jobs stay from one
-command to the next. A command is told from the next by a line with a number that nobody in the container knows
-before it is printed.
+command to the next. A line with a random number marks the end of each command; no process in the container knows the
+number before it is printed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gem_terminal.errors import EngineError
 __all__ = ["CommandResult", "Shell"]
 
 _STATUS = re.compile(rb":(\d{1,3}):([\d ]*)\n")
-"""What follows the number that tells a command from the next: its exit code, and the shell's children that go on."""
+"""The text after the random number: the exit code, and the process ids of the shell's running children."""
 _MOST_JOBS = 900
-"""Characters of the children's numbers, few enough that the line is always written at once."""
+"""Characters of the process ids, few enough that the line is always written in one piece."""
 
-# A function, since bash reads what is piped to it byte by byte. Where the kernel lists no children, the last job is all
-# that is known of them. What fails here, and what `set -x` shows of it, is not told.
+# A function, because bash reads piped input byte by byte. If the kernel does not list children, only the last job is
+# known. Errors and the trace of `set -x` are hidden.
 _TOLD = (
     '_gem_told() { { local code=$? jobs=${!-}; read -r jobs <"/proc/$$/task/$$/children" || :; '
     f'printf \'\\n%s%s:%d:%s\\n\' "$1" "$2" "$code" "${{jobs:0:{_MOST_JOBS}}}"; }} 2>&-; }}\n'
@@ -34,26 +34,25 @@ _TOLD = (
 
 _BASH = ("bash", "--noprofile", "--norc")
 _MOST_OUTPUT = 64 << 20
-"""Bytes of one command that are read at all; one that writes more is ended, as one that takes too long is."""
+"""The output limit of a command in bytes; a command that writes more is killed, as at its time limit."""
 
 _PATIENCE = 2.0
-"""Seconds that a shell has to answer once what it ran was killed."""
+"""Seconds that a shell has to answer after its command was killed."""
 
 _BEGINS_IN = 30.0
 """Seconds that a new shell has to answer."""
 
 _KILLS_IN = 30.0
-"""Seconds in which a command is killed, or everything is."""
+"""Seconds within which a command is killed; after that, all processes are killed."""
 _MOST_EARLY = 1 << 20
-"""Bytes that background jobs wrote between two commands, of which more are left for later."""
+"""Bytes of background output that are read between two commands."""
 
 _SUSPECT = frozenset((None, 137, 153, 254))
-"""Exit codes that tell of a limit: of a process that was killed, of a file too large, of a shell that cannot fork."""
+"""Exit codes that suggest a limit: a killed process, a file too large, a shell that cannot fork."""
 _SUSPICIOUS = ("fork: ", "Killed", "Resource temporarily unavailable", "Cannot allocate memory", "File size limit")
 
-# The shell's descendants, killed by another process, with builtins alone: small images have no pkill. Children come
-# after their parents here, so a parent is stopped before its children are looked for. The second argument has those
-# that are spared, with all that they have started.
+# Kills the shell's descendants with builtins only, because small images have no pkill. A parent is stopped before the
+# search for its children. The second argument lists processes that are spared with their descendants.
 _KILL_CHILDREN = r"""
 found="$1"; again=1
 while [ $again = 1 ]; do
@@ -71,28 +70,30 @@ for pid in $found; do [ "$pid" = "$1" ] || kill -9 "$pid"; done 2>/dev/null
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What came of a command."""
+    """The result of a shell command."""
 
     output: str
-    """stdout and stderr as they came, cut in the middle if it was too much."""
+    """stdout and stderr in order; the middle of a long output is cut out."""
     exit_code: int | None
-    """None where the command was ended, or ended the shell."""
+    """None if the command was killed, or ended the shell."""
     timed_out: bool = False
     flooded: bool = False
-    """It was ended because it wrote without end."""
+    """Whether the command was killed because its output reached the limit."""
     shell_ended: bool = False
-    """It ended the shell; the next command meets a new one."""
+    """Whether the command ended the shell; the next command starts a new shell."""
     notices: tuple[str, ...] = ()
-    """What befell the container meanwhile, in words."""
+    """The limits that the container reached meanwhile, in words."""
 
 
 class Shell:
     """Runs commands in one shell of a container.
 
     Args:
-        container: where.
-        user, workdir, environment: whose shell it is, where it begins, and what it is told.
-        output: bytes of a command's output that are kept.
+        container: the container.
+        user: the user of the shell.
+        workdir: its first folder.
+        environment: its variables.
+        output: the bytes of a command's output that are kept.
     """
 
     def __init__(
@@ -120,28 +121,28 @@ class Shell:
         self._begun = True
 
     def run(self, command: str, seconds: float) -> CommandResult:
-        """Run a command, which may have several lines.
+        """Run a command of one or more lines.
 
         Args:
-            command: what ``bash`` is to evaluate. It reads from ``/dev/null``.
-            seconds: after so many, what it has started is killed. What earlier commands left in the background goes
-                on, unless the shell still does not answer, since it waits for that.
+            command: evaluated by ``bash``, with ``/dev/null`` as its input.
+            seconds: the time limit, after which the processes of the command are killed. Background jobs of earlier
+                commands continue, unless the shell still waits for one.
 
         Raises:
-            EngineError: if the container or the engine has died.
+            EngineError: if the container or the engine died.
         """
         early = []
         if not self.is_open:
             if self._pid:
                 early.append("the shell had been ended, so this ran in a new one")
                 self._abandon()
-            if why := self._open():  # the container lives, so it is for the agent to mend, or to answer for
+            if why := self._open():  # the container lives, so the agent caused this
                 notices = (*early, f"no new shell can be started: {why}", *self._container.troubles(True))
                 return CommandResult("", None, notices=notices)
         done = self._evaluate(command, seconds)
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
         notices = (*early, *self._container.troubles(suspected))
-        # Whatever was killed for it may have been the shell.
+        # The engine may have killed the shell.
         if notices and not done.shell_ended and not self.is_open:
             self._abandon()
             done = replace(done, shell_ended=True)
@@ -154,7 +155,7 @@ class Shell:
         kept, tail, deadline, killed, spared = BoundedOutput(self._output), b"", time.monotonic() + seconds, "", ""
         kept.add(self._early)
         self._early, most = b"", kept.total + _MOST_OUTPUT
-        # Halves of the number, so that a command that is echoed cannot end itself.
+        # The number is split, so that an echoed command does not contain it.
         half, other = nonce[:16], nonce[16:]
         line = f"eval {_quoted(command)} </dev/null 2>&1; _gem_told {half} {other}\n"
         if not self._channel.write(line.encode(errors="replace"), max(seconds, _PATIENCE)):
@@ -186,14 +187,14 @@ class Shell:
                 self._early = tail[status.end() :]
                 self._jobs = status[2][: status[2].rfind(b" ") if len(status[2]) == _MOST_JOBS else None].decode()
                 return CommandResult(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
-            # What could be the beginning of the marker waits for the rest.
+            # The last bytes may be the beginning of the marker.
             held = found if found >= 0 else max(len(tail) - len(marker), 0)
             kept.add(tail[:held])
             tail = tail[held:]
 
     @property
     def is_open(self) -> bool:
-        """Whether the shell that waits for a command goes on, as far as can be told at once."""
+        """Whether the shell is alive, as far as is known without waiting."""
         if self._container.kills != self._kills:
             return False
         while self._channel is not None and len(self._early) < _MOST_EARLY:
@@ -202,18 +203,18 @@ class Shell:
                 return False
             if not data:
                 break
-            self._early += data  # of what runs in the background; it is shown with the next command
+            self._early += data  # of background jobs; the next command shows it
         return self._channel is not None
 
     def close(self) -> None:
-        """End the shell; calling it again does nothing."""
+        """End the shell. A second call does nothing."""
         if self._channel is not None:
             self._channel.close()
             self._channel = None
 
     def _open(self) -> str:
-        """Start the shell; return why it does not begin, or nothing."""
-        # An agent may have taken away the folder, but a task that begins in one that it does not have is wrong.
+        """Start the shell; return the reason of a failure, or an empty text."""
+        # An agent may have removed the folder; a task whose first folder is missing is an error.
         places = (self._workdir, "/") if self._begun else (self._workdir,)
         why = ""
         for _ in range(2):
@@ -229,7 +230,7 @@ class Shell:
                     return ""
                 self.close()
                 why = started.output[-200:].strip() or "it does not answer"
-            self._container.kill_all()  # something that runs there may have killed it
+            self._container.kill_all()  # a process of the container may have killed the shell
         return why
 
     def _kill_children(self, spared: str = "", itself: bool = False) -> None:
@@ -238,7 +239,7 @@ class Shell:
         script = _KILL_CHILDREN + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
         command = ("sh", "-c", script, "sh", self._pid, spared)
         done = self._container.run(command, seconds=_KILLS_IN, user="root", workdir="/")
-        if done.exit_code:  # killed itself, by something that kills whatever is started
+        if done.exit_code:  # killed by a process that kills every new process
             self._container.kill_all()
 
     def _abandon(self) -> None:

@@ -22,32 +22,32 @@ __all__ = ["base_command"]
     "archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="ARCHIVE",
-    help="A tar archive of a root file system, or of an image as docker save and OCI tools write it.",
+    help="A tar archive of a root file system, or of an image from docker save or an OCI tool.",
 )
-@click.option("--suite", help="Make it with debootstrap, of this suite of Debian.  [default: the one that NAME names]")
-@click.option("--mirror", metavar="URL", help="Where debootstrap finds the packages.  [default: Debian's own]")
+@click.option("--suite", help="The suite of Debian to build with debootstrap.  [default: the suite in NAME]")
+@click.option("--mirror", metavar="URL", help="The mirror of debootstrap.  [default: Debian's own]")
 @engine_option
 @json_option
 def base_command(
     name: str, archive: Path | None, suite: str | None, mirror: str | None, engine_name: str, as_json: bool
 ) -> None:
-    """Make a base image known under NAME, where no registry can be reached.
+    """Add a base image under NAME on a machine without a registry.
 
-    NAME is what the Dockerfiles of tasks say after FROM. An image that is there already stays as it is. debootstrap
-    needs root, and reaches a mirror of Debian.
+    NAME is the name after FROM in the Dockerfiles of tasks. An existing image stays unchanged. debootstrap needs root
+    and a mirror of Debian.
 
     \b
     Examples:
-      docker save debian:bookworm-slim > debian.tar         on a machine that has it
+      docker save debian:bookworm-slim > debian.tar         on a machine with the image
       gem terminal base debian:bookworm-slim --from debian.tar
-      gem terminal base debian:bookworm-slim                made of Debian's packages
+      gem terminal base debian:bookworm-slim                built from Debian's packages
     """
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.debian import suite_of
     from gem_terminal.progress import showing
 
     if archive is not None and (suite is not None or mirror is not None):
-        raise click.UsageError("an image comes from an archive, or from a suite and its mirror, and not from both")
+        raise click.UsageError("pass an archive, or a suite and its mirror; an image comes not from both")
     suite = suite or suite_of(name)
     if archive is None and suite is None:
         raise click.UsageError(f"say where {name} comes from: --from ARCHIVE, or --suite with one of Debian's suites")
@@ -78,7 +78,7 @@ def _debian(suite: str, mirror: str | None, scratch: Path, tell: Progress) -> Pa
 
 
 def _roomy() -> Path:
-    """Return a folder for a whole Debian, on a disk and not in memory, as temporary folders may be."""
+    """Return a folder on a disk; a temporary folder may be in memory, which a whole Debian would fill."""
     from gem_terminal.engines.contexts import cache_folder
 
     cache_folder().mkdir(parents=True, exist_ok=True)

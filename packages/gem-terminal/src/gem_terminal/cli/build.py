@@ -23,10 +23,10 @@ __all__ = ["build_command"]
 @engine_option
 @json_option
 def build_command(targets: tuple[str, ...], engine_name: str, as_json: bool) -> None:
-    """Make the images of tasks ahead, so that the first episodes need not wait for them.
+    """Build the images of tasks ahead of their first episodes.
 
-    Images are known by what is in their folders: one that is there already is not made again. Exit code 1 if one cannot
-    be made; the others are made nevertheless.
+    A digest of the folder identifies an image, so existing images are not built again. The exit code is 1 if a build
+    fails; the other images are still built.
 
     \b
     Examples:
@@ -60,7 +60,7 @@ def _made(engine: Engine, one: TaskFolder, number: int, total: int) -> list[dict
 
 
 def _images(task: Task) -> list[Image]:
-    """Return the image that the agent works in, and that of the tests where they have one of their own."""
+    """Return the image of the agent, and the image of a separate verifier."""
     return [task.image] if task.tests.separate is None else [task.image, task.tests.separate.image]
 
 

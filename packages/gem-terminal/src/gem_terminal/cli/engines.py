@@ -17,7 +17,7 @@ class _Engine:
     name: str
     works: bool = False
     auto: bool = False
-    """Whether it is what ``engine="auto"`` takes."""
+    """Whether ``engine="auto"`` chooses it."""
     version: str = ""
     bounds: dict[str, bool] = field(default_factory=dict)
     problem: str | None = None
@@ -26,9 +26,9 @@ class _Engine:
 @click.command("engines")
 @json_option
 def engines_command(as_json: bool) -> None:
-    """Show which engines can run containers here, and what they can bound.
+    """Show the engines that work on this machine, and the limits that they enforce.
 
-    Starts no container. For an engine that does not work it says what to install or start.
+    The command starts no container. For an engine that does not work, it names the software to install or start.
 
     \b
     Examples:

@@ -21,10 +21,10 @@ _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILIN
 @targets_argument
 @json_option
 def list_command(targets: tuple[str, ...], as_json: bool) -> None:
-    """List the tasks of folders, or those that come with the package.
+    """List the tasks of folders, or the bundled tasks.
 
-    A folder is a task, or holds tasks. One that is malformed, or asks for what is not supported, is listed with what is
-    wrong; the others are not affected. No engine is needed.
+    A folder is a task or contains tasks. A malformed or unsupported task is listed with the reason and does not affect
+    the others. The command needs no engine.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def _described(one: TaskFolder) -> dict[str, Any]:
 
 
 def _image(image: Image) -> str:
-    """Return the name of an image, or what one that is built begins with."""
+    """Return the name of an image, or the base image of a Dockerfile."""
     if image.folder is None:
         return str(image.name)
     try:

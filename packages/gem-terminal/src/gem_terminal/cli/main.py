@@ -29,13 +29,13 @@ class TerminalCommands(CommandTable):
 
 @click.group("terminal", cls=TerminalCommands)
 def terminal_command() -> None:
-    """Tasks in containers: look at them, try them, verify them, make their images.
+    """Tasks in containers: list them, try them, verify them, build their images.
 
     \b
     Examples:
-      gem terminal engines                      what can run containers here
-      gem terminal list                         the tasks that come with the package
-      gem terminal shell ledger                 try one of them yourself
-      gem terminal new my-task                  begin a task of your own
-      gem terminal verify my-task               does its solution pass, and does nothing fail?
+      gem terminal engines                      the engines that work here
+      gem terminal list                         the bundled tasks
+      gem terminal shell ledger                 try one of them
+      gem terminal new my-task                  write a new task
+      gem terminal verify my-task               check that its solution passes and doing nothing fails
     """

@@ -91,14 +91,14 @@ done | LC_ALL=C sort > ~/counts.txt
 
 @click.command("new")
 @click.argument("name")
-@click.option("--author", default="me", show_default=True, help="What stands before NAME in task.toml.")
-@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Where to write it.  [default: ./NAME]")
+@click.option("--author", default="me", show_default=True, help="The author before NAME in task.toml.")
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="The task's folder.  [default: ./NAME]")
 @json_option
 def new_command(name: str, author: str, into: Path | None, as_json: bool) -> None:
-    """Write a new task, in Harbor's format.
+    """Write a new task in Harbor's format.
 
-    It is complete: an instruction, an image, tests and a solution, which passes 'gem terminal verify' as it is. Replace
-    the parts one by one.
+    The task is complete: it has an instruction, an image, tests and a solution, and passes 'gem terminal verify'.
+    Replace its parts one by one.
 
     \b
     Examples:

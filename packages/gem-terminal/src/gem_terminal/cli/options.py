@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments of several commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def engine_option(command: F) -> F:
         type=click.Choice(["auto", *NAMES]),
         default="auto",
         show_default=True,
-        help="Where the containers run; auto is the first that works, or what GEM_TERMINAL_ENGINE says.",
+        help="The container engine; auto is the one in GEM_TERMINAL_ENGINE, or the first that works.",
     )(command)
 
 

@@ -1,4 +1,4 @@
-"""Proving that a task is sound: :class:`Prover`."""
+"""Proofs that a task is sound: :class:`Prover`."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["Proof", "Prover"]
 
 _LONGEST = 600
-"""Characters of what a solution printed that are shown."""
+"""Characters of a solution's output that are shown."""
 
 
 @dataclass
 class Proof:
-    """What came of a task."""
+    """The proof of one task."""
 
     name: str
     folder: str
     oracle: list[float] = field(default_factory=list)
-    """What the solution earned, attempt by attempt."""
+    """The rewards of the solution, by attempt."""
     nothing: list[float] = field(default_factory=list)
-    """What doing nothing earned."""
+    """The rewards of doing nothing, by attempt."""
     seconds: float = 0.0
-    """The longest episode of the solution, from its reset to its verdict; the image is made before."""
+    """Seconds of the longest episode of the solution, from its reset to its result, without building the image."""
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     log: str = ""
-    """What the tests printed after the solution, where it did not pass."""
+    """The output of the tests, if the solution did not pass."""
 
     @property
     def ok(self) -> bool:
@@ -46,12 +46,12 @@ class Proof:
 
 
 class Prover:
-    """Plays the solution of tasks, and nothing at all.
+    """Plays tasks with their solution, and without any action.
 
     Args:
-        engine: where.
-        attempts: how often each.
-        keep_processes: as :class:`~gem_terminal.TerminalEnv` has it.
+        engine: the engine.
+        attempts: the number of episodes of each kind.
+        keep_processes: see :class:`~gem_terminal.TerminalEnv`.
     """
 
     def __init__(self, engine: Engine, attempts: int, *, keep_processes: bool = False) -> None:
@@ -63,7 +63,7 @@ class Prover:
         self._stopped = False
 
     def prove(self, found: TaskFolder) -> Proof:
-        """Return what comes of a task; whatever is wrong with it stands in there."""
+        """Return the proof of a task, with all its problems."""
         proof = Proof(found.name, str(found.folder))
         if found.task is None:
             proof.problems.append(str(found.error))
@@ -78,7 +78,7 @@ class Prover:
         return proof
 
     def stop(self) -> None:
-        """End what is going on; the threads that play it come back at once."""
+        """Stop all episodes; the threads that play them return at once."""
         with self._lock:
             self._stopped = True
             for env in self._open:

@@ -18,22 +18,22 @@ __all__ = ["reap_command"]
 
 @click.command("reap")
 @targets_argument
-@click.option("--engine", "engine_name", type=click.Choice(NAMES), help="This one alone.  [default: all that work]")
-@click.option("--images", is_flag=True, help="Remove images as well: all but those of the bundled tasks and of PATH.")
+@click.option("--engine", "engine_name", type=click.Choice(NAMES), help="Only this engine.  [default: all that work]")
+@click.option("--images", is_flag=True, help="Also remove images, except those of the bundled tasks and of PATH.")
 @json_option
 def reap_command(targets: tuple[str, ...], engine_name: str | None, images: bool, as_json: bool) -> None:
-    """Remove the containers that processes left behind which have ended, however they ended.
+    """Remove the containers of processes that have ended.
 
-    What belongs to a process that goes on is never touched. This also happens by itself, whenever a process begins its
-    first episode. Images are removed only where --images says so, and base images never; do that while nothing runs.
+    Containers of running processes stay. Every process also does this before its first episode. --images also removes
+    images, but never base images; use it while nothing runs.
 
     \b
     Examples:
       gem terminal reap
-      gem terminal reap --images my-tasks       images that neither the bundled tasks nor my-tasks need
+      gem terminal reap --images my-tasks       keeps the images of the bundled tasks and of my-tasks
     """
     if targets and not images:
-        raise click.UsageError("PATH says which images are kept; it needs --images")
+        raise click.UsageError("PATH names the tasks whose images are kept; it needs --images")
     keep = _images((*targets,)) if images else []
     rows = [_reaped(engine, keep if images else None) for engine in _engines(engine_name)]
     if as_json:
@@ -63,7 +63,7 @@ def _engines(name: str | None) -> list[Engine]:
     for each in NAMES:
         try:
             found.append(engine_by_name(each))
-        except EngineError:  # it has nothing that could be removed
+        except EngineError:  # an engine that does not work has nothing to remove
             continue
     return found
 

@@ -24,11 +24,11 @@ __all__ = ["shell_command"]
 HELP = """Type a command of bash and press enter. Working directory, variables and background jobs stay.
   .keys TEXT KEY…   type into a terminal with a screen: .keys 'vi notes' Enter
   .read PATH        read a file
-  .finish           say that the task is done, and have it verified
-  .quit             leave without a verdict (so does ctrl-d)
-  .help             this"""
+  .finish           finish the task and verify it
+  .quit             leave without a result (so does ctrl-d)
+  .help             show this help"""
 _TURNS = 100_000
-"""More than anybody types."""
+"""More turns than a person types."""
 
 _SECONDS = 600.0
 
@@ -38,9 +38,9 @@ _SECONDS = 600.0
 @engine_option
 @json_option
 def shell_command(target: str, engine_name: str, as_json: bool) -> None:
-    """Try a task yourself: what is typed are the actions of an episode.
+    """Try a task yourself: each typed line is an action of an episode.
 
-    With --json nothing is printed but one object at the end, with what was typed, what it brought, and the verdict.
+    With --json the command prints one object at the end, with the typed lines, the observations and the result.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ class _Session:
                 continue
             if self._acts(line, action):
                 return
-        self._show("Left without a verdict.", dim=True)
+        self._show("Left without a result.", dim=True)
 
     def _acts(self, line: str, action: dict[str, Any]) -> bool:
         """Play a turn; tell whether it was the last."""

@@ -1,29 +1,28 @@
-"""Which tasks a command is about: :func:`tasks_of`."""
+"""The tasks that a command works on: :func:`tasks_of`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from gem.arguments import nearest
 from gem.errors import ArgumentError
 from gem_terminal.errors import TaskError
-from gem_terminal.formats import load_task, task_folders
+from gem_terminal.formats import bundled_tasks, load_task, task_folders
 from gem_terminal.task import Task
 
-__all__ = ["TaskFolder", "bundled", "readable", "tasks_of"]
+__all__ = ["TaskFolder", "readable", "tasks_of"]
 
 
 @dataclass(frozen=True)
 class TaskFolder:
-    """A folder that is a task, or says that it is."""
+    """A folder with a task, or with a malformed one."""
 
     folder: Path
     task: Task | None
     error: str | None = None
-    """Why there is no task: it is malformed, or asks for what is not supported."""
+    """The reason for a missing task: it is malformed or unsupported."""
 
     @property
     def name(self) -> str:
@@ -31,12 +30,12 @@ class TaskFolder:
 
 
 def tasks_of(targets: Iterable[str]) -> list[TaskFolder]:
-    """Return the tasks of folders and of names, or all that come with the package where nothing is said.
+    """Return the tasks of folders and names, or all bundled tasks if there are no targets.
 
     Raises:
-        ArgumentError: if one is neither a folder with a task in it nor the name of a task that comes with the package.
+        ArgumentError: if a target is neither a folder with a task nor the name of a bundled task.
     """
-    folders = [folder for target in targets for folder in _folders(target)] or list(task_folders(bundled()))
+    folders = [folder for target in targets for folder in _folders(target)] or list(task_folders(bundled_tasks()))
     return [_read(folder) for folder in dict.fromkeys(folders)]
 
 
@@ -44,7 +43,7 @@ def readable(found: Iterable[TaskFolder]) -> list[Task]:
     """Return the tasks.
 
     Raises:
-        TaskError: for the first that is none.
+        TaskError: for the first folder without a valid task.
     """
     tasks = []
     for one in found:
@@ -54,17 +53,12 @@ def readable(found: Iterable[TaskFolder]) -> list[Task]:
     return tasks
 
 
-def bundled() -> Path:
-    """Return the folder of the tasks that come with the package."""
-    return Path(str(files("gem_terminal") / "tasks"))
-
-
 def _folders(target: str) -> tuple[Path, ...]:
     if Path(target).expanduser().is_dir():
         return task_folders(target)
-    names = sorted(folder.name for folder in task_folders(bundled()))
+    names = sorted(folder.name for folder in task_folders(bundled_tasks()))
     if target in names:
-        return (bundled() / target,)
+        return (bundled_tasks() / target,)
     hint = nearest(target, names)
     advice = f"did you mean {hint!r}?" if hint else "'gem terminal list' shows those that come with the package"
     raise ArgumentError(f"{target!r} is neither a folder nor the name of a task; {advice}")

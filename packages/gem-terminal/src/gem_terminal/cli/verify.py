@@ -29,7 +29,7 @@ _LOG_LINES = 12
 @click.option(
     "--keep-processes",
     is_flag=True,
-    help="What the solution has started goes on while the tests run, such as a server.",
+    help="Let the processes of the solution, such as a server, continue during the tests.",
 )
 @json_option
 def verify_command(
@@ -37,9 +37,9 @@ def verify_command(
 ) -> None:
     """Test whether tasks are sound: the solution earns 1.0, and doing nothing earns less.
 
-    For each task one episode plays the solution that the task brings, and one finishes at once. Doing nothing should
-    earn 0.0; anything in between is worth a warning, since the tests then give reward for what was there. Exit code 1
-    if a task fails, is malformed or brings no solution.
+    For each task, one episode plays the solution and one finishes at once. Doing nothing should earn 0.0; a reward
+    between 0.0 and 1.0 causes a warning, because the tests then reward the initial state. The exit code is 1 if a task
+    fails, is malformed or has no solution.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def _show(proofs: list[Proof], print_as_json: Callable[[object], None] | None) -
     if print_as_json is not None:
         print_as_json([{**asdict(proof), "ok": proof.ok} for proof in proofs])
         return
-    rows = Table(("task", "oracle", "nothing", "seconds", "verdict"), right=("oracle", "nothing", "seconds"))
+    rows = Table(("task", "oracle", "nothing", "seconds", "result"), right=("oracle", "nothing", "seconds"))
     for proof in proofs:
         result = "failed" if not proof.ok else "warning" if proof.warnings else "ok"
         rows.add_row(proof.name, _rewards(proof.oracle), _rewards(proof.nothing), f"{proof.seconds:.1f}", result)

@@ -13,10 +13,10 @@ __all__ = ["NAMES", "Channel", "Container", "Engine", "ExecResult", "Progress", 
 
 NAMES = ("docker", "namespace", "kubernetes")
 _TRIED = NAMES[:2]
-"""What ``"auto"`` tries, in this order; nobody uses a cluster by accident."""
+"""The engines that ``"auto"`` tries, in this order; a cluster must be chosen explicitly."""
 
 CHOICE = "GEM_TERMINAL_ENGINE"
-"""The environment variable that says what ``"auto"`` stands for."""
+"""The environment variable that names the engine for ``"auto"``."""
 
 
 _ENGINES: dict[str, Engine] = {}
@@ -24,14 +24,14 @@ _LOCK = RLock()
 
 
 def engine_by_name(name: str) -> Engine:
-    """Return the engine of this name, one for the whole process, whichever thread asks first.
+    """Return the engine of this name, which all threads of the process share.
 
     Args:
-        name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: what the environment variable
-            ``GEM_TERMINAL_ENGINE`` says, or else the first of the former two that works here.
+        name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: the engine that the environment
+            variable ``GEM_TERMINAL_ENGINE`` names, or the first of docker and namespace that works.
 
     Raises:
-        EngineError: if it does not work here; the message says what to install.
+        EngineError: if the engine does not work on this machine; the message says what to install.
     """
     with _LOCK:
         if name == "auto":
@@ -73,4 +73,4 @@ def _first_that_works() -> Engine:
 @after_fork_in_child
 def _begin_anew() -> None:
     global _LOCK
-    _LOCK = RLock()  # another thread may have held it, which does not live on in a forked child
+    _LOCK = RLock()  # a thread that does not exist in the child may have held it

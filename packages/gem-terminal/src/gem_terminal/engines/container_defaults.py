@@ -1,19 +1,19 @@
-"""What a container may do and write where its task says nothing; the same on every engine."""
+"""The defaults of a container where the task names no limit, equal on every engine."""
 
 from __future__ import annotations
 
 __all__ = ["CAPABILITIES", "DISK", "SHARED_MEMORY", "files_of"]
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
-"""What root inside a container keeps: enough for chown, su and package managers, nothing that reaches outside."""
+"""The capabilities of root in a container: enough for chown, su and package managers, with no effect outside."""
 
 DISK = 1 << 30
 """Bytes."""
 
 SHARED_MEMORY = 64 << 20
-"""Bytes of ``/dev/shm``, as Docker grants them."""
+"""Bytes of ``/dev/shm``, as in Docker."""
 
 
 def files_of(size: int) -> int:
-    """Return how many files may be made where so many bytes may be written: what `mke2fs` has, twice."""
+    """Return the limit on files for a disk of ``size`` bytes: twice the number of inodes that `mke2fs` creates."""
     return max(size >> 13, 1024)

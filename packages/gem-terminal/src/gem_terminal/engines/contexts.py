@@ -1,4 +1,4 @@
-"""Build contexts: the folders that images are made from."""
+"""Build contexts: the folders of images."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["cache_folder", "digest_of"]
 
 
 def cache_folder() -> Path:
-    """Return where this user's unpacked images lie; the environment variable ``GEM_TERMINAL_IMAGES`` moves them."""
+    """Return the folder of this user's unpacked images, which the variable ``GEM_TERMINAL_IMAGES`` overrides."""
     if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "terminal"
 
 
 def digest_of(image: Image) -> str:
-    """Return what a build context is known by: paths, modes and contents, whatever the times."""
+    """Return the digest of a build context: of its paths, modes and contents, independent of times."""
     assert image.folder is not None
     digest = hashlib.sha256(image.dockerfile.encode())
     for path in sorted(image.folder.rglob("*")):

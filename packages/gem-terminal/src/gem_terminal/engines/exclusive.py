@@ -1,4 +1,4 @@
-"""One at a time, among the threads and processes of a machine: :func:`alone`."""
+"""A lock among the threads and processes of a machine: :func:`exclusive`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gem_terminal.engines.base import Progress, ProgressStage, tell
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["alone"]
+__all__ = ["exclusive"]
 
 
 @contextmanager
-def alone(path: Path, progress: Progress | None) -> Iterator[None]:
-    """Wait until nobody else holds the lock of this path, and hold it.
+def exclusive(path: Path, progress: Progress | None) -> Iterator[None]:
+    """Hold the lock of a path, after waiting for its other holders.
 
-    Where the file cannot be written nothing is held: what is then done twice costs time and does no harm.
+    Without write access to the file there is no lock: processes may then do the same work twice, which is harmless.
     """
     lock = _locked(path, progress)
     try:

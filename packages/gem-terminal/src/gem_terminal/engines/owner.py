@@ -1,4 +1,4 @@
-"""Which process a container belongs to, so that a reaper can tell what was left behind: :class:`ContainerOwner`."""
+"""The process that owns a container, by which a reaper finds abandoned containers: :class:`ContainerOwner`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ContainerOwner"]
 
 @dataclass(frozen=True)
 class ContainerOwner:
-    """A process of a machine, by its number and the moment it began, since numbers are used again."""
+    """A process of a machine, by its id and start time, because process ids are reused."""
 
     host: str
     pid: int
@@ -28,14 +28,14 @@ class ContainerOwner:
 
     @classmethod
     def parse(cls, text: str) -> ContainerOwner:
-        """Read what ``str`` wrote; anything else belongs to nobody."""
+        """Parse the text of ``str``; any other text has no owner."""
         parts = text.rsplit("/", 2)
         if len(parts) != 3 or not parts[1].isdigit():
             return cls("", 0, "")
         return cls(parts[0], int(parts[1]), parts[2])
 
     def is_alive(self) -> bool:
-        """Tell whether the process goes on. One of another machine cannot be seen, and counts as alive."""
+        """Return whether the process is alive. A process of another machine cannot be seen and counts as alive."""
         if not self.pid:
             return False
         if self.host != _host():
@@ -44,7 +44,7 @@ class ContainerOwner:
 
     @property
     def machine(self) -> str:
-        """The host in 32 digits, for names that hold no more than that, and no slash."""
+        """The host as 32 hexadecimal digits, for short names without a slash."""
         return hashlib.sha256(self.host.encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -53,9 +53,9 @@ class ContainerOwner:
 
 @cache
 def _host() -> str:
-    """This machine, this boot, and whose numbers processes have here, as far as can be told.
+    """Return the identity of this machine, this boot and this namespace of process ids.
 
-    A trainer in a container may have the name of its machine, and numbers of its own.
+    A trainer in a container may have the host name of its machine and process ids of its own.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     if not boot.exists():
@@ -64,7 +64,7 @@ def _host() -> str:
 
 
 def _began(pid: int) -> str | None:
-    """Return when a process began, in ticks since the boot; None if there is none, or it is a zombie."""
+    """Return the start time of a process in ticks since the boot; None for a missing process or a zombie."""
     try:
         fields = stat_of(Path(f"/proc/{pid}"))
     except OSError:

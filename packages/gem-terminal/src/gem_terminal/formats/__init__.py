@@ -1,17 +1,18 @@
-"""Reading task folders, unmodified, in the formats that people have."""
+"""Readers of unmodified task folders: Harbor, Terminal-Bench 2 and Terminal-Bench 1."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 
 from gem.errors import ArgumentError
 from gem_terminal.task import Task
 
-__all__ = ["load_task", "load_tasks", "task_folders"]
+__all__ = ["bundled_tasks", "load_task", "load_tasks", "task_folders"]
 
 _FORMATS = {"task.toml": "harbor", "task.yaml": "terminal_bench"}
-"""The file that a format is known by → the module that reads it, which takes a while to import."""
+"""The file that identifies a format → the module that reads the format, imported on first use."""
 
 
 def load_task(folder: str | Path) -> Task:
@@ -21,8 +22,8 @@ def load_task(folder: str | Path) -> Task:
         folder: holds ``task.toml`` (Harbor, Terminal-Bench 2) or ``task.yaml`` (Terminal-Bench 1).
 
     Raises:
-        TaskError: if the folder holds no task, the task is malformed, or it needs what is not supported here; the
-            message names the file and what is wrong with it.
+        TaskError: if the folder holds no task, or the task is malformed or unsupported; the message names the file and
+            the reason.
     """
     path = _folder(folder)
     for name, reader in _FORMATS.items():
@@ -55,6 +56,11 @@ def task_folders(folder: str | Path) -> tuple[Path, ...]:
     if not folders:
         raise ArgumentError(f"{path} holds no task: neither it nor a folder in it has {' or '.join(_FORMATS)}")
     return tuple(folders)
+
+
+def bundled_tasks() -> Path:
+    """Return the folder of the bundled tasks."""
+    return Path(str(files("gem_terminal") / "tasks"))
 
 
 def _folder(folder: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""What the readers share: times and sizes as task files write them, and what is said of a file that is malformed."""
+"""Field types and errors that the readers share: times, sizes, and messages on malformed files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LARGEST = 1 << 50
 _LONGEST = 10_000_000.0
-"""Seconds, some four months."""
+"""Seconds; about four months."""
 
 
 def _bytes(value: object) -> object:
@@ -42,7 +42,7 @@ Mebibytes = Annotated[int | None, BeforeValidator(_mebibytes), Field(gt=0, le=_L
 
 Seconds = Annotated[float, Field(gt=0.0, le=_LONGEST, allow_inf_nan=False)]
 Pause = Annotated[float, Field(ge=0.0, le=_LONGEST, allow_inf_nan=False)]
-"""Seconds that may be none."""
+"""Seconds, possibly 0.0."""
 
 
 def compose_file(folder: Path) -> Path | None:
@@ -52,10 +52,10 @@ def compose_file(folder: Path) -> Path | None:
 
 
 def validated(model: type[M], content: Any, path: Path) -> M:
-    """Return what a file says.
+    """Return the content of a file as a model.
 
     Raises:
-        TaskError: if that is malformed; it names the file, the key and the value.
+        TaskError: if the content is malformed; the message names the file, the key and the value.
     """
     try:
         return model.model_validate(content)

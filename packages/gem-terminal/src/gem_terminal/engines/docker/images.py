@@ -12,7 +12,7 @@ from gem_terminal.engines.archives import flattened, looked_into
 from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.docker.container import failing
-from gem_terminal.engines.exclusive import alone
+from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
 
@@ -47,7 +47,7 @@ def prepare(client: DockerClient, image: Image, progress: Progress | None) -> st
     else:
         reference = _tag(image)
     if not has(client, reference):
-        with alone(cache_folder() / "docker.lock", progress):
+        with exclusive(cache_folder() / "docker.lock", progress):
             if not has(client, reference):  # whoever held the lock may have made it
                 if image.folder is None:
                     _fetch(client, reference, progress)

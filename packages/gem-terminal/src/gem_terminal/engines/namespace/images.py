@@ -22,7 +22,7 @@ from gem_terminal.engines.archives import flattened, looked_into, unpack
 from gem_terminal.engines.base import Progress, ProgressStage, tell
 from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, suite_of
-from gem_terminal.engines.exclusive import alone
+from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError, TaskError
@@ -60,7 +60,7 @@ class ImageStore:
         """
         reference = _reference(image)
         if not self._is_made(reference):
-            with alone(self._folder / "lock", progress):
+            with exclusive(self._folder / "lock", progress):
                 if not self._is_made(reference):  # whoever held the lock may have made it
                     layers, config = self._build(image, progress)
                     self._write(
@@ -91,7 +91,7 @@ class ImageStore:
                 tell(progress, ProgressStage(f"unpacking {source.name}"))
                 unpack(archive, folder)
 
-        with alone(self._folder / "lock", progress):
+        with exclusive(self._folder / "lock", progress):
             config = {"environment": dict(content.environment), "workdir": content.workdir or "/", "user": content.user}
             self._write(self._folder / "configs" / _file_name(name), config)
             self._made(self._folder / "bases" / _file_name(name), make)
@@ -99,7 +99,7 @@ class ImageStore:
     def discard(self, keep: Iterable[Image]) -> int:
         """Remove the images that were built, but for some, and the layers that no other image has."""
         kept = {_reference(image) for image in keep}
-        with alone(self._folder / "lock", None):
+        with exclusive(self._folder / "lock", None):
             removed = [path for path in (self._folder / "images").glob("*") if path.name not in kept]
             for path in removed:
                 path.unlink()
