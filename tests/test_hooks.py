@@ -76,9 +76,9 @@ def test_gem_wrappers(site: PluginSite) -> None:
     assert env.reset(seed=1)[0] == "SIZE 1"
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("greet", ["greet"]), ("hub greet", ["hub", "greet"])])
+@pytest.mark.parametrize(("name", "arguments"), [("greet", ["greet"]), ("terminal greet", ["terminal", "greet"])])
 def test_gem_commands(site: PluginSite, name: str, arguments: list[str]) -> None:
-    """A plugin's command runs as ``gem NAME`` and stands in the help; two words join the group of the hub."""
+    """A plugin's command runs as ``gem NAME`` and stands in the help; two words join the group of gem-terminal."""
     from gem.cli.main import cli
 
     install(site, "gem_commands", f"{{{name!r}: 'a_plugin:greet'}}")

@@ -21,7 +21,7 @@ class CommandTable(click.Group):
     table: ClassVar[Mapping[str, str]]
     """Name → ``"module:attribute"``."""
     prefix: ClassVar[str] = ""
-    """Prefix of this group's commands in the hook ``gem_commands``, such as ``"hub "``."""
+    """Prefix of this group's commands in the hook ``gem_commands``, such as ``"terminal "``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.table, *sorted(self._of_plugins().keys() - self.table.keys())]
