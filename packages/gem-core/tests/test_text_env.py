@@ -77,7 +77,7 @@ class ScriptedEnv(gem.TextEnv[str]):
 
     def _play(self, move: str) -> MoveResult:
         if move == "double":
-            self._turn += 1
+            self._turn = min(self._turn + 1, self.max_turns)
         results = {
             "legal": legal("A move.", 0.25),
             "illegal": illegal("Not allowed.", -0.5),
