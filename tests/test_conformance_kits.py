@@ -12,7 +12,7 @@ import pytest
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "conformance_kits.py"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_this_kit_catches_every_planted_defect_and_gymnasiums_a_few() -> None:
     """Ours names all of them; Gymnasium's sees what shows in the first step, and so the adapter hides nothing."""
     pytest.importorskip("gymnasium")

@@ -109,7 +109,7 @@ def violated(results: dict[str, ClauseResult]) -> dict[str, str]:
 
 
 def test_a_healthy_environment_holds_and_every_clause_is_announced(tmp_path: Path) -> None:
-    """TaskStarted comes before each result, figures after the clauses, and Done last; one process is enough."""
+    """TaskStarted comes before each result, measurements come after the clauses, and JobFinished last."""
     lay_out(tmp_path, "pass")
     events = list(pools.check(jobs_of(tmp_path, figures=(SCORES, SPEED)), processes=1, timeout=100))
     for number in (0, 1):
@@ -129,15 +129,15 @@ def test_a_healthy_environment_holds_and_every_clause_is_announced(tmp_path: Pat
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
-        ("os._exit(3)", "the process died with exit code 3 in this clause"),
         ("os._exit(0)", "the process died with exit code 0 in this clause"),
         ("sys.exit(3)", "raised SystemExit: 3"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt() was raised in this clause"),
         ("ctypes.string_at(0)", "the process was killed by SIGSEGV in this clause, in do_harm at hostile/mad.py:"),
-        ("os.abort()", "the process was killed by SIGABRT in this clause, in do_harm at hostile/mad.py:"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "the system does that when memory runs out"),
-        ("raise MemoryError", "MemoryError"),
         ("os.closerange(3, os.sysconf('SC_OPEN_MAX'))", "lost its connection to the check in this clause"),
+        pytest.param("os._exit(3)", "the process died with exit code 3 in this clause", marks=pytest.mark.nightly),
+        pytest.param("os.abort()", "was killed by SIGABRT in this clause, in do_harm at", marks=pytest.mark.nightly),
+        pytest.param("raise MemoryError", "MemoryError", marks=pytest.mark.nightly),
     ],
 )
 def test_a_process_that_dies_costs_the_clauses_that_it_died_in(tmp_path: Path, harm: str, sentence: str) -> None:
@@ -172,17 +172,17 @@ def test_nothing_else_reaches_the_results(tmp_path: Path, harm: str) -> None:
     assert not violated(check(lay_out(tmp_path, f"def do_harm(self):\n    {harm}")))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="waits for a time limit in which a busy machine can start a process")
 def test_an_environment_that_hangs_is_given_up(tmp_path: Path) -> None:
     """A clause that does not finish in time is violated, with the place in the environment's code."""
-    harm = "def do_harm(self):\n    while True:\n        pass"
+    harm = "def do_harm(self):\n    time.sleep(1000)"
     results = check(lay_out(tmp_path, harm), ("contract.step", "manifest.ids"), timeout=12)
     assert list(violated(results)) == ["contract.step"]
     message = results["contract.step"].message
     assert message.startswith("the process did not finish within 12 s in this clause, in do_harm at hostile/mad.py:")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_environment_that_always_hangs_costs_little(tmp_path: Path) -> None:
     """Where not even reset returns, the clauses that play are not tested, and the others are."""
     clauses = (*CLAUSES_HERE, "contract.reward", "manifest.schema")
@@ -194,7 +194,7 @@ def test_an_environment_that_always_hangs_costs_little(tmp_path: Path) -> None:
     assert results["manifest.schema"].outcome is ClauseOutcome.HOLDS
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_after_some_clauses_that_hang_the_others_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment that hangs in clause after clause does not hold up the check for hours."""
     monkeypatch.setattr(pools, "HANGS", 1)
@@ -204,12 +204,13 @@ def test_after_some_clauses_that_hang_the_others_are_not_tried(tmp_path: Path, m
     assert results["contract.ends"].message == "it hung 1 times"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "what"),
     [
         ("import os\nos._exit(4)", "died with exit code 4"),
-        ("import time\ntime.sleep(1000)", "did not finish within 12 s"),
+        pytest.param(
+            "import time\ntime.sleep(1000)", "did not finish within 12 s", marks=pytest.mark.nightly, id="hangs"
+        ),
     ],
 )
 def test_death_while_importing_says_so(tmp_path: Path, module: str, what: str) -> None:

@@ -50,7 +50,9 @@ def under_test(name: str) -> EnvUnderTest:
     )
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "healthy:Patient" else []) for name in HEALTHY]
+)
 def test_every_clause_holds_for_a_healthy_environment(name: str) -> None:
     """Nothing is violated, and what cannot be tested is exactly what is expected, with advice that helps."""
     results = list(run_clauses(under_test(name)))

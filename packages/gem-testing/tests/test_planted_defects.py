@@ -268,7 +268,13 @@ def under_test(name: str) -> EnvUnderTest:
     return EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=REQUIREMENTS[manifest])
 
 
-@pytest.mark.parametrize("name", DEFECTS)
+IN_PROCESSES = {name for name, (spec, _) in DEFECTS.items() if CLAUSES[spec.tags[0]].processes}
+"""Defects that show in other processes."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in IN_PROCESSES else []) for name in DEFECTS]
+)
 def test_a_planted_defect_is_caught_by_the_clause_that_names_it(name: str) -> None:
     """The clause is violated, and its message says where, with which value, and what to do."""
     (result,) = run_clauses(under_test(name), DEFECTS[name][0].tags)
@@ -277,7 +283,14 @@ def test_a_planted_defect_is_caught_by_the_clause_that_names_it(name: str) -> No
     assert "\n" not in result.message
 
 
-@pytest.mark.parametrize("name", DEFECTS)
+EXAMPLES = {CLAUSES[spec.tags[0]].name.partition(".")[0]: name for name, (spec, _) in reversed([*DEFECTS.items()])}
+"""Group of clauses → its first planted defect."""
+del EXAMPLES["speed"]  # a slow environment is slow in every clause
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in EXAMPLES.values() else pytest.mark.nightly) for name in DEFECTS]
+)
 def test_a_planted_defect_violates_hardly_any_other_clause(name: str) -> None:
     """One mistake is reported once, but where it does break several promises."""
     results = run_clauses(under_test(name), IN_PROCESS)

@@ -1,18 +1,22 @@
-"""The pytest plugin, each time in a pytest of its own."""
+"""The pytest plugin, each time in a pytest session of its own."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
 
+from gem import discovery
 from gem_testing import CLAUSES
+
+pytest_plugins = ["pytester"]
 
 ENVIRONMENTS = """
 import gem
@@ -56,13 +60,20 @@ description = "Guess."
 """
 
 
+class Run(NamedTuple):
+    """The end of one pytest session."""
+
+    returncode: int
+    stdout: str
+
+
 class Project:
     """A folder with tests, in which pytest runs with the plugin and a package of environments installed."""
 
-    def __init__(self, folder: Path, installed: Path) -> None:
-        self.folder = folder
+    def __init__(self, pytester: pytest.Pytester, installed: Path) -> None:
+        self.pytester = pytester
+        self.folder = pytester.path
         self.installed = installed
-        folder.mkdir()
         self.write("pytest.ini", "[pytest]\naddopts = --strict-markers --strict-config\nfilterwarnings = error\n")
 
     def write(self, name: str, text: str) -> Path:
@@ -71,8 +82,14 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def pytest(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run pytest; its tests' own environment is as if this suite did not run in pytest."""
+    def pytest(self, *arguments: str) -> Run:
+        """Run pytest in this process."""
+        discovery.clear_caches()
+        done = self.pytester.runpytest_inprocess("-p", "no:randomly", *arguments)
+        return Run(int(done.ret), str(done.stdout))
+
+    def pytest_alone(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run pytest in a process of its own, whose variables are as if this suite did not run in pytest."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_CORE"))}
         path = os.pathsep.join(filter(None, (str(self.installed), environ.get("PYTHONPATH"))))
         return subprocess.run(
@@ -88,7 +105,7 @@ class Project:
         """Run pytest and return how many tests passed, failed and so on."""
         report = self.folder / "report.xml"
         done = self.pytest(f"--junitxml={report}", *arguments)
-        assert report.exists(), done.stdout + done.stderr
+        assert report.exists(), done.stdout
         (suite,) = ElementTree.parse(report).getroot()
         counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "skipped", "errors")}
         assert (done.returncode == 0) == (not counts["failures"] + counts["errors"]), done.stdout
@@ -96,13 +113,17 @@ class Project:
 
 
 @pytest.fixture
-def project(site: Any, tmp_path: Path) -> Project:
+def project(site: Any, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("COLUMNS", "200")
+    # The backport importlib_metadata replaces the standard library's finder when it is imported. Within a session
+    # that pytester undoes afterwards, that would leave no finder at all.
+    discovery.namespaces()
     site.add(
         "guess-envs",
         {"guess": "guess_envs"},
         {"guess_envs/__init__.py": ENVIRONMENTS, "guess_envs/environments.toml": MANIFEST},
     )
-    return Project(tmp_path / "project", site.folder)
+    return Project(pytester, site.folder)
 
 
 GEM_MODULES = """
@@ -115,19 +136,21 @@ def test_nothing_is_loaded():
 """
 
 
+@pytest.mark.slow
 def test_a_session_that_does_not_use_it_pays_nothing(project: Project) -> None:
     """The plugin is loaded in every session; it brings the two light modules of gem, and says nothing."""
     project.write("test_modules.py", GEM_MODULES)
-    done = project.pytest()
+    done = project.pytest_alone()
     assert "1 passed" in done.stdout, done.stdout
     assert "gem" not in done.stdout.partition("collected")[2]
 
 
+@pytest.mark.slow
 def test_it_can_be_switched_off(project: Project) -> None:
     """With -p no:gem there is neither option nor fixture, nor is gem imported."""
     project.write("test_modules.py", "import sys\ndef test_it():\n    assert 'gem' not in sys.modules\n")
-    assert "1 passed" in project.pytest("-p", "no:gem").stdout
-    assert "unrecognized arguments: --gem-check" in project.pytest("-p", "no:gem", "--gem-check", "guess").stderr
+    assert "1 passed" in project.pytest_alone("-p", "no:gem").stdout
+    assert "unrecognized arguments: --gem-check" in project.pytest_alone("-p", "no:gem", "--gem-check", "guess").stderr
 
 
 def test_check_adds_a_test_for_each_environment_and_clause(project: Project) -> None:
@@ -169,10 +192,11 @@ def test_what_is_not_tested_is_skipped_and_listed_once(project: Project) -> None
     assert ": exempt: it has no state to speak of" in done.stdout
 
 
+@pytest.mark.nightly
 def test_the_summary_reaches_the_terminal_from_workers(project: Project) -> None:
     """With pytest-xdist, each worker collects the same, and the section is printed once."""
     pytest.importorskip("xdist")
-    done = project.pytest("-n", "2", "--gem-check", "guess", "-k", "Sound and (state.json or contract.step)")
+    done = project.pytest_alone("-n", "2", "--gem-check", "guess", "-k", "Sound and (state.json or contract.step)")
     assert "2 passed, 2 skipped" in done.stdout, done.stdout
     assert done.stdout.count("clauses that were not tested") == 1
     assert done.stdout.count("exempt: it has no state to speak of (guess:Sound-v0, guess:Sound-v0-other)") == 1
@@ -275,3 +299,64 @@ def test_a_conftest_may_use_the_plain_names(project: Project) -> None:
     )
     project.write("test_own.py", "def test_own(golden): assert golden == 'own'\n")
     assert project.outcomes("--update-golden") == {"tests": 1, "failures": 0, "skipped": 0, "errors": 0}
+
+
+CONFORMANCE_TEST = """
+from gem_testing import EnvConformance
+
+class TestGuess(EnvConformance):
+    environments = ("guess:Sound-v0-other", "guess:Sound-v0", "guess:Broken-v0")
+    without = {without!r}
+"""
+
+
+def conformance_tests(project: Project, *arguments: str, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Return the clauses that a test class collects for each environment."""
+    project.write("test_guess.py", CONFORMANCE_TEST.format(without=without))
+    found: dict[str, list[str]] = {}
+    for line in project.pytest("--collect-only", "-q", *arguments).stdout.splitlines():
+        if match := re.search(r"\[(guess:[\w-]+)-(\w+\.\w+)\]$", line):
+            found.setdefault(match[1], []).append(match[2])
+    return found
+
+
+def test_full_clauses_once_a_class(project: Project) -> None:
+    """The first environment of a class is tested against every clause, the others against those on arguments."""
+    found = conformance_tests(project)
+    assert [*found] == ["guess:Sound-v0-other", "guess:Sound-v0", "guess:Broken-v0"]
+    # No reward_range and no reference_policy are declared, and the package depends on nothing.
+    lacking = {"reward.range", "reward.reference", "reward.reference_sees", "reward.null"}
+    exempt = {"state.json"}
+    whole = [name for name in CLAUSES if name not in lacking]
+    assert found["guess:Broken-v0"] == whole
+    assert found["guess:Sound-v0-other"] == [name for name in whole if name not in exempt]
+    by_arguments = [name for name in whole if CLAUSES[name].by_arguments]
+    assert found["guess:Sound-v0"] == by_arguments
+    assert 10 < len(by_arguments) < 25
+
+
+def test_every_variant_can_be_tested_against_every_clause(project: Project) -> None:
+    """The option does so for all classes."""
+    found = conformance_tests(project, "--gem-every-variant")
+    assert found["guess:Sound-v0"] == found["guess:Sound-v0-other"]
+    assert set(found["guess:Sound-v0"]) == set(found["guess:Broken-v0"]) - {"state.json"}
+
+
+def test_an_environment_that_requires_nothing_stands_for_its_class(project: Project, site: Any) -> None:
+    """What every machine can test comes first, and what a test class cannot rely on makes no test."""
+    sound, broken = MANIFEST.split("\n\n[[environment]]\n")[1:]
+    requiring = sound.replace("description", 'requires = ["gpu"]\ndescription', 1)
+    same_class = broken.replace("guess_envs:Broken", "guess_envs:Sound")
+    tables = "".join(f"\n\n[[environment]]\n{table}" for table in (requiring, same_class))
+    (site.folder / "guess_envs" / "environments.toml").write_text(f"schema = 1{tables}")
+    found = conformance_tests(project)
+    assert len(found["guess:Sound-v0"]) == len(found["guess:Sound-v0-other"]) < len(found["guess:Broken-v0"])
+    assert [*conformance_tests(project, without=("gpu",))] == ["guess:Broken-v0"]
+
+
+def test_a_conformance_test_fails_with_the_violation(project: Project) -> None:
+    """The failure names environment, clause and value."""
+    project.write("test_guess.py", CONFORMANCE_TEST.format(without=()))
+    done = project.pytest("-k", "Broken and contract.reward")
+    assert done.returncode == 1
+    assert "guess:Broken-v0 violates contract.reward: step 1 (seed 0) returned the reward 'much'" in done.stdout

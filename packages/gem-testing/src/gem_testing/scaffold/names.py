@@ -44,9 +44,13 @@ _BESIDE = {
     "tomli": "tomli",
 }
 _OFFICIAL = {
+    "gem-bridges",
     "gem-core",
+    "gem-eval",
     "gem-hub",
+    "gem-hub-client",
     "gem-rl",
+    "gem-server",
     *COMMANDS.values(),
     *WRAPPERS.values(),
     *(name for names in NAMESPACES.values() for name in names),
