@@ -135,7 +135,7 @@ def read(tmp_path: Path, endpoint: str, split: str = "train", **variables: str) 
 NOWHERE = "http://127.0.0.1:9"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="an interpreter of its own imports the library datasets")
 def test_what_was_pulled_is_read_without_a_network(server: str, tmp_path: Path) -> None:
     """Pull puts a set into Hugging Face's cache, lists it, and every split is found there without the library."""
     pull = f"from gem.cli.data import data_command; data_command(['pull', {NAME!r}, '--json'])"
@@ -149,7 +149,7 @@ def test_what_was_pulled_is_read_without_a_network(server: str, tmp_path: Path) 
         open_rows(NAME, split="dev")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="an interpreter of its own imports the library datasets")
 def test_a_mirror_is_a_folder_of_plain_files(server: str, tmp_path: Path) -> None:
     """Pull --dir writes what GEM_DATA_DIR finds, wherever the folder is carried."""
     mirror, carried = tmp_path / "mirror", tmp_path / "carried"
@@ -159,7 +159,7 @@ def test_a_mirror_is_a_folder_of_plain_files(server: str, tmp_path: Path) -> Non
     assert read(tmp_path, NOWHERE, GEM_DATA_DIR=str(carried)) == [ROWS, False]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="an interpreter of its own imports the library datasets")
 def test_the_library_fetches_what_is_not_here(server: str, tmp_path: Path) -> None:
     """Without a pull the library downloads; what it leaves behind is read without it the next time."""
     assert read(tmp_path, server) == [ROWS, True]
@@ -168,7 +168,7 @@ def test_the_library_fetches_what_is_not_here(server: str, tmp_path: Path) -> No
     assert read(tmp_path, NOWHERE, "test") == [ROWS[:1], False]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="an interpreter of its own imports the library datasets")
 def test_the_library_streams_and_says_what_is_missing(server: str, tmp_path: Path) -> None:
     """Streaming reads from the server; a set that the server lacks is an error that names set and server."""
     code = (

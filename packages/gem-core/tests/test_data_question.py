@@ -98,7 +98,7 @@ def install(site: Any) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="every clause, also those that start processes")
 @pytest.mark.parametrize("variant", ["", "-ordered", "-streamed"])
 def test_every_clause_of_the_kit_holds(variant: str, site: Any) -> None:
     """An environment with three methods of its own keeps the whole contract."""

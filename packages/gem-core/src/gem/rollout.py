@@ -28,7 +28,7 @@ PolicyMaker = Callable[[Env[Any, Any]], Policy[Any, Any]]
 
 
 @dataclass
-class _Seat:
+class _BatchMember:
     """One environment of the batch: its policy, the seeds of its remaining episodes, and the current episode."""
 
     spec: EnvSpec
@@ -79,65 +79,65 @@ def rollout(
     integer("num_envs", num_envs, minimum=1)
     integer("episodes", episodes, minimum=1)
     integer("seed", seed, minimum=0)
-    # No more seats than episodes, and at least one for each environment.
-    seats_each = [max(1, min(episodes, len(range(i, num_envs, len(specs))))) for i in range(len(specs))]
+    # No more members than episodes, and at least one for each environment.
+    members_each = [max(1, min(episodes, len(range(i, num_envs, len(specs))))) for i in range(len(specs))]
     seeds = [iter(range(seed, seed + episodes)) for _ in specs]
-    batch = [(spec, queue) for spec, queue, count in zip(specs, seeds, seats_each, strict=True) for _ in range(count)]
+    batch = [(spec, queue) for spec, queue, count in zip(specs, seeds, members_each, strict=True) for _ in range(count)]
     with make_vec(
         [spec for spec, _ in batch], wrappers=wrappers, mode=mode, autoreset="disabled", step_timeout=step_timeout
     ) as envs:
-        seats = [
+        members = [
             # The environment's own spec lists its wrappers, without which a record could not be replayed.
-            _Seat(env.spec or spec, make_policy(env), queue)
+            _BatchMember(env.spec or spec, make_policy(env), queue)
             for (spec, queue), env in zip(batch, envs.envs, strict=True)
         ]
-        for index, seat in enumerate(seats):
-            _begin(envs, index, seat, agent)
-        while any(seat.record is not None for seat in seats):
+        for index, member in enumerate(members):
+            _begin(envs, index, member, agent)
+        while any(member.record is not None for member in members):
             ready = envs.recv()
             now = time.perf_counter()
             for index, observation, reward, terminated, truncated, info in zip(*ready, strict=True):
-                seat = seats[index]
-                record = seat.record
+                member = members[index]
+                record = member.record
                 assert record is not None
-                if seat.sent_at is None:
+                if member.sent_at is None:
                     record.reset_info = info
                 else:
                     record.transitions.append(
                         Transition(
-                            seat.observation,
-                            seat.action,
+                            member.observation,
+                            member.action,
                             float(reward),
                             bool(terminated),
                             bool(truncated),
                             info,
-                            act_seconds=seat.act_seconds,
-                            step_seconds=now - seat.sent_at,
+                            act_seconds=member.act_seconds,
+                            step_seconds=now - member.sent_at,
                         )
                     )
                 if terminated or truncated:
                     record.final_observation = observation
                     if record.error is not None:
-                        seat.policy = None
-                    seat.record = None
+                        member.policy = None
+                    member.record = None
                     yield record
-                    _begin(envs, index, seat, agent)
+                    _begin(envs, index, member, agent)
                     continue
-                if seat.policy is None:
-                    seat.policy = make_policy(envs.env_at(index))
-                if seat.sent_at is None:
-                    seat.policy.reset(observation, info)
+                if member.policy is None:
+                    member.policy = make_policy(envs.env_at(index))
+                if member.sent_at is None:
+                    member.policy.reset(observation, info)
                 begin = time.perf_counter()
-                seat.observation, seat.action = observation, seat.policy.act(observation, info)
-                seat.sent_at = time.perf_counter()
-                seat.act_seconds = seat.sent_at - begin
-                envs.send({index: seat.action})
+                member.observation, member.action = observation, member.policy.act(observation, info)
+                member.sent_at = time.perf_counter()
+                member.act_seconds = member.sent_at - begin
+                envs.send({index: member.action})
 
 
-def _begin(envs: VectorEnv, index: int, seat: _Seat, agent: str) -> None:
-    seed = next(seat.seeds, None)
+def _begin(envs: VectorEnv, index: int, member: _BatchMember, agent: str) -> None:
+    seed = next(member.seeds, None)
     if seed is not None:
-        seat.record, seat.sent_at = Trajectory(seat.spec, seed, agent=agent), None
+        member.record, member.sent_at = Trajectory(member.spec, seed, agent=agent), None
         envs.send_reset({index: seed})
 
 
