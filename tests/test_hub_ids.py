@@ -42,7 +42,7 @@ def reading(parse: Callable[[str], tuple[Any, ...]], text: str) -> tuple[Any, ..
         return str(error)
 
 
-@settings(max_examples=300)  # a text costs microseconds, and each takes another way through the grammar
+@settings(max_examples=6 * settings.default.max_examples)  # a text costs microseconds
 @given(st.one_of(IDS, near_ids(), st.text(max_size=20)))
 def test_both_read_every_text_alike(text: str) -> None:
     """The client and gem-core take the same texts for ids, split them alike, and refuse all others in one wording."""

@@ -33,16 +33,18 @@ KILLS = 100
 CALLS = ("link", "replace", "rename", "unlink", "mkdir", "rmdir")
 
 
-def main(mode: str, scratch: str) -> None:
+def main(mode: str, scratch: str, share: str) -> None:
     os.fsync = lambda number: None  # a kill, unlike a power cut, loses nothing that was written
     folder = Path(scratch)
-    print(json.dumps(random_kills(folder) if mode == "random" else kills_at_every_step(folder)))
+    kill = random_kills if mode == "random" else kills_at_every_step
+    print(json.dumps(kill(folder, int(share))))
 
 
-def random_kills(scratch: Path) -> dict[str, Any]:
-    """Kill 100 publications of different versions at random moments, and publish some to the end in between."""
-    store = Store(scratch / "hub")
-    wheels = [make_wheel(scratch / "dist", f"toy-{n % 7}", f"0.{n}.0", [f"toy{n % 7}:T-v0"]) for n in range(3 * KILLS)]
+def random_kills(scratch: Path, share: int) -> dict[str, Any]:
+    """Kill 100 / ``share`` publications of different versions at random moments; some come to their end in between."""
+    store, kills = Store(scratch / "hub"), KILLS // share
+    count = 5 + 3 * kills
+    wheels = [make_wheel(scratch / "dist", f"toy-{n % 7}", f"0.{n}.0", [f"toy{n % 7}:T-v0"]) for n in range(count)]
     times = []
     for wheel in wheels[:5]:
         began = time.monotonic()
@@ -52,7 +54,7 @@ def random_kills(scratch: Path) -> dict[str, Any]:
     generator = random.Random(0)
     killed, problems = 0, []
     for wheel in wheels[5:]:
-        if killed == KILLS:
+        if killed == kills:
             break
         child = fork(lambda wheel=wheel: publish_wheel(store, wheel))  # type: ignore[misc]
         select.select([], [], [], generator.uniform(0, 1.2 * usual))
@@ -62,8 +64,8 @@ def random_kills(scratch: Path) -> dict[str, Any]:
     return {"killed": killed, "problems": problems, **healed(store)}
 
 
-def kills_at_every_step(scratch: Path) -> dict[str, Any]:
-    """Kill a first release, a second one, a yank and a rebuild before each of their steps, from the same state each."""
+def kills_at_every_step(scratch: Path, share: int) -> dict[str, Any]:
+    """Kill a first release, a second one, a yank and a rebuild before every ``share``-th step, each from one state."""
     hub, before = scratch / "hub", scratch / "before"
     store = Store(hub)
     first, second, other = (
@@ -88,7 +90,7 @@ def kills_at_every_step(scratch: Path) -> dict[str, Any]:
     for change, next_change in changes:
         if hub.exists():
             shutil.copytree(hub, before)
-        for step in itertools.count(1):
+        for step in itertools.count(1, share):
             child = fork(change, step)
             was_killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
             problems += faults(hub)

@@ -184,7 +184,8 @@ def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
     ours = [ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")]
     projects = [*ours, GAMES, project]
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), *map(str, projects)]
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder))
+    build = [sys.executable, "-m", "pip", "wheel", *options, *map(str, projects)]
     subprocess.run(build, check=True)
     return folder
 
@@ -205,6 +206,7 @@ class TestRealWheels:
         games = len(read_specs(GAMES / "src/gem_envs_games/environments.toml"))
         assert environments == {"gem_core": 0, "gem_testing": 0, "gem_envs_games": games, "my_puzzles": 6}
 
+    @pytest.mark.nightly
     def test_a_wheel_goes_the_whole_way_into_a_hub(self, links: Path, tmp_path: Path) -> None:
         """A package of a stranger is checked, published and shown with what the kit found, and no exit code lies."""
         (wheel,) = links.glob("my_puzzles-*.whl")
@@ -239,6 +241,7 @@ class TestRealWheels:
         assert any("Read-only file system" in reason.message for reason in checked.refusals)
         assert not marker.exists()
 
+    @pytest.mark.nightly
     def test_code_that_never_ends_is_ended(self, links: Path) -> None:
         """A package that hangs when it is imported is refused when time is up."""
         wheel = replace(SOUND, files={**SOUND.files, "toy_envs/__init__.py": "while True:\n    pass\n"})

@@ -6,7 +6,7 @@ import io
 import zipfile
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from wheel_builder import MANIFEST, Member, Wheel, zip_of
 
@@ -52,7 +52,6 @@ def check_answer(verdict: GateResult) -> None:
     assert all(refusal.code and refusal.message and str(refusal).isprintable() for refusal in verdict.refusals)
 
 
-@settings(max_examples=600)
 @given(st.lists(edits, min_size=1, max_size=3))
 def test_a_changed_wheel_is_refused_or_holds_the_same_files(changes: list[tuple[str, int, object]]) -> None:
     """No change to its bytes changes the files of a wheel that passes, and none makes the gate fail."""
@@ -68,14 +67,12 @@ def test_each_single_bit_is_covered() -> None:
         check_answer(examine(FILENAME, edited(SOUND, ("flip", place, 0xFF)), "someone", limits=LIMITS))
 
 
-@settings(max_examples=200)
 @given(st.binary(max_size=400), st.text(max_size=60))
 def test_any_bytes_under_any_name_are_answered(content: bytes, filename: str) -> None:
     """The gate refuses what is no wheel, whatever it is called."""
     assert not examine(filename, content, "someone", limits=LIMITS).passed
 
 
-@settings(max_examples=150)
 @given(
     st.lists(
         st.builds(
@@ -110,7 +107,6 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=200)
 @given(texts, texts, texts, st.one_of(st.none(), texts))
 def test_any_text_in_its_files_is_answered(metadata: str, entry_points: str, manifest: str, record: str | None) -> None:
     """Headers, entry points, manifest and RECORD may say anything; the gate goes on to its answer."""
@@ -139,7 +135,6 @@ def naive_distance(first: str, second: str) -> int:
     return rows[-1][-1]
 
 
-@settings(max_examples=500)
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))
 def test_one_edit_is_what_the_definition_says(first: str, second: str) -> None:
     """The fast comparison of names agrees with the distance that it stands for."""

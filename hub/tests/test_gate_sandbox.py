@@ -87,12 +87,16 @@ def test_code_is_kept_apart(way: Isolation, tmp_path: Path, home: Path, work: Pa
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["mine", "secret"]
 
 
-@pytest.mark.parametrize("way", [*WAYS, "none"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "way",
+    [way if way == sandbox.isolation() else pytest.param(way, marks=pytest.mark.nightly) for way in (*WAYS, "none")],
+)
 def test_what_takes_too_long_dies_with_all_it_has_started(way: Isolation, work: Path) -> None:
     """When time is up, a process dies, and where it is kept apart so does one that has left its session."""
     escape = "os.setsid()" if way != "none" else "pass"
     code = f"import os, time\nif os.fork() == 0:\n    {escape}\n    open('began', 'w').close()\ntime.sleep(600)"
-    finished = run(code, work, work, way=way, seconds=9)
+    finished = run(code, work, work, way=way, seconds=4)
     assert finished == Finished(None, "", way)
     assert (work / "began").exists()
     deadline = time.monotonic() + 60

@@ -30,6 +30,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install matrix")]
 INSTALLERS = ("pip==22.1.2", "pip==23.2.1", "pip", "uv")
 OLDEST_UNFIT_PYTHON = {"pip==22.1.2": (3, 12), "pip==23.2.1": (3, 13)}
 WAYS = ("file", "http.server", "gem hub serve")
+# The newest of each installer on whatever it reads in another way: pip a folder and JSON, uv both and HTML.
+EVERY_DAY = {("pip", "file"), ("pip", "gem hub serve"), *(("uv", way) for way in WAYS)}
+CELLS = [
+    pytest.param(name, way, marks=() if (name, way) in EVERY_DAY else pytest.mark.nightly)
+    for name in INSTALLERS
+    for way in WAYS
+]
 
 IGNORES_METADATA = {*(("pip==22.1.2", way) for way in WAYS), ("uv", "file")}
 """Where an installer takes the wheel's own metadata, and never looks at what lies beside it."""
@@ -121,9 +128,10 @@ def _make_installer(name: str, folder: Path) -> Installer:
     return Installer(name, scripts / ("python.exe" if os.name == "nt" else "python"), folder)
 
 
-@pytest.fixture(params=INSTALLERS)
-def installer(request: pytest.FixtureRequest, installers: Callable[[str], Installer]) -> Installer:
-    return installers(request.param)
+@pytest.fixture
+def installer(name: str, installers: Callable[[str], Installer]) -> Installer:
+    """The installer that a test is parametrised with."""
+    return installers(name)
 
 
 @dataclass(frozen=True)
@@ -200,8 +208,10 @@ def _http_server(folder: Path) -> Iterator[str]:
             process.terminate()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "way"), CELLS)
 class TestEveryWay:
+    """Each installer on each way in which a hub is served."""
+
     def test_a_package_comes_with_what_it_needs(self, installer: Installer, hub: Hub, way: str) -> None:
         """A package is found under any spelling, and brings the newest release of the hub's package that it needs."""
         done = installer.install(hub.indexes[way], "Outer_Envs")

@@ -56,7 +56,7 @@ def installed(target: Path) -> set[str]:
 
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,  # test_install_matrix.py has the same cases with installers of its own
     pytest.mark.skipif(
         subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode != 0,
         reason="there is no pip in this environment",

@@ -28,6 +28,8 @@ from gem_hub_client.errors import HubError
 NAMES = ("alpha", "beta", "gamma-delta")
 VERSIONS = ("0.1.0", "0.2.0", "0.10.0", "1.0rc1", "1.0")
 IDS = ("toy:Shared-v0", "toy:One-v0", "toy:Two-v0")
+COSTLY = settings(max_examples=settings.default.max_examples // 4)
+"""An example is a whole hub, with up to 43 changes."""
 COMMON = {"by": "someone", "created": MOMENT}
 
 names = st.sampled_from(NAMES)
@@ -69,7 +71,7 @@ def perform(store: Store, action: Any) -> None:
         pass
 
 
-@settings(max_examples=40)
+@COSTLY
 @given(sequences | st.lists(actions, max_size=3), st.integers(1, 4))
 def test_one_change_after_the_other_gives_what_deriving_everything_gives(sequence: list[Any], block: int) -> None:
     """After any sequence of changes every byte is what ``derive`` makes of the records and events alone."""
@@ -92,7 +94,7 @@ def test_one_change_after_the_other_gives_what_deriving_everything_gives(sequenc
         assert contents(store.folder) == lies
 
 
-@settings(max_examples=40)
+@COSTLY
 @given(sequences, st.integers(1, 4))
 def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], block: int) -> None:
     """Whatever a client knows, the files that ``root.json`` names for it bring it to the same lines."""
@@ -116,7 +118,7 @@ def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], bl
                 assert {**lines, **changed} == newest
 
 
-@settings(max_examples=15)
+@COSTLY
 @given(sequences, st.data())
 def test_rebuild_heals_whatever_is_missing_or_changed(sequence: list[Any], data: st.DataObject) -> None:
     """Any derived file may be damaged or lost, and ``rebuild`` reports exactly these and restores every byte."""
@@ -307,7 +309,7 @@ def test_a_copy_of_the_truth_alone_becomes_the_same_hub(store: Store, wheel: Any
     assert contents(copy.folder) == contents(store.folder)
 
 
-@settings(max_examples=15)
+@COSTLY
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 12))
 def test_another_layout_of_segments_is_noticed(before: int, after: int, changes: int) -> None:
     """A hub whose segments were laid out by other rules, or that lost a record, goes on as if it had always been so."""

@@ -425,7 +425,11 @@ def test_only_reading_is_possible(ask: Client, hub: Path) -> None:
 
 def test_the_command_says_where_and_how_to_install(hub: Path, tmp_path: Path) -> None:
     """The installed command serves on loopback alone, prints the lines to type, and reports each request."""
-    code = "import sys; from gem_hub.cli.serve import serve_command; serve_command(sys.argv[1:])"
+    # Where the tests run in the background of a shell, programs ignore SIGINT from their start.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from gem_hub.cli.serve import serve_command; serve_command(sys.argv[1:])"
+    )
     command = [sys.executable, "-u", "-c", code, "--hub", str(hub), "--port", "0", "--fallback", ELSEWHERE]
     with (tmp_path / "log").open("w+") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_hub_client.catalogue import Catalogue, base_id, fields_of
@@ -265,7 +265,6 @@ def test_no_trap_breaks_a_search(catalogue: Catalogue, query: str) -> None:
 TEXT = st.text(st.characters() | st.sampled_from("\"'*:^-+(){}%_\\\0 sudoku"), max_size=60)
 
 
-@settings(max_examples=300)
 @given(query=TEXT)
 def test_any_text_is_a_query(query: str) -> None:
     """No text makes a search raise, with FTS5 or without."""
@@ -349,7 +348,6 @@ LINES = st.builds(
 ) | st.sampled_from([{"name": "alpha", "removed": True}, {"name": "beta", "removed": True}])
 
 
-@settings(max_examples=60)
 @given(batches=st.lists(st.lists(LINES, max_size=4), max_size=6), fts=st.booleans())
 def test_changes_leave_what_a_fresh_catalogue_has(batches: list[list[dict[str, Any]]], fts: bool) -> None:
     """Whatever lines replace which, the index is that of a catalogue into which only the last ones were put."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -447,8 +448,6 @@ def test_search_goes_on_without_the_hub(hub_server: HubServer) -> None:
     """When the hub is gone, search answers from what was loaded, and says why and how old that is."""
     update(client())
     state = State.read(client().cache)
-    from dataclasses import replace
-
     replace(state, checked=state.checked - 3 * 86400, tried=0.0).write(client().cache)
     hub_server.instead[""] = answer(503, {"Content-Length": "0"})
     findings = search_hubs("mazes")
@@ -459,6 +458,21 @@ def test_search_goes_on_without_the_hub(hub_server: HubServer) -> None:
     hub_server.requests.clear()
     assert "answers 503" in search_hubs("mazes").statuses[0].note
     assert hub_server.requests == [], "a hub that failed a moment ago is not asked by every search"
+
+
+def test_a_hub_that_failed_is_asked_again_after_five_minutes(hub_server: HubServer) -> None:
+    """For 300 seconds after a failure the hub is left alone, and then it is asked, although its answer was fresh."""
+    update(client())
+    hub_server.instead[""] = answer(503, {"Content-Length": "0"})
+    with open_catalogue(client(), max_age=0.0) as opened:
+        assert "answers 503" in opened.note
+    failed = State.read(client().cache)
+    for seconds, asked in ((290.0, 0), (310.0, 1)):
+        replace(failed, tried=failed.tried - seconds).write(client().cache)
+        hub_server.requests.clear()
+        with open_catalogue(client()) as opened:
+            assert "answers 503" in opened.note
+        assert len(hub_server.requests) == asked
 
 
 def test_a_refused_update_does_not_stop_search(hub_folder: HubFolder, hub_server: HubServer) -> None:
