@@ -45,7 +45,7 @@ class Score:
     """What kept further episodes from being played."""
 
 
-class NullPolicy(Policy[Any, Any]):
+class _SilentPolicy(Policy[Any, Any]):
     """Says nothing in every turn; with several agents, nobody says anything."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
@@ -70,7 +70,7 @@ def _score(spec: EnvSpec, agent: str, episodes: int, seconds: float) -> Score:
     deadline = time.perf_counter() + seconds
     try:
         with make(spec) as env:
-            policy = NullPolicy(env) if agent == "null" else make_policy(agent, env)
+            policy = _SilentPolicy(env) if agent == "null" else make_policy(agent, env)
             for seed in range(episodes):
                 if played and time.perf_counter() > deadline:
                     break
