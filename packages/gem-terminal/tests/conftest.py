@@ -177,7 +177,7 @@ def without_engine(name: str, why: object) -> NoReturn:
         pytest.fail(f"{REQUIRED} names the {name} engine, and it cannot be had because {why}", pytrace=False)
     if REQUIRED in os.environ or ROOT_FILES in os.environ:
         pytest.skip(f"the {name} engine cannot be had because {why}")
-    pytest.skip(f"no {name} engine was looked for (.ci/engine does); without that: {why}")
+    pytest.skip(f"no {name} engine was looked for (.ci/machine does that), and here {why}")
 
 
 @pytest.fixture(scope="session", params=list(ENGINES))

@@ -31,7 +31,7 @@ def play(env: TerminalEnv, policy: OracleSolutionPolicy | None) -> tuple[float, 
             return reward, info
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="the first task builds the packages that the images of all share")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.nightly) if name == "parallel-jobs" else name for name in TASKS]
 )

@@ -14,7 +14,7 @@ SHORT = replace(TASK, kwargs={**TASK.kwargs, "max_turns": 4})
 """The same task in episodes of four turns: the clauses play hundreds of commands, not thousands."""
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="the first clause builds the image of the task")
 @pytest.mark.usefixtures("engine_variables")
 class TestConformance(EnvConformance):
     environments = SHORT

@@ -270,6 +270,9 @@ print(json.dumps(told))
 """
 
 
+ORDINARY_USER = pytest.mark.slow(reason="one image is unpacked and built by a user who has none yet")
+
+
 @pytest.fixture(scope="module")
 def ordinary(missing_engine: Callable[[str, object], NoReturn]) -> dict[str, list[object]]:
     """What an ordinary user has found in a container of this user's own engine."""
@@ -315,6 +318,7 @@ def ordinary(missing_engine: Callable[[str, object], NoReturn]) -> dict[str, lis
     return told
 
 
+@ORDINARY_USER
 def test_an_ordinary_user_builds_and_runs(ordinary: dict[str, list[object]]) -> None:
     """Images are built, the shell keeps its state, and the user in the container is root."""
     assert ordinary["built"] == ["built\n0\n", 0, False, []]
@@ -322,6 +326,7 @@ def test_an_ordinary_user_builds_and_runs(ordinary: dict[str, list[object]]) -> 
     assert ordinary["last"] == ["on\n"]
 
 
+@ORDINARY_USER
 def test_an_ordinary_user_is_held_apart(ordinary: dict[str, list[object]]) -> None:
     """As root is."""
     output, code, *_ = ordinary["escape"]
@@ -330,6 +335,7 @@ def test_an_ordinary_user_is_held_apart(ordinary: dict[str, list[object]]) -> No
     assert ordinary["network"][1] != 0
 
 
+@ORDINARY_USER
 def test_what_an_ordinary_user_can_bound(ordinary: dict[str, list[object]]) -> None:
     """The disk exactly; processes and memory by resource limits, where there are no control groups; it is told."""
     assert "No space left" in str(ordinary["disk"][0])
