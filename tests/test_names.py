@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,6 +17,7 @@ MODULES = sorted(
     for path in folder.rglob("*.py")
     if "tasks" not in path.relative_to(folder).parts  # data: programs that run in the containers of tasks
 )
+STUBS = sorted(ROOT.glob("packages/*/src/**/__init__.pyi"))
 ADAPTERS = "migration_adapters.py"
 """Classes of the original GEM's names and arguments, each around the class of today."""
 
@@ -47,3 +49,13 @@ def test_no_two_public_classes_share_a_name() -> None:
 def test_what_counts_as_a_public_class(source: str, names: list[str]) -> None:
     """Classes at the top of a module count; private, local and inner ones do not."""
     assert public_classes(source) == names
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.parent.name)
+def test_a_stub_lists_one_public_name_a_line(stub: Path) -> None:
+    """gem.lazy reads these lines, so every line has the form that it understands, and no name comes twice."""
+    lines = [line for line in stub.read_text(encoding="utf-8").splitlines() if line and line != "__version__: str"]
+    found = [re.fullmatch(r"from [\w.]+ import (\w+) as \1", line) for line in lines]
+    assert all(found), [line for line, match in zip(lines, found, strict=True) if not match]
+    names = [match[1] for match in found if match]
+    assert len(names) == len(set(names)) > 0
