@@ -102,6 +102,7 @@ def called(tool: Any, **arguments: Any) -> ToolResult:
     return result
 
 
+@pytest.mark.slow
 def test_all_pages_of_tools_are_found_and_any_schema_survives(hostile: Hostile) -> None:
     """Names longer than 64 characters or with others than chat APIs allow are mapped, and the calls arrive."""
     tools = tools_of(hostile)
@@ -116,6 +117,7 @@ def test_all_pages_of_tools_are_found_and_any_schema_survives(hostile: Hostile) 
     assert called(tools["dotted_name_with_spaces"]).text == "dotted.name/with spaces"
 
 
+@pytest.mark.slow
 def test_an_agent_calls_tools_by_every_syntax(hostile: Hostile) -> None:
     """The original's tags, JSON in tags and native calls; an unknown tool is answered with the nearest name."""
     with ToolEnvWrapper(Echo(), [MCPTool(hostile.config())]) as env:
@@ -166,6 +168,7 @@ def test_a_failure_that_a_server_reports_is_a_failed_call_with_its_words(hostile
     assert "not with me" in refused.text
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_next_one_works(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +181,7 @@ def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_next_one_
     assert [line.split()[0] for line in hostile.diary[1:]] == ["call", "cancelled", "call"]
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_nothing_any_more_is_started_anew(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +193,7 @@ def test_a_server_that_answers_nothing_any_more_is_started_anew(
     assert hostile.starts == 2
 
 
+@pytest.mark.slow
 def test_a_blocked_server_of_the_newest_protocol_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """That protocol has no ping."""
     monkeypatch.setattr(session_module, "PATIENCE", 0.3)
@@ -302,6 +307,7 @@ def test_output_without_end_ends_the_server_and_the_next_call_works(hostile: Hos
     assert called(tools["echo"], text="next").text == "next"
 
 
+@pytest.mark.slow
 def test_lines_that_are_no_messages_do_not_disturb(hostile: Hostile, capfd: pytest.CaptureFixture[str]) -> None:
     """Nor do 20,000 notifications, nor megabytes of error output; nothing of it is printed."""
     tools = tools_of(hostile, "garbage", execution_timeout=300.0)  # reading it all takes a busy machine long
@@ -345,7 +351,9 @@ def test_data_that_is_nested_too_deeply_is_left_out(hostile: Hostile) -> None:
     [
         ("die", 60.0, "no licence found"),
         ("bad tools", 60.0, "cannot be used"),
-        ("silence", 5.0, "could not be used within 5 seconds"),  # in which the good server at the end comes up, too
+        pytest.param(
+            "silence", 3.0, "could not be used within 3 seconds", marks=pytest.mark.slow
+        ),  # in which the good server at the end comes up, too
     ],
 )
 def test_a_server_that_does_not_come_up_says_why_and_is_tried_again(
@@ -370,6 +378,7 @@ def test_a_program_that_does_not_exist_is_named() -> None:
 
 
 @pytest.mark.usefixtures("unhurried")
+@pytest.mark.slow
 def test_environments_share_a_server_and_the_last_one_to_close_ends_it(hostile: Hostile) -> None:
     """Made anew, spawned or copied; and a closed one can be used again."""
     envs = [ToolEnvWrapper(Echo(), [MCPTool(hostile.config())]) for _ in range(3)]
@@ -426,6 +435,7 @@ def test_a_block_keeps_a_server_whatever_comes_and_goes(hostile: Hostile) -> Non
     assert not hostile.is_running
 
 
+@pytest.mark.slow
 def test_a_server_of_its_own_for_each_episode(hostile: Hostile) -> None:
     """With shared=False, also for a spawned environment; a reset begins with a server that knows nothing."""
     tool = MCPTool(hostile.config(), shared=False)
@@ -448,6 +458,7 @@ def test_a_server_of_its_own_for_each_episode(hostile: Hostile) -> None:
     assert not hostile.is_running
 
 
+@pytest.mark.slow
 def test_64_environments_call_one_server_from_threads(hostile: Hostile) -> None:
     """Each gets its own answers, from one process."""
     with MCPTool(hostile.config()) as tool:
@@ -492,6 +503,7 @@ def test_a_call_that_may_have_arrived_is_never_sent_twice(hostile: Hostile) -> N
 
 
 @needs_fork
+@pytest.mark.slow
 def test_a_forked_process_has_a_session_of_its_own(hostile: Hostile) -> None:
     """The parent's goes on, untouched."""
     tools = tools_of(hostile)
@@ -512,6 +524,7 @@ def test_a_forked_process_has_a_session_of_its_own(hostile: Hostile) -> None:
 
 @needs_fork
 @pytest.mark.usefixtures("unhurried")
+@pytest.mark.slow
 def test_a_forked_process_does_not_keep_the_parents_server_alive(hostile: Hostile) -> None:
     """It sees the end of its input although a child had inherited the other end."""
     tools = tools_of(hostile)
@@ -541,6 +554,7 @@ def test_tools_can_be_pickled_and_copied(hostile: Hostile) -> None:
     assert hostile.starts == 1
 
 
+@pytest.mark.slow
 def test_the_end_of_the_process_ends_the_servers_in_order(hostile: Hostile) -> None:
     """Nothing is printed and nothing is left."""
     program = (

@@ -1,7 +1,8 @@
 """MCP servers that others wrote, from PyPI and npm, used as any agent would use them.
 
 They are installed once, into a folder outside the repository (``GEM_TEST_CACHE``, or else the user's cache). Where a
-registry cannot be reached, the tests that need it are skipped, and say so.
+registry cannot be reached, the tests that need it are skipped, and say so. The main tier uses one server of each
+language and one by HTTP, the nightly tier all of them.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ class Server:
         return result.text
 
 
+@pytest.mark.nightly
 def test_the_time_server(python_servers: Path) -> None:
     """It converts, and refuses a zone that there is not."""
     server = Server(python_servers / "mcp-server-time", "--local-timezone", "UTC")
@@ -113,6 +115,7 @@ def test_the_time_server(python_servers: Path) -> None:
     assert server("get_current_time", timezone="UTC").ok
 
 
+@pytest.mark.nightly
 def test_the_git_server(python_servers: Path, tmp_path: Path) -> None:
     """It sees what is changed in a repository."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
@@ -124,6 +127,7 @@ def test_the_git_server(python_servers: Path, tmp_path: Path) -> None:
     server.fails("git_show", repo_path=str(tmp_path), revision="nothing")
 
 
+@pytest.mark.nightly
 def test_the_sqlite_server(python_servers: Path, tmp_path: Path) -> None:
     """It keeps a table, and reports a query that is none."""
     server = Server(python_servers / "mcp-server-sqlite", "--db-path", str(tmp_path / "a.db"))
@@ -133,6 +137,7 @@ def test_the_sqlite_server(python_servers: Path, tmp_path: Path) -> None:
     assert "no such table" in server("read_query", query="SELECT n FROM absent").text
 
 
+@pytest.mark.nightly
 def test_the_filesystem_server(npm_servers: Path, tmp_path: Path) -> None:
     """It writes and reads inside its folder and nowhere else; pictures come back as pictures."""
     server = Server(npm_servers / "mcp-server-filesystem", str(tmp_path))
@@ -145,6 +150,7 @@ def test_the_filesystem_server(npm_servers: Path, tmp_path: Path) -> None:
     assert server("read_media_file", path=str(tmp_path / "a.png")).content[0]["type"] == "image_url"
 
 
+@pytest.mark.nightly
 def test_a_large_file_is_cut_and_one_beyond_all_bounds_is_an_error(npm_servers: Path, tmp_path: Path) -> None:
     """And the server goes on."""
     server = Server(npm_servers / "mcp-server-filesystem", str(tmp_path), max_chars=1000)
@@ -155,6 +161,7 @@ def test_a_large_file_is_cut_and_one_beyond_all_bounds_is_an_error(npm_servers: 
     assert server("list_allowed_directories").ok
 
 
+@pytest.mark.nightly
 def test_the_memory_server(npm_servers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps a graph, in the file that its environment names, and answers with data too."""
     config = {
@@ -170,6 +177,7 @@ def test_the_memory_server(npm_servers: Path, tmp_path: Path, monkeypatch: pytes
     assert "Ada" in (tmp_path / "graph.jsonl").read_text()
 
 
+@pytest.mark.nightly
 def test_the_sequential_thinking_server(npm_servers: Path) -> None:
     """It counts thoughts."""
     server = Server(npm_servers / "mcp-server-sequential-thinking")
@@ -178,6 +186,7 @@ def test_the_sequential_thinking_server(npm_servers: Path) -> None:
     server.fails("sequentialthinking", thought=5)
 
 
+@pytest.mark.nightly
 def test_the_server_of_everything(npm_servers: Path) -> None:
     """Text, pictures, resources, structured data, progress and what clients may be asked: all its tools answer."""
     server = Server(npm_servers / "mcp-server-everything", execution_timeout=20.0)
@@ -191,6 +200,7 @@ def test_the_server_of_everything(npm_servers: Path) -> None:
     server.fails("echo", wrong="argument")
 
 
+@pytest.mark.nightly
 def test_a_long_operation_is_cancelled_and_the_next_call_works(npm_servers: Path) -> None:
     """On a server that goes on with other work meanwhile."""
     program = npm_servers / "mcp-server-everything"
@@ -200,6 +210,7 @@ def test_a_long_operation_is_cancelled_and_the_next_call_works(npm_servers: Path
     assert "back" in server("echo", message="back").text
 
 
+@pytest.mark.nightly
 def test_64_threads_share_the_server_of_everything(npm_servers: Path) -> None:
     """Each gets its own answers."""
     server = Server(npm_servers / "mcp-server-everything")

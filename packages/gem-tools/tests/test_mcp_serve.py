@@ -165,6 +165,7 @@ def caller(tool: MCPTool) -> Callable[[str, dict[str, Any]], Any]:
     return lambda name, arguments: tools[name].execute(arguments).data
 
 
+@pytest.mark.slow
 def test_an_episode_through_stdio_is_the_one_that_is_played_at_home(served: Any) -> None:
     """By MCPTool, whose first reset needs no seed, and whose later ones go on from it."""
     call = caller(MCPTool(configured(served, "served:Countdown-v0", "--seed", "7")))
@@ -174,7 +175,10 @@ def test_an_episode_through_stdio_is_the_one_that_is_played_at_home(served: Any)
     assert played(call, seed=8) == local_episode(8)
 
 
-@pytest.mark.parametrize("env_id", ["game:GuessTheNumber-v0-easy", "game:Minesweeper-v0-easy"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "env_id", ["game:GuessTheNumber-v0-easy", pytest.param("game:Minesweeper-v0-easy", marks=pytest.mark.nightly)]
+)
 def test_a_whole_game_is_the_same_through_a_client(env_id: str) -> None:
     """Every observation, reward, flag and info, with the actions of the reference policy."""
     pytest.importorskip("gem_envs_games")
@@ -202,6 +206,7 @@ def test_a_whole_game_is_the_same_through_a_client(env_id: str) -> None:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_sdks_own_client_plays_the_same_episode(served: Any, mode: str) -> None:
     """By the newest protocol and by the one before it; what the environment prints does not disturb."""
@@ -223,6 +228,7 @@ def test_the_sdks_own_client_plays_the_same_episode(served: Any, mode: str) -> N
     assert asyncio.run(play()) == local_episode(7)
 
 
+@pytest.mark.slow
 def test_over_http_each_session_has_its_own_episodes(served: Any) -> None:
     """Two clients that take turns play as if they were alone; so does the SDK's client."""
     from mcp import Client
@@ -243,6 +249,7 @@ def test_over_http_each_session_has_its_own_episodes(served: Any) -> None:
         del first, second, call
 
 
+@pytest.mark.slow
 def test_sessions_are_bounded_and_a_client_that_goes_makes_room(served: Any) -> None:
     """A third client is refused while two play."""
     with listening(served, "served:Countdown-v0", "--max-sessions", "2") as url:
@@ -284,6 +291,7 @@ def test_an_environment_is_closed_with_its_session(served: Any) -> None:
         listener.close()
 
 
+@pytest.mark.slow
 def test_http_without_a_session_is_told_to_open_one(served: Any) -> None:
     """A client of the newest protocol that does not ask first gets an error, not another's episode."""
     from mcp import Client, MCPError
@@ -340,6 +348,7 @@ def test_calls_out_of_order_and_failures_are_errors_and_the_server_goes_on(serve
     episodes.close()
 
 
+@pytest.mark.slow
 def test_pictures_and_the_verdict_reach_a_client_that_reads_content_alone(served: Any) -> None:
     """Reward and end are in the text, where a chat client looks."""
     tools = {one.name: one for one in MCPTool(configured(served, "served:Countdown-v0-pictures"))}
@@ -352,6 +361,7 @@ def test_pictures_and_the_verdict_reach_a_client_that_reads_content_alone(served
     assert result.text.endswith("[reward 0; not solved; the episode has ended, call reset for another]")
 
 
+@pytest.mark.slow
 def test_the_server_ends_when_its_input_does(served: Any) -> None:
     """With exit code 0, and with nothing on its output that is no message."""
     environment = {**os.environ, "PYTHONPATH": path(served)}
@@ -359,7 +369,8 @@ def test_the_server_ends_when_its_input_does(served: Any) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGTERM])
 def test_a_signal_ends_the_server_and_closes_the_environment(served: Any, tmp_path: Path, number: int) -> None:
     """Even while it waits for input."""
     with (served.folder / "served_envs" / "__init__.py").open("a") as module:
@@ -382,6 +393,7 @@ def test_a_signal_ends_the_server_and_closes_the_environment(served: Any, tmp_pa
     assert (tmp_path / "closed").read_text() == "xx"
 
 
+@pytest.mark.slow
 def test_an_unknown_environment_is_one_line_and_exit_code_1() -> None:
     """Before anything is served."""
     done = subprocess.run(command("served:Nothing-v0"), input=b"", capture_output=True, check=False)

@@ -79,6 +79,7 @@ def test_a_failing_program_is_told_with_its_traceback_or_its_last_line() -> None
     assert not answered[1].ok
 
 
+@pytest.mark.slow
 def test_a_program_out_of_time_is_told_so() -> None:
     """What it had printed is kept, and the limit named."""
     program = "print('so far', flush=True)\nimport time\ntime.sleep(600)"
@@ -156,6 +157,7 @@ def test_a_long_session_remembers_its_newest_calls(monkeypatch: pytest.MonkeyPat
     twin.close()
 
 
+@pytest.mark.slow
 def test_a_session_that_ran_out_of_time_begins_anew() -> None:
     """After a time-out the next call works, in a fresh session, and the state holds what that one did."""
     tool = PythonTool(timeout=2, session=True)  # which the calls that work have, too

@@ -214,6 +214,7 @@ def test_clients_that_go_away_harm_nobody(server: dict[str, Any]) -> None:
     assert post(server["url"], body)[0] == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
@@ -249,6 +250,7 @@ def test_a_request_that_has_begun_is_answered_before_the_end(tmp_path: Path) -> 
         assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds workers through /proc")
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
     """The others answer in the meantime."""
