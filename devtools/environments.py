@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from pathlib import Path
@@ -153,10 +154,28 @@ def uv_variables() -> dict[str, str]:
     return {name: value for name, value in found.items() if value and not os.environ.get(name)}
 
 
+def uncompilable() -> Path | None:
+    """Return uv's list of what cannot be compiled here and is left out, or None where everything can be had.
+
+    reasoning-gym depends on pycosat, which has no wheels. One of its 105 data sets uses it (``rg:zebra_puzzles``), and
+    that is not worth asking for a compiler.
+    """
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if os.name == "nt" or (any(map(shutil.which, ("cc", "gcc", "clang"))) and header.is_file()):
+        return None
+    say("there is no C compiler with the headers of Python: pycosat is left out, and rg:zebra_puzzles cannot be used")
+    overrides = HOME / "overrides.txt"
+    overrides.parent.mkdir(parents=True, exist_ok=True)
+    overrides.write_text("pycosat ; python_version < '0'\n", encoding="utf-8")
+    return overrides
+
+
 def hatch_variables(folder: Path) -> dict[str, str]:
     """Return the environment variables with which Hatch uses an environment in a folder."""
+    overrides = uncompilable()
     return {
         **uv_variables(),
+        **({"UV_OVERRIDE": str(overrides)} if overrides else {}),
         "HATCH_CACHE_DIR": str(HOME / "cache"),
         "HATCH_CONFIG": str(HOME / "config.toml"),
         # Hatch notes here which dependencies an environment has.

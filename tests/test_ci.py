@@ -13,7 +13,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 USUAL = ("bash", "cat", "mkdir", "mv", "rm", "setsid", "sleep", "tail", "touch")
-PRESENT = ("node", "bwrap", "tmux", "unshare")
+PRESENT = ("cc", "node", "bwrap", "tmux", "unshare")
 SILENT = "#!/bin/sh\nexit 0\n"
 
 # A client that has a server as soon as one has been started.
@@ -65,7 +65,7 @@ class Machine:
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
 
-    def prepare(self, *, ci: bool = True) -> subprocess.CompletedProcess[str]:
+    def prepare(self, *phase: str, ci: bool = True) -> subprocess.CompletedProcess[str]:
         """Run .ci/machine with no other program than this machine's."""
         variables = {
             "CI": "true" if ci else "",
@@ -75,7 +75,7 @@ class Machine:
         }
         bash = self.folder / "bin" / "bash"
         done = subprocess.run(
-            [bash, ROOT / ".ci" / "machine"], env=variables, capture_output=True, text=True, check=False, timeout=60
+            [bash, ROOT / ".ci" / "machine", *phase], env=variables, capture_output=True, text=True, check=False, timeout=60
         )
         # The server that was started belongs to this test.
         for line in done.stderr.splitlines():
@@ -128,6 +128,18 @@ def test_a_client_without_a_server_is_no_engine(with_apt: Machine) -> None:
     done = with_apt.prepare()
     assert "docker.io" in with_apt.asked
     assert settings(done)["GEM_REQUIRE_ENGINES"] == "docker,namespace"
+
+
+def test_a_compiler_is_installed_where_there_is_none(with_apt: Machine) -> None:
+    """pycosat has no wheels, so a machine without a compiler gets one before anything else begins."""
+    with_apt.remove("cc")
+    with_apt.offer("gcc", {"gcc": SILENT})
+    with_apt.offer("libc6-dev", {})
+    done = with_apt.prepare("programs")
+    assert done.returncode == 0, done.stderr
+    assert with_apt.asked == ["debootstrap", "gcc", "libc6-dev", "docker.io"]
+    assert done.stdout == ""
+    assert "starting" not in done.stderr
 
 
 def test_an_engine_that_runs_is_used(with_apt: Machine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import json
 import os
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 import gem
+from gem.errors import DatasetError
 from gem_envs_reasoning.corrections import EVALUATING, SCORES
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue
@@ -51,9 +53,18 @@ CHOSEN = frozenset(
 )
 
 
+NEEDS_PYCOSAT = pytest.mark.skipif(
+    importlib.util.find_spec("pycosat") is None,
+    reason="pycosat could not be had: it has no wheel, and no compiler was here",
+)
+"""What reasoning-gym makes zebra puzzles with, and compiles where it is installed."""
+
+
 def others_marked(mark: pytest.MarkDecorator, names: Iterable[str]) -> list[Any]:
-    """The names as parameters, all but the chosen ones with a mark."""
-    return [pytest.param(name, marks=() if name in CHOSEN else mark) for name in names]
+    """The names as parameters, all but the chosen ones with a mark, and with what a data set needs."""
+    marks = {name: [] if name in CHOSEN else [mark] for name in names}
+    marks.get("zebra_puzzles", []).append(NEEDS_PYCOSAT)
+    return [pytest.param(name, marks=own) for name, own in marks.items()]
 
 
 @pytest.mark.parametrize("name", others_marked(pytest.mark.slow, [*catalogue(), "composite"]))
@@ -163,7 +174,13 @@ _RISKY = frozenset(
 )
 
 
-@pytest.mark.parametrize("name", sorted(IN_PROCESS.keys() - SCORES.keys()))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=NEEDS_PYCOSAT) if name == "zebra_puzzles" else name
+        for name in sorted(IN_PROCESS.keys() - SCORES.keys())
+    ],
+)
 def test_scorers_in_this_process_call_nothing_that_can_hang(name: str) -> None:
     """A scorer that runs in process, and the methods that it calls, evaluate and decode nothing, and nest no repetition
     in a regular expression.
@@ -249,3 +266,14 @@ def test_a_scorer_that_fails_is_zero_and_says_so(monkeypatch: pytest.MonkeyPatch
     _, reward, _, _, info = env.step("\\boxed{1}")
     assert reward == 0.0
     assert info["scorer_error"]
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data set whose own library is missing says which, and how to get it; the other data sets work."""
+    monkeypatch.setitem(sys.modules, "pycosat", None)
+    for name in [name for name in sys.modules if name.startswith("_gem_reasoning_gym.logic")]:
+        monkeypatch.delitem(sys.modules, name)
+    env = gem.make("rg:zebra_puzzles")
+    with pytest.raises(DatasetError, match=r"rg:zebra_puzzles needs pycosat.*pip install pycosat.*compiler"):
+        env.reset(seed=0)
+    assert gem.make("rg:knights_knaves").reset(seed=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import runpy
 import subprocess
@@ -20,6 +21,10 @@ WRITER = PACKAGE / "tools" / "write_manifest.py"
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("pycosat") is None,
+    reason="pycosat could not be had, and importing all of the library needs it",
+)
 def test_the_files_are_what_the_script_writes() -> None:
     """Every data set of the library, its configuration's names and its levels are in the files, and nothing else."""
     program = (

@@ -24,6 +24,7 @@ __all__ = [
     "check_config",
     "check_name",
     "highest_level",
+    "load_data_set",
     "parts_of",
 ]
 
@@ -137,6 +138,21 @@ def _check_sizes(config: Mapping[str, Any], config_class: Any) -> None:
                 raise ArgumentError(f"{field.name!r} holds more than {_MOST_VALUES} values or characters")
 
 
+def load_data_set(name: str) -> None:
+    """Load the library's modules of a data set.
+
+    Raises:
+        DatasetError: if a library that the data set needs is not installed.
+    """
+    try:
+        load(catalogue()[name]["module"])
+    except ModuleNotFoundError as error:
+        raise DatasetError(
+            f"rg:{name} needs {error.name}, which is not installed; run: pip install {error.name} "
+            "(a library without a wheel for this machine needs a C compiler)"
+        ) from error
+
+
 class DataSet:
     """One data set of the library, with any number of items: those after the first ``size`` are of new data sets.
 
@@ -190,7 +206,7 @@ class DataSet:
             ) from error
 
     def _make(self, seed: int) -> Any:
-        load(catalogue()[self.name]["module"])
+        load_data_set(self.name)
         factory = load("factory")
         cls, config_class = factory.DATASETS[self.name]
         _check_sizes(self._config, config_class)

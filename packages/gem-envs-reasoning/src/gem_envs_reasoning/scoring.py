@@ -16,8 +16,7 @@ from gem.errors import ProcessCallError, ProcessTimeoutError
 from gem.processes import ProcessPool, SharedResource
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.encoding import decode, encode
-from gem_envs_reasoning.items import DataSet, catalogue
-from gem_envs_reasoning.library import load
+from gem_envs_reasoning.items import DataSet, catalogue, load_data_set
 
 __all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "WORKERS", "needs_worker", "score"]
 
@@ -143,7 +142,7 @@ def score_in_worker(name: str, settings: str, entry: Any, answer: str) -> tuple[
 def warm_up() -> None:
     """Import the modules of the scorers in workers, so that the first answers meet the time limit."""
     for name in sorted(catalogue().keys() - IN_PROCESS.keys()):
-        load(catalogue()[name]["module"])
+        load_data_set(name)
 
 
 @lru_cache(maxsize=64)
