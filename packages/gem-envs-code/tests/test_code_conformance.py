@@ -12,6 +12,7 @@ from gem_testing import EnvConformance
 QUESTIONS = str(Path(__file__).with_name("questions") / "train.jsonl")
 
 
+@pytest.mark.slow
 class TestConformance(EnvConformance):
     """The bundled problems, with two tests of each, and a published id on a file keep the contract."""
 

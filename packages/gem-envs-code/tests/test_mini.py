@@ -22,6 +22,7 @@ def fenced(code: str) -> str:
     return f"I think this will do.\n\n```python\n{code}\n```\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", all_problems(), ids=lambda problem: problem.id)
 def test_the_reference_solution_passes_through_the_environment(problem: CodeProblem) -> None:
     """As the oracle plays it: in a fenced block, in the sandbox, against every example and hidden test."""
@@ -64,6 +65,7 @@ def test_train_and_test_have_no_problem_in_common() -> None:
     assert len(seen) == len(set(seen)) == len(all_problems())
 
 
+@pytest.mark.slow
 def test_hidden_tests_are_the_same_in_every_process() -> None:
     """They are drawn from a fixed seed: a digest of all of them, under other hash seeds."""
     code = (
@@ -80,6 +82,7 @@ def test_hidden_tests_are_the_same_in_every_process() -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 def test_other_seeds_draw_other_tests() -> None:
     """So that a generator can be tested on more than what it will be used for."""
     for problem in all_problems():

@@ -39,7 +39,14 @@ def _module(name: str) -> ModuleType:
 
 MODULES = {name: _module(name) for name in ("text", "numbers", "lists", "graphs", "geometry")}
 SOLUTIONS = [solution for module in MODULES.values() for solution in module.SOLUTIONS]
-MISTAKES = [mistake for module in MODULES.values() for mistake in module.MISTAKES]
+# Quick checks make one mistake in each problem.
+MISTAKES = [
+    pytest.param(
+        *mistake, marks=() if mistake[0] not in {name for name, *_ in module.MISTAKES[:place]} else pytest.mark.slow
+    )
+    for module in MODULES.values()
+    for place, mistake in enumerate(module.MISTAKES)
+]
 TOO_SIMPLE = [program for module in MODULES.values() for program in module.TOO_SIMPLE.items()]
 # One program of each field by day: each runs until its CPU time is used up.
 TOO_SLOW = [
@@ -52,7 +59,7 @@ TOO_SLOW = [
 @pytest.fixture(scope="module")
 def drawn(pytestconfig: pytest.Config) -> int:
     """Tests of each problem whose outputs are computed a second time: at night more than 10,000 for all problems."""
-    return {"quick": 10, "main": 40, "all": 200}[pytestconfig.getoption("--tier")]
+    return 200 if pytestconfig.getoption("--tier") == "all" else 40
 
 
 def confirm(identity: str, solution: Callable[..., Any], drawn: int) -> None:
@@ -99,12 +106,14 @@ def passes(identity: str, code: str, sandbox: Sandbox) -> bool:
     return judge(code, suite_of(PROBLEMS[identity]), sandbox=sandbox, limits=limits, workers=1).accepted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.__name__)
 def test_expected_outputs_are_right(solution: Callable[..., Any], drawn: int) -> None:
     """The reference and a second solution agree on hidden tests and on others that are drawn like them."""
     confirm(solution.__name__.replace("_", "-"), solution, drawn)
 
 
+@pytest.mark.slow
 def test_expected_lengths_of_ways_are_right(drawn: int) -> None:
     """The length stands on the first line of the output, and the checker confirms the rest."""
     problem, shortest_way = PROBLEMS["shortest-way"], MODULES["graphs"].shortest_way
