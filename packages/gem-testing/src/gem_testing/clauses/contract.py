@@ -68,7 +68,7 @@ def reset(under_test: EnvUnderTest) -> None:
 
 
 def seeds(under_test: EnvUnderTest) -> None:
-    """Any non-negative int is a seed; anything else raises a TypeError or ValueError that says so."""
+    """Any non-negative int is a seed; anything else raises a TypeError or ValueError that names the seed."""
     with under_test.make() as env:
         for seed in (0, 2**32, 2**64 + 1, 10**40):
             begin(env, seed)
@@ -175,7 +175,7 @@ def after_end(under_test: EnvUnderTest) -> None:
 
 
 def ends(under_test: EnvUnderTest) -> None:
-    """Every episode ends, whatever the agent does, and within the turns that the agent is told it has."""
+    """Every episode ends, whatever the agent does, and within the announced turns."""
     limit = under_test.max_turns
     most_steps = HORIZON if limit is None else min(HORIZON, limit + 1)
     for agent, play_one in _agents(under_test, most_steps).items():

@@ -33,7 +33,7 @@ def instances(under_test: EnvUnderTest) -> None:
 
 
 def reuse(under_test: EnvUnderTest) -> None:
-    """An instance that has played other episodes, to the end or half way, shows the same as a fresh one."""
+    """An instance that has played other episodes, to the end or half way, plays like a fresh one."""
     with under_test.make() as env:
         before = under_test.scripts[-1]
         for script, expected in [*under_test.baselines, *reversed(under_test.baselines)]:
@@ -76,7 +76,7 @@ def unseeded(under_test: EnvUnderTest) -> None:
 
 
 def interleaving(under_test: EnvUnderTest) -> None:
-    """Episodes that are played turn by turn beside each other are those that are played alone."""
+    """Episodes played turn by turn beside each other equal those played alone."""
     episodes = [_stepwise(under_test, script.actions, script.seed) for script, _ in under_test.baselines]
     records: list[list[StepRecord]] = [[] for _ in episodes]
     playing = dict(enumerate(episodes))
@@ -97,7 +97,7 @@ def interleaving(under_test: EnvUnderTest) -> None:
 
 
 def global_generators(under_test: EnvUnderTest) -> None:
-    """The process's generators (random, numpy.random) neither matter to an episode nor are touched by it."""
+    """An episode neither depends on the process's generators (random, numpy.random) nor changes them."""
     numpy = sys.modules.get("numpy")
     for number, (script, expected) in enumerate(under_test.baselines):
         with _kept_generators():
@@ -162,7 +162,7 @@ def sampling(under_test: EnvUnderTest) -> None:
 
 
 def hash_seeds(under_test: EnvUnderTest) -> None:
-    """Processes with different PYTHONHASHSEED show the same episodes, in whatever order they play them."""
+    """Processes with different PYTHONHASHSEED play the same episodes, in any order."""
 
     def played_with(hash_seed: int, backwards: bool = False) -> list[list[StepRecord]]:
         return episodes_elsewhere(under_test.spec, under_test.scripts, under_test.process_state, hash_seed, backwards)
@@ -185,7 +185,7 @@ def hash_seeds(under_test: EnvUnderTest) -> None:
 
 
 def threads(under_test: EnvUnderTest) -> None:
-    """Instances that play in threads show the episodes that they show one after another."""
+    """Instances play the same episodes in threads as one after another."""
     found: dict[tuple[int, int], list[StepRecord] | BaseException] = {}
     start = threading.Barrier(THREADS)
 

@@ -90,7 +90,7 @@ LONG_TEXTS = (
 
 
 def actions(under_test: EnvUnderTest) -> None:
-    """No action raises, whatever it is; the step's five values keep the contract, and the next reset works."""
+    """No action raises; the step's five values keep the contract, and the next reset works."""
     usual = under_test.sampled_action
     for action in (*HOSTILE_ACTIONS, *derived_from(usual)):
         for earlier in (0, 1):

@@ -58,7 +58,7 @@ def json(under_test: EnvUnderTest) -> None:
 
 
 def keys(under_test: EnvUnderTest) -> None:
-    """The keys of info that gem.core gives a meaning have the types that it says, and turn counts the steps."""
+    """The keys of info that gem.core defines have the types that it states, and turn counts the steps."""
 
     def look(info: Any, where: str) -> None:
         for key, types in _TYPES.items():
@@ -77,7 +77,7 @@ def keys(under_test: EnvUnderTest) -> None:
 
 
 def unchanged(under_test: EnvUnderTest) -> None:
-    """What reset and step returned is never changed afterwards, neither info nor observation."""
+    """An observation and an info never change after reset or step has returned them."""
     for script in under_test.scripts:
         kept: list[tuple[tuple[Any, Any], list[str]]] = []
         with under_test.make() as env:

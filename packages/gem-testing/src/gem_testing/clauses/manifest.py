@@ -84,7 +84,7 @@ def imports(under_test: EnvUnderTest) -> None:
 
 
 def dependencies(under_test: EnvUnderTest) -> None:
-    """Every library that the package imports stands in its declared dependencies."""
+    """The package declares every library that it imports as a dependency."""
     assert under_test.manifest is not None  # the clause needs both
     assert under_test.requirements is not None
     always = {_project(line) for line in under_test.requirements if not re.search(r";.*\bextra\b", line)}
@@ -141,7 +141,7 @@ def modality(under_test: EnvUnderTest) -> None:
 
 
 def requirements(under_test: EnvUnderTest) -> None:
-    """What it needs of the machine while it plays (network, docker, gpu) is declared in requires."""
+    """Its needs while it plays (network, docker, gpu) are declared in requires."""
     events = under_test.probe.seen["events"]
     found = {
         "docker": next((" ".join(event[1:]) for event in events if _is_docker(event)), None),

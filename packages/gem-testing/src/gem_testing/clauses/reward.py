@@ -109,7 +109,7 @@ def null(under_test: EnvUnderTest) -> None:
 
 
 def garbage(under_test: EnvUnderTest) -> None:
-    """Garbage never scores: no text that answers nothing earns more than nothing, or than silence does."""
+    """Garbage never scores: a text that answers nothing earns no more than nothing, or than silence."""
     lowest, _ = under_test.spec.reward_range or (0.0, 0.0)
     floor = lowest if under_test.spec.null_return is None else under_test.spec.null_return
     for text in GARBAGE:

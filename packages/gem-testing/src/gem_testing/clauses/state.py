@@ -46,7 +46,7 @@ def json(under_test: EnvUnderTest) -> None:
 
 
 def complete(under_test: EnvUnderTest) -> None:
-    """Another instance that is put into a state continues identically: this episode, and all that follow it."""
+    """Another instance, put into a state, continues identically: this episode and all that follow it."""
     _needs_state(under_test)
     for script, expected in under_test.baselines:
         turns = len(expected) - 1
@@ -73,7 +73,7 @@ def complete(under_test: EnvUnderTest) -> None:
 
 
 def unaliased(under_test: EnvUnderTest) -> None:
-    """A state that was taken stays as it is while the episode goes on, and changing it changes no environment."""
+    """A state stays as it is while the episode goes on, and changing it changes no environment."""
     _needs_state(under_test)
     for script, expected in under_test.baselines:
         half = (len(expected) - 1) // 2
@@ -102,7 +102,7 @@ def unaliased(under_test: EnvUnderTest) -> None:
 
 
 def refusal(under_test: EnvUnderTest) -> None:
-    """What is no state raises StateError and changes nothing."""
+    """An object that is no state raises StateError and changes nothing."""
     _needs_state(under_test)
     script, expected = under_test.baselines[-1]
     half = (len(expected) - 1) // 2
