@@ -75,7 +75,12 @@ class Machine:
         }
         bash = self.folder / "bin" / "bash"
         done = subprocess.run(
-            [bash, ROOT / ".ci" / "machine", *phase], env=variables, capture_output=True, text=True, check=False, timeout=60
+            [bash, ROOT / ".ci" / "machine", *phase],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
         # The server that was started belongs to this test.
         for line in done.stderr.splitlines():
@@ -131,7 +136,7 @@ def test_a_client_without_a_server_is_no_engine(with_apt: Machine) -> None:
 
 
 def test_a_compiler_is_installed_where_there_is_none(with_apt: Machine) -> None:
-    """pycosat has no wheels, so a machine without a compiler gets one before anything else begins."""
+    """A machine without a compiler gets one before anything else begins, as pycosat has no wheels."""
     with_apt.remove("cc")
     with_apt.offer("gcc", {"gcc": SILENT})
     with_apt.offer("libc6-dev", {})

@@ -206,6 +206,24 @@ def test_uv_uses_the_indexes_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "UV_DEFAULT_INDEX" not in uv_variables()
 
 
+@pytest.mark.parametrize("lack", ["compiler", "headers", None])
+def test_without_a_compiler_everything_else_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lack: str | None
+) -> None:
+    """Uv leaves out the one dependency without wheels where it could not be compiled, and only there."""
+    (tmp_path / "Python.h").touch()
+    include = tmp_path / "nowhere" if lack == "headers" else tmp_path
+    monkeypatch.setattr(environments.sysconfig, "get_path", lambda name: str(include))
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None if lack == "compiler" else f"/usr/bin/{name}")
+    monkeypatch.setattr(environments, "HOME", tmp_path / ".hatch")
+    overrides = environments.uncompilable()
+    assert (overrides is None) == (lack is None)
+    if overrides is not None:
+        assert overrides.read_text(encoding="utf-8") == "pycosat ; python_version < '0'\n"
+        variables = environments.hatch_variables(tmp_path / ".hatch" / "default")
+        assert variables["UV_OVERRIDE"] == str(overrides)
+
+
 def test_the_environments_are_those_of_the_workspace() -> None:
     """Each environment lies where pyproject.toml tells Hatch to put it."""
     from devtools.environments import ENVIRONMENTS
