@@ -211,6 +211,8 @@ def test_without_a_compiler_everything_else_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lack: str | None
 ) -> None:
     """Uv leaves out the one dependency without wheels where it could not be compiled, and only there."""
+    from devtools import environments
+
     (tmp_path / "Python.h").touch()
     include = tmp_path / "nowhere" if lack == "headers" else tmp_path
     monkeypatch.setattr(environments.sysconfig, "get_path", lambda name: str(include))
