@@ -45,11 +45,11 @@ PUBLISHER = "gem"
 
 def main(target: Path) -> None:
     """Write the snapshot into a folder."""
-    inputs = {str(path): stamp(path) for path in sorted(read_files())}
+    inputs = {path: stamp(path) for path in sorted(map(str, read_files()))}
     files = snapshot_files(packages())
     # Loaded modules are inputs too: another version of them may derive something else.
     code = sorted({str(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)})
-    inputs |= {path: stamp(Path(path)) for path in code if path.startswith(OURS)}
+    inputs |= {path: stamp(path) for path in code if path.startswith(OURS)}
     superseded = {*target.glob("envs/*"), *target.glob("catalog/*")} - {target / path for path in files}
     for path, content in files.items():
         put(target / path, content)

@@ -19,7 +19,7 @@ from gem_hub.snapshot import snapshot_files
 from gem_hub.store import Store
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(reason="real installers in environments of their own"),
     pytest.mark.skipif(find_spec("pip") is None, reason="needs pip; run: python -m ensurepip"),
 ]
 

@@ -24,7 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     from tomli import loads
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(reason="real installers resolve and download")
 
 MakeWheel = Callable[..., Path]
 

@@ -190,7 +190,7 @@ def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="builds wheels, installs one with what it needs and runs the kit in a sandbox")
 @pytest.mark.xdist_group("gate-wheels")
 @pytest.mark.skipif(not GAMES.is_dir(), reason="builds wheels of the other packages of the workspace")
 class TestRealWheels:

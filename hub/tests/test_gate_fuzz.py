@@ -6,6 +6,7 @@ import io
 import zipfile
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wheel_builder import MANIFEST, Member, Wheel, zip_of
@@ -61,6 +62,7 @@ def test_a_changed_wheel_is_refused_or_holds_the_same_files(changes: list[tuple[
     check_answer(examine(FILENAME, content, "someone", limits=LIMITS))
 
 
+@pytest.mark.slow
 def test_each_single_bit_is_covered() -> None:
     """Turning over any one byte of a wheel is refused, or changes nothing but times and permissions."""
     for place in range(len(SOUND)):

@@ -415,6 +415,7 @@ def test_who_owns_the_official_packages_names_new_ones(owner: str) -> None:
     assert examine(*wheel.build(), owner, HUB, HubPolicy(prefix_owners=["a-friend"])).passed
 
 
+@pytest.mark.slow
 def test_a_wheel_with_a_million_faults_is_told_some() -> None:
     """The number of reasons is bounded, whatever a wheel has wrong."""
     wheel = replace(SOUND, entry_points="".join(f"[g{number}]\nx = os:y\n" for number in range(20_000)))

@@ -25,7 +25,10 @@ from gem_hub.events import Quarantine, Unyank, Yank
 from gem_hub.serve import HubServer
 from gem_hub.store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install matrix")]
+pytestmark = [
+    pytest.mark.slow(reason="real pip and uv, which download themselves and install"),
+    pytest.mark.xdist_group("install matrix"),
+]
 
 INSTALLERS = ("pip==22.1.2", "pip==23.2.1", "pip", "uv")
 OLDEST_UNFIT_PYTHON = {"pip==22.1.2": (3, 12), "pip==23.2.1": (3, 13)}

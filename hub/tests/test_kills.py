@@ -10,7 +10,10 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("kill_publishers.py")
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="it takes fork and SIGKILL")]
+pytestmark = [
+    pytest.mark.slow(reason="every kill is followed by a reading of the whole hub"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="it takes fork and SIGKILL"),
+]
 
 
 @pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.nightly), 8])

@@ -71,6 +71,7 @@ def perform(store: Store, action: Any) -> None:
         pass
 
 
+@pytest.mark.slow
 @COSTLY
 @given(sequences | st.lists(actions, max_size=3), st.integers(1, 4))
 def test_one_change_after_the_other_gives_what_deriving_everything_gives(sequence: list[Any], block: int) -> None:
@@ -94,6 +95,7 @@ def test_one_change_after_the_other_gives_what_deriving_everything_gives(sequenc
         assert contents(store.folder) == lies
 
 
+@pytest.mark.slow
 @COSTLY
 @given(sequences, st.integers(1, 4))
 def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], block: int) -> None:
@@ -118,6 +120,7 @@ def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], bl
                 assert {**lines, **changed} == newest
 
 
+@pytest.mark.slow
 @COSTLY
 @given(sequences, st.data())
 def test_rebuild_heals_whatever_is_missing_or_changed(sequence: list[Any], data: st.DataObject) -> None:
@@ -309,6 +312,7 @@ def test_a_copy_of_the_truth_alone_becomes_the_same_hub(store: Store, wheel: Any
     assert contents(copy.folder) == contents(store.folder)
 
 
+@pytest.mark.slow
 @COSTLY
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 12))
 def test_another_layout_of_segments_is_noticed(before: int, after: int, changes: int) -> None:

@@ -423,6 +423,7 @@ def test_only_reading_is_possible(ask: Client, hub: Path) -> None:
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
+@pytest.mark.slow
 def test_the_command_says_where_and_how_to_install(hub: Path, tmp_path: Path) -> None:
     """The installed command serves on loopback alone, prints the lines to type, and reports each request."""
     # Where the tests run in the background of a shell, programs ignore SIGINT from their start.
@@ -497,6 +498,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "uv.toml"
 
 
+@pytest.mark.slow
 def test_the_fallback_may_be_what_installers_use(nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a setting it is pip's own default; pip's file, uv's file and the variables come before that, in turn."""
     own = installer_index()

@@ -130,6 +130,7 @@ def test_what_is_no_markdown_is_shown_as_written() -> None:
 @pytest.mark.parametrize(
     "text",
     ["[" * 50_000, "*a " * 50_000, "> " * 50_000, "`" * 50_000, "<" * 50_000, "|a" * 20_000 + "\n|-", "a" * 10**6],
+    ids=["brackets", "emphasis", "quotes", "backticks", "angles", "a table", "one word"],
 )
 def test_a_huge_readme_is_cut_and_rendered(text: str) -> None:
     """Text made to cost time or depth is rendered all the same, and no more than the limit of it."""

@@ -533,7 +533,7 @@ def test_update_says_what_has_changed(folder_hub: HubFolder) -> None:
 
 def test_commands_of_the_registry_are_named_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without gem-hub, 'gem hub publish' says what to install, and a mistyped command what was meant."""
-    monkeypatch.setattr("gem_hub_client.cli.group.find_spec", lambda name: None)
+    monkeypatch.setattr("gem_hub_client.cli.group.registry_is_installed", lambda: False)
     assert "'gem hub publish' comes with gem-hub; run: pip install gem-hub" in run("publish").output
     assert "did you mean 'hub search'?" in run("serch").output
 
@@ -542,7 +542,7 @@ def test_a_broken_registry_side_leaves_the_client_alone(monkeypatch: pytest.Monk
     """Where gem-hub cannot be imported, its commands say so, in the help as well, and all others work."""
     broken = dict.fromkeys(REGISTRY_COMMANDS, "gem_hub_client.nothing_of_this_name:command")
     monkeypatch.setattr("gem_hub_client.cli.group.REGISTRY_COMMANDS", broken)
-    monkeypatch.setattr("gem_hub_client.cli.group.find_spec", lambda name: True)
+    monkeypatch.setattr("gem_hub_client.cli.group.registry_is_installed", lambda: True)
     assert "Error: 'gem hub publish' cannot be loaded: No module named" in run("publish").output
     assert "'gem hub publish' cannot be loaded" in run("--help").output
     assert run("search", "sudoku").exit_code == 0

@@ -8,6 +8,7 @@ searches an index that is older than the sources.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,10 @@ def snapshot_folder() -> Path:
     return _SNAPSHOT
 
 
-def stamp(path: Path) -> list[int] | None:
+def stamp(path: str) -> list[int] | None:
     """Return what changes when a file or a folder changes (time in nanoseconds, size in bytes); None if it is gone."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116  # every command of a developer asks for dozens
     except OSError:
         return None
     return [status.st_mtime_ns, status.st_size]
@@ -53,7 +54,7 @@ def _is_stale() -> bool:
         inputs: dict[str, Any] = json.loads((_SNAPSHOT / INPUTS).read_bytes())
     except (OSError, ValueError):
         return True
-    return any(stamp(Path(path)) != seen for path, seen in inputs.items())
+    return any(stamp(path) != seen for path, seen in inputs.items())
 
 
 def _derive(script: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from gem_hub_client.errors import HubError
 
-__all__ = ["COMMANDS", "REGISTRY_COMMANDS", "hub_command"]
+__all__ = ["COMMANDS", "REGISTRY_COMMANDS", "hub_command", "registry_is_installed"]
 
 COMMANDS = {
     "search": "gem_hub_client.cli.search:search_command",
@@ -38,19 +37,25 @@ REGISTRY_COMMANDS = {
 }
 """The subcommands of the registry side, which the distribution gem-hub brings."""
 
-_REGISTRY = "gem_hub"
 _LONGEST_SUMMARY = 90
 """Characters of a command's description in the list of all commands."""
+
+
+def registry_is_installed() -> bool:
+    """Tell whether gem-hub is there, without importing it."""
+    from importlib.util import find_spec
+
+    return find_spec("gem_hub") is not None
 
 
 class HubCommands(click.Group):
     """Loads subcommands by name, and presents the client's errors as click presents its own."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *(REGISTRY_COMMANDS if find_spec(_REGISTRY) else ())]
+        return [*COMMANDS, *(REGISTRY_COMMANDS if registry_is_installed() else ())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in REGISTRY_COMMANDS and find_spec(_REGISTRY) is None:
+        if cmd_name in REGISTRY_COMMANDS and not registry_is_installed():
             raise click.UsageError(f"'gem hub {cmd_name}' comes with gem-hub; run: pip install gem-hub", ctx)
         target = COMMANDS.get(cmd_name) or REGISTRY_COMMANDS.get(cmd_name)
         if target is None:
