@@ -202,6 +202,7 @@ def test_script_and_index_cut_words_alike() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_index_is_one_file_while_it_is_small() -> None:
     """Up to the limit there is one file to load, beyond it none is larger, however many packages there are."""
     small = pages(world())
