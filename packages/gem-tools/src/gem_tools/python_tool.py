@@ -74,7 +74,7 @@ class PythonTool(Tool):
             ``"required"`` to refuse instead; or a :class:`~gem_tools.sandbox.Sandbox` with limits of its own.
         keep_error_last_line: show the last line of an error alone, not the traceback.
         session: keep variables, imports and functions from one call of an episode to the next. A call that runs
-            into a limit ends the session: the next begins a fresh one, and the agent is told so.
+            into a limit ends the session: the next begins a fresh one, and the result says so.
 
     Raises:
         SandboxError: with ``"required"``, if no jail can be had here.

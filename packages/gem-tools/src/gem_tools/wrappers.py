@@ -43,7 +43,7 @@ def python_tool_no_int_reward(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapp
 
 
 def python_tool_no_int_reward_last_line_error(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
-    """Let the agent run Python, five times an episode; of an error it is told the last line alone."""
+    """Let the agent run Python, five times an episode; of an error it sees the last line alone."""
     return _python(env, {"keep_error_last_line": True, **kwargs})
 
 

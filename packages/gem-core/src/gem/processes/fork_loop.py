@@ -177,7 +177,7 @@ def reset_signals() -> None:
 
 
 def serve(control: socket.socket, prepare: Callable[[], Callable[[], None]]) -> None:
-    """Prepare, say that the server is ready, and serve; what the preparation raises is told to the client.
+    """Prepare, say that the server is ready, and serve; an error of the preparation goes to the client.
 
     Args:
         control: the channel.

@@ -183,7 +183,7 @@ def end_process(process: subprocess.Popen[bytes], patience: float) -> None:
 
 
 def exit_in_words(status: int | None) -> str:
-    """Return how a process ended, ``"was killed by SIGSEGV"``, from its return code; None: nobody knows."""
+    """Return how a process ended, ``"was killed by SIGSEGV"``, from its return code; None if that is unknown."""
     if status is None:
         return "died"
     if status >= 0:

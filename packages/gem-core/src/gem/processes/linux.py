@@ -99,7 +99,7 @@ def setns(descriptor: int, kind: int) -> None:
 
 
 def make_private() -> None:
-    """Keep what this process mounts from everybody else."""
+    """Hide the mounts of this process from all other processes."""
     _checked(_mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate /")
 
 

@@ -25,7 +25,7 @@ _CAN_FORK = hasattr(os, "fork") and sys.platform != "win32"
 class ProcessPool:
     """Calls one function in processes of its own, within limits of time and memory.
 
-    Nothing starts before the first call. The first call starts a template, which imports the function once; workers
+    Nothing starts before the first call. The first call starts a fork server, which imports the function once; workers
     are forked from it, so that replacing one takes milliseconds. All processes end with :meth:`close`, at exit, and
     when this process is killed. A forked child of this process gets processes of its own when it first calls.
 
@@ -40,7 +40,7 @@ class ProcessPool:
         memory: bytes that a worker's address space may grow by.
         workers: calls that run at once; None: as many as this process may use processors, at least two, so that one
             heavy call does not hold up the others. Further calls wait.
-        warm_up: ``"module:function"``, called without arguments in the template: whatever makes first calls slow.
+        warm_up: ``"module:function"``, called without arguments in the fork server, so that first calls are not slow.
 
     Raises:
         ArgumentError, ArgumentTypeError: if an argument is impossible. Whether the function exists shows at the
@@ -139,11 +139,11 @@ class _State:
             source.close()
 
     def end(self) -> None:
-        """Close for good: nobody has the pool any more, or the interpreter exits."""
+        """Close for good: the pool is garbage, or the interpreter exits."""
         self._over = True
         if self._busy and self._source is not None:
             # Daemon threads are calling. Ending their calls would make them print errors while the interpreter
-            # exits; the template ends together with this process.
+            # exits; the fork server ends together with this process.
             self._source.abandon()
         else:
             self.close()
@@ -174,13 +174,13 @@ class _State:
             try:
                 worker = source.worker()
                 break
-            except OSError:  # somebody has killed the template, or closed the pool
+            except OSError:  # the fork server was killed, or the pool closed
                 with self._lock:
                     if self._source is source:
                         self._source = None
                 source.close()
         if worker is None:
-            raise ProcessCrashError("no worker could be started: the template was ended each time")
+            raise ProcessCrashError("no worker could be started: the fork server was killed each time")
         with self._lock:
             self._busy.add(worker)
         try:
@@ -211,7 +211,7 @@ class _State:
 class _Turns:
     """Lets so many callers in at once, in the order in which they came.
 
-    A semaphore of the standard library lets whoever comes at the right moment overtake those who wait; among busy
+    A semaphore of the standard library lets a late caller overtake those that wait; among busy
     threads, one of them can then wait for minutes.
     """
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["RETURN_CODE", "main"]
 
 RETURN_CODE = struct.Struct("!i")
-"""What the pool is told of a worker that has ended."""
+"""The message to the pool about a worker that has ended."""
 
 _CHILDREN = Path("/proc/thread-self/children")
 

@@ -43,7 +43,7 @@ class WorkerProcess:
 
     Args:
         channel: where calls go, and answers come from.
-        wait: returns the return code of the process that has closed its channel, None if nobody knows.
+        wait: returns the return code of the process that has closed its channel, None if that is unknown.
         end: kills the process.
     """
 

@@ -84,7 +84,7 @@ def _listening(host: str, port: int) -> Any:
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        # Queues clients from now on, so that whoever reads the address can connect.
+        # Queues clients from now on, so that a client that reads the address can connect.
         listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise click.ClickException(f"cannot listen on {host} port {port}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""Keeping a session with a server: opened when it is needed, opened anew when it ended, closed when nobody is left."""
+"""Keeping a session with a server: opened when it is needed, opened anew when it ended, closed after its last user."""
 
 from __future__ import annotations
 
@@ -104,6 +104,6 @@ class ServerConnection:
 
 
 def _retrieved(task: asyncio.Task[Any]) -> None:
-    """Keep asyncio from reporting an error that nobody waited for any more."""
+    """Keep asyncio from reporting an error that no caller waited for."""
     if not task.cancelled():
         task.exception()

@@ -42,7 +42,7 @@ class Host:
         self._connections: set[ServerConnection] = set()
         """Those that are open, or may be."""
         self._closing: set[asyncio.Task[None]] = set()
-        """Those that nobody waits for; the loop itself holds them weakly."""
+        """Those without a waiting caller; the loop itself holds them weakly."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gem-mcp", daemon=True)
         self._thread.start()
@@ -52,7 +52,7 @@ class Host:
 
         Args:
             server: which.
-            group: who shares the connection; None for everybody in this process who has no group.
+            group: who shares the connection; None: all users in this process without a group.
         """
         with self._lock:
             found = self._shared.get((server, group))
@@ -67,7 +67,7 @@ class Host:
         """Do something with a connection, from any thread but the loop's, and wait until it is done.
 
         Args:
-            work: what is to be done.
+            work: the coroutine function to run.
             connection: of this host.
             seconds: the longest that it can take.
 

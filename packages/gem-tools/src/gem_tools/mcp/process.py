@@ -144,7 +144,7 @@ class ServerProcess:
 
 
 def silence_inherited() -> None:
-    """In a forked child: let go of the parent's pipes, so that the parent's servers see when it closes them.
+    """In a forked child: close the parent's pipes, so that the parent's servers see when it closes them.
 
     The descriptors stay taken, so that no object of the parent's that dies in the child can close another's.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["http_app", "serve_stdio"]
 
 _CLOSE_SECONDS = 5.0
-"""Time for an environment to close when the process is told to end."""
+"""Time for an environment to close when the process must end."""
 
 Make = Callable[[], Env[Any, Any]]
 

@@ -68,8 +68,8 @@ class MCPTool:
     ``<tool_call><tool_name>NAME</tool_name><arguments>{JSON}</arguments></tool_call>`` is one way of it.
 
     All environments of a process share one session with a server, which is opened on first use, opened anew
-    after the server ended, and closed when nobody is left who uses it: an ``MCPTool`` uses it until it is iterated
-    over, its tools until they are closed (or everybody is garbage). A forked process opens sessions of its own.
+    after the server ended, and closed after its last user: an ``MCPTool`` uses it until it is iterated
+    over, its tools until they are closed (or garbage). A forked process opens sessions of its own.
 
     Args:
         config: which servers; see :func:`gem_tools.mcp.config.read_config`.

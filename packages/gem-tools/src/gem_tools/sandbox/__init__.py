@@ -1,4 +1,4 @@
-"""Running Python that nobody has read, safely and fast.
+"""Running untrusted Python, safely and fast.
 
 ::
 

@@ -68,7 +68,7 @@ def _guard(report: socket.socket, limits: Limits, descriptors: list[int], sessio
         if over and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and reason == wire.BY_ITSELF:
             reason = wire.OUT_OF_CPU
         answer = wire.pack_answer(reason, process.returncode, before - started, cpu_seconds)
-        with contextlib.suppress(OSError):  # nobody waits for it any more
+        with contextlib.suppress(OSError):  # the caller waits no more
             report.send(answer)
     finally:
         report.close()
@@ -120,6 +120,6 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # Before its status is collected, so that the number cannot have gone to somebody else.
+    # Before its status is collected, so that the number cannot belong to another process by now.
     with contextlib.suppress(OSError):  # macOS says so of a group that has ended
         os.killpg(process.pid, signal.SIGKILL)

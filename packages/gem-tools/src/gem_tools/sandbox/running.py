@@ -96,7 +96,7 @@ class Running:
         return bool(data)
 
     def read_all(self) -> None:
-        """Read what is there of both streams; no more than a flood, should somebody go on writing."""
+        """Read what is there of both streams; no more than a flood, should a process go on writing."""
         for descriptor in self._order:
             for _ in range(_FLOOD):
                 before = self._streams[descriptor].total

@@ -28,7 +28,7 @@ _DIED = "The sandbox was killed from outside, most likely because the machine ra
 
 
 class Sandbox:
-    """Runs Python that nobody has read, away from this process; any number of threads may use it at once.
+    """Runs untrusted Python away from this process; any number of threads may use it at once.
 
     Nothing starts before the first use, and starting does not count against the time of a program. A process that
     is forked from this one gets fork servers of its own.

@@ -72,7 +72,7 @@ def search_server_command(
 
     POST /retrieve takes what retrieval servers of the original GEM (MessagePack) and of Search-R1 (JSON, also many
     queries at once) take. GET /health says that it runs. The index is written before the server answers, once for each
-    corpus. Nobody is asked who they are: whoever can reach the address can search.
+    corpus. There is no authentication: every client that reaches the address can search.
 
     With --json, one line of JSON says the address when searches can come. SIGINT and SIGTERM end the server when it
     has answered what it has begun.

@@ -87,7 +87,7 @@ class SearchConnection:
         raise AssertionError("the last try returns or raises")
 
     def close(self) -> None:
-        """Close the connections; the next request opens new ones. Nobody has to: they go with the object."""
+        """Close the connections; the next request opens new ones. Garbage collection closes them too."""
         with self._lock:
             finalizer, self._client, self._finalizer = self._finalizer, None, None
         if finalizer is not None:

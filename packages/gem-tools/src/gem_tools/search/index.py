@@ -106,7 +106,7 @@ class LocalIndex:
                     writer.add_document(fields)
                 writer.commit()
             finally:
-                writer.wait_merging_threads()  # afterwards nobody writes to the folder
+                writer.wait_merging_threads()  # afterwards nothing writes to the folder
         except CorpusError:
             raise
         except BaseException as error:

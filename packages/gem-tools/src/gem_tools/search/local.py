@@ -33,7 +33,7 @@ _kept: OrderedDict[str, tuple[object, LocalIndex]] = OrderedDict()
 
 
 def local_index(corpus: Corpus, folder: str | os.PathLike[str] | None = None) -> LocalIndex:
-    """Return the index over a corpus. Who asks again for the same corpus gets the same object.
+    """Return the index over a corpus. A second call for the same corpus returns the same object.
 
     Args:
         corpus: a file of JSON lines, whose index is written once and then memory-mapped; or documents, whose index

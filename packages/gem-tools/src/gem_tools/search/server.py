@@ -31,7 +31,7 @@ from gem_tools.search.protocol import JSON, BadMessageError, decoded, encoded, k
 __all__ = ["SETTINGS", "application", "from_environment"]
 
 SETTINGS = "GEM_SEARCH_SERVER"
-"""Environment variable through which worker processes are told what to serve."""
+"""Environment variable that tells worker processes what to serve."""
 
 _LARGEST_BODY = 1 << 20
 _BUSY = {"retry-after": "1"}
@@ -71,7 +71,7 @@ def application(
         except SearchError as error:
             return _answer({"error": str(error)}, kind, 500)
         except ClientDisconnect:
-            return Response(status_code=499)  # nobody reads it
+            return Response(status_code=499)  # the client has gone
         return _answer(result, kind)
 
     async def health(request: Request) -> Response:

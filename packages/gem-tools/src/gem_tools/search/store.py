@@ -58,7 +58,7 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
             return index
         # The system lets go of the lock of a process that dies.
         with FileLock(folder.with_name(f"{folder.name}.lock")):
-            # Perhaps somebody else has written it in the meantime.
+            # Another process may have written it in the meantime.
             return _open(folder) or _write(corpus, digest, folder)
     except OSError as error:
         raise SearchError(

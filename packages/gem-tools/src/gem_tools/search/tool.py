@@ -138,7 +138,7 @@ class SearchTool(Tool):
         return _told("".join(_shown(place, hit) for place, hit in enumerate(hits, start=1)), data=_data(hits))
 
     def close(self) -> None:
-        """Do nothing: the engine is shared with other tools, and a connection that nobody uses closes by itself."""
+        """Do nothing: the engine is shared with other tools, and an unused connection closes by itself."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SearchTool:
         twin = object.__new__(type(self))

@@ -83,7 +83,7 @@ def _confine(
         linux.bind(bind.source, bind.target)
     os.chdir(HOME)
     rlimits.lower_limits({"RLIMIT_NPROC": limits.processes})
-    # A user namespace without a map: nobody there can become anybody, and processes are counted apart.
+    # A user namespace without a map: no user there can become another, and processes are counted apart.
     linux.unshare(linux.CLONE_NEWUSER)
     rlimits.lower_limits(
         {

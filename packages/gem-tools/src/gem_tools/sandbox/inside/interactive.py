@@ -14,7 +14,7 @@ def serve_calls(channel: socket.socket) -> int:
     """Execute calls until the channel closes; return the exit code of the process.
 
     Each message brings two descriptors, the program and its standard input. What a call reports is how it ended,
-    and it could lie about that, being in the same process; nobody but the session's own user reads it.
+    and it could lie about that, being in the same process; only the session's own user reads it.
     """
     main = script.new_main()
     number = 0

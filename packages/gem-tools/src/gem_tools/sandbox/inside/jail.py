@@ -22,7 +22,7 @@ HOME = f"{BOX}/home"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
 _SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - of an execution alone
-"""Folders for everybody on a usual system, and where each of them lies inside."""
+"""Folders that every user may write to on a usual system, and the place of each inside."""
 _SHOWN = "/shown"
 """Where the server keeps what lies below one of those, for executions to bind it."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -34,7 +34,7 @@ _ISOLATED = linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.
 
 
 class ScratchBind(NamedTuple):
-    """A folder that lies below a folder for everybody, such as ``/tmp``."""
+    """A folder that lies below a scratch folder of the system, such as ``/tmp``."""
 
     path: str
     """What it is called outside."""
@@ -49,7 +49,7 @@ def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
 
     Args:
         shown: files and folders, real paths, to be seen inside beside the system's.
-        hidden: folders below those that are to look empty.
+        hidden: folders below those that must look empty.
 
     Raises:
         OSError: if the kernel or the administrator does not allow it; the message names the step.
@@ -59,7 +59,7 @@ def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
     if root:
         linux.unshare(_ISOLATED)
         _build(shown, hidden)
-        _become_somebody()
+        _leave_root()
         _own_user_namespace(own)
         linux.unshare(linux.CLONE_NEWPID)
     else:
@@ -70,7 +70,7 @@ def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
     linux.no_new_privileges()
 
 
-def _become_somebody() -> None:
+def _leave_root() -> None:
     os.setgroups([])
     for user in _USERS:
         try:

@@ -1,4 +1,4 @@
-"""A program without a jail: a process of its own, with what limits the system gives to everybody."""
+"""A program without a jail: a process of its own, with the limits that every system offers."""
 
 from __future__ import annotations
 
