@@ -7,7 +7,8 @@ A document is a story. Its blocks act on one folder, from top to bottom:
 * ``bash`` and ``console`` blocks are commands, run in an environment of their own; ``console`` shows what they print,
   with … for anything at all, and lines that begin with ``> `` are typed. ``<!-- exit: N -->`` announces an exit code;
 * ``toml``, ``json`` and ``jsonl`` blocks are valid;
-* a ``text`` block is not run, and ``<!-- not run: REASON -->`` says why.
+* a ``text`` block is not run, and ``<!-- not run: REASON -->`` says why;
+* a block after ``<!-- nightly: REASON -->`` is followed by night alone; no later block may need it.
 
 In documents that are no guides only Python runs: their commands set up the repository itself.
 """
@@ -47,6 +48,12 @@ OTHERS = sorted(
     for path in ROOT.glob(pattern)
     if path not in GUIDES
 )
+NIGHTLY = {
+    "docs/guides/hub.md": "it builds, checks and publishes wheels from its second block on",
+    "docs/guides/publishing.md": "it builds and checks a wheel from its third block on",
+}
+"""Documents whose commands run by night alone. By day test_documents.py knows that the commands exist."""
+WHOLE = "the first block of a document follows the whole document, with its installs"
 DATA = ("toml", "json", "jsonl")
 LANGUAGES = ("python", "pycon", "bash", "console", "text", *DATA)
 
@@ -89,13 +96,18 @@ class Block:
     language: str
     code: str
     notes: dict[str, str] = field(default_factory=dict)
-    """What the comments right before it say: ``file``, ``append``, ``exit``, ``not run``."""
+    """What the comments right before it say: ``file``, ``append``, ``exit``, ``nightly``, ``not run``."""
     prose: str = ""
     """The paragraph before it."""
 
     @property
     def place(self) -> str:
         return f"{self.document}:{self.line}"
+
+    @property
+    def by_night(self) -> bool:
+        """Whether only the nightly tier follows it."""
+        return "nightly" in self.notes or self.document in NIGHTLY
 
     @property
     def path(self) -> str | None:
@@ -181,6 +193,7 @@ class Story:
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
             "VIRTUAL_ENV": str(self._venv),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_BUILD_ISOLATION": "0",  # which means true: hatchling is here already
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
@@ -252,11 +265,14 @@ def check_data(block: Block) -> None:
 
 
 @pytest.fixture(scope="module")
-def results_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[int, str]]:
+def results_of(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Callable[[str], dict[int, str]]:
     """A function that follows a document once, to its end or the first block that fails.
 
     It returns what was wrong with the block of each line, "" where nothing was.
     """
+    by_night = request.config.getoption("--tier") == "all"
 
     @cache
     def follow(document: str) -> dict[int, str]:
@@ -264,7 +280,7 @@ def results_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict
         story = Story(tmp_path_factory.mktemp("story"))
         try:
             for block in (*GUIDE_BLOCKS, *OTHER_BLOCKS):
-                if block.document == document:
+                if block.document == document and (by_night or not block.by_night):
                     results[block.line] = "it cannot be followed"
                     story.follow(block)
                     results[block.line] = ""
@@ -278,10 +294,13 @@ def results_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict
 
 
 def in_one_worker(blocks: list[Block]) -> list[Any]:
-    return [
-        pytest.param(block, id=block.place, marks=[pytest.mark.xdist_group(block.document), pytest.mark.slow])
-        for block in blocks
-    ]
+    params = []
+    for block in blocks:
+        marks = [pytest.mark.xdist_group(block.document), pytest.mark.slow(reason=WHOLE)]
+        if block.by_night:
+            marks.append(pytest.mark.nightly)
+        params.append(pytest.param(block, id=block.place, marks=marks))
+    return params
 
 
 @pytest.mark.parametrize("block", in_one_worker([*GUIDE_BLOCKS, *OTHER_BLOCKS]))
@@ -299,7 +318,7 @@ def test_no_block_escapes(block: Block) -> None:
     """Every block of a guide has a language that is run or checked, and one that is not run says why."""
     assert block.language in LANGUAGES
     assert (block.language == "text") == ("not run" in block.notes)
-    assert block.notes.keys() <= {"file", "append", "exit", "not run"}
+    assert block.notes.keys() <= {"file", "append", "exit", "nightly", "not run"}
 
 
 @pytest.mark.parametrize("block", [b for b in GUIDE_BLOCKS if b.path], ids=lambda block: block.place)
