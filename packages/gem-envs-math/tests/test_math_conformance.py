@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import gem
 from gem_testing import EnvConformance
 
@@ -17,6 +19,7 @@ class TestConformance(EnvConformance):
     without = ("dataset",)
 
 
+@pytest.mark.slow
 class TestDatasetConformance(EnvConformance):
     """A published id keeps the contract on a file in the published schema."""
 

@@ -868,6 +868,7 @@ def test_a_second_solver_finds_the_same_answers(level: str, share: float) -> Non
             assert found == expected, row
 
 
+@pytest.mark.slow
 def test_there_are_more_than_forty_kinds() -> None:
     """The kinds that come up are those that have a solver, and there are more than forty."""
     kinds = {WordProblemsEnv(level=level).rows[index]["kind"] for level in KINDS for index in range(1500)}
