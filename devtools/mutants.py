@@ -43,6 +43,8 @@ OPERATORS = (
 )  # fmt: skip
 """The operators of Cosmic Ray whose mutants are defects that a person could make; others mostly raise TypeError."""
 
+PASSED = "passed"
+
 MINIMUM = 6
 """A module with fewer places for mutants has little to test."""
 
@@ -65,7 +67,7 @@ class Mutant:
         line: the line of the change.
         operator: Cosmic Ray's name of the change.
         diff: the change.
-        caught_by: the tests that noticed it; None if it survived.
+        caught_by: the tests that noticed it, by a failure or by the time that they took; None if it survived.
         seconds: how long the tests ran.
     """
 
@@ -84,7 +86,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--modules", type=int, default=20, help="number of modules (default: 20)")
     parser.add_argument("--each", type=int, default=3, help="mutants of each module (default: 3)")
     parser.add_argument("--only", default="", help="a regular expression that the modules' paths contain")
-    parser.add_argument("--limit", type=float, default=900, help="seconds for the tests of one mutant (default: 900)")
+    parser.add_argument("--limit", type=float, default=900, help="seconds for each run of tests (default: 900)")
     parser.add_argument("--out", type=Path, help="a file for the results, as JSON")
     options = parser.parse_args(arguments)
     chance = random.Random(options.seed)
@@ -107,7 +109,9 @@ def main(arguments: list[str]) -> int:
     survivors = [mutant for mutant in mutants if mutant.caught_by is None]
     for mutant in survivors:
         print(f"\nSurvived: {_line(mutant)}\n{mutant.diff}")
-    print(f"\n{len(mutants) - len(survivors)} of {len(mutants)} mutants in {len(modules)} modules were caught.")
+    slow = sum((mutant.caught_by or "").endswith("time limit") for mutant in mutants)
+    caught = len(mutants) - len(survivors)
+    print(f"\n{caught} of {len(mutants)} mutants in {len(modules)} modules were caught, {slow} by the time limit.")
     return 1 if broken else 0
 
 
@@ -119,7 +123,7 @@ def report(seed: int, mutants: list[Mutant], broken: list[str]) -> str:
 
 
 def _line(mutant: Mutant) -> str:
-    fate = "survived" if mutant.caught_by is None else f"caught by {mutant.caught_by}"
+    fate = "survived" if mutant.caught_by is None else f"caught, {mutant.caught_by}"
     return f"{mutant.module}:{mutant.line} {mutant.operator}: {fate} ({mutant.seconds:.0f} s)"
 
 
@@ -208,7 +212,7 @@ class Tree:
     def first_failure(self, module: str) -> str | None:
         """Return the nearest tests if they fail although the module is as it was."""
         name, arguments = next(iter(self._stages(module)))
-        return None if self._passes(arguments) else name
+        return None if self._run(arguments) == PASSED else name
 
     @property
     def last_words(self) -> str:
@@ -224,7 +228,8 @@ class Tree:
         started = time.monotonic()
         path.write_text(after, encoding="utf-8")
         try:
-            caught_by = next((name for name, arguments in self._stages(module) if not self._passes(arguments)), None)
+            runs = ((name, self._run(arguments)) for name, arguments in self._stages(module))
+            caught_by = next((f"{name}: {end}" for name, end in runs if end != PASSED), None)
         finally:
             path.write_text(before, encoding="utf-8")
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), module, module, lineterm="", n=2)
@@ -252,8 +257,8 @@ class Tree:
         yield "the quick tests of the package", ["--tier", "quick", *parallel, str(tests)]
         yield "the tests of the package", ["--tier", "main", *parallel, str(tests)]
 
-    def _passes(self, arguments: list[str]) -> bool:
-        """Run tests until the first that fails; a run past the time limit has failed."""
+    def _run(self, arguments: list[str]) -> str:
+        """Run tests until the first that fails; return how that ended."""
         command = [str(self._python), "-m", "pytest", "-x", "-q", "--timeout", "120", *arguments]
         if os.name == "posix" and os.geteuid() == 0 and shutil.which("unshare"):
             # What a mutant starts ends with its tests, and it cannot end what is not its own.
@@ -269,9 +274,9 @@ class Tree:
                 code = process.wait(self._limit)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                return False
+                return "time limit"
         # 5: no test was left to run, as in a package without quick ones.
-        return code in (0, 5)
+        return PASSED if code in (0, 5) else "failed"
 
 
 if __name__ == "__main__":
