@@ -79,7 +79,7 @@ def test_the_hubs_own_file_is_in_order(site: Site, hub: Path, wheel: MakeWheel) 
     assert kinds(report) == []
     assert report.sound
     assert [package.name for package in report.packages] == ["toy-envs"]
-    assert "as of 2026-01-31T12:00:00Z (serial 2)" in report.standings[0]
+    assert "as of 2026-01-31T12:00:00Z (serial 2)" in report.statuses[0]
 
 
 def test_a_yank_is_found(site: Site, hub: Path, store: Store) -> None:
@@ -165,10 +165,10 @@ def test_an_audit_works_without_a_network(site: Site, hub: Path, store: Store, w
         os.utime(hub / "root.json", (later, later))
         report = audited(url)
         assert kinds(report) == [("toy-envs", "yanked"), ("toy-envs", "deprecated")]
-        assert "(serial 4)" in report.standings[0]
+        assert "(serial 4)" in report.statuses[0]
     report = audited(url, offline=True)
     assert ("toy-envs", "yanked") in kinds(report)
-    assert "loaded just now" in report.standings[0]
+    assert "loaded just now" in report.statuses[0]
     assert any("was not asked" in note for note in report.notes)
     with pytest.raises(RuntimeError, match="nothing was loaded from this hub yet"):
         audited("http://127.0.0.1:9/", offline=True)

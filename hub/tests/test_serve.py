@@ -483,7 +483,7 @@ def test_other_machines_are_told_what_pip_needs(hub: Path, monkeypatch: pytest.M
     """On an address that others reach, the command says so, and pip's line trusts a host without encryption."""
     monkeypatch.setattr(HubServer, "serve_forever", lambda self: None)
     done = CliRunner().invoke(serve_command, ["--hub", str(hub), "--port", "0", "--host", "0.0.0.0"])
-    assert "reached by whoever can reach this machine" in done.output
+    assert "reached by every machine that reaches this one" in done.output
     assert re.search(r"pip install --index-url http://(\S+?)/simple/ --trusted-host \1 NAME", done.output)
     assert "0.0.0.0" not in done.output
 

@@ -130,7 +130,7 @@ def read_archive(
 
     Args:
         content: the bytes of the zip file.
-        findings: what is wrong is added here.
+        findings: collects the problems.
         limits: how large it may be.
 
     Returns:
@@ -303,7 +303,7 @@ def _check_names(entries: list[Entry], findings: GateFindings, limits: ArchiveLi
 
 
 def _name_problem(entry: Entry, limits: ArchiveLimits) -> str:
-    """Return what is wrong with a path, or nothing."""
+    """Return the problem of a path; empty if it has none."""
     name = entry.name
     if not name or name.startswith(("/", "\\")) or name[1:2] == ":":
         return "is an absolute path, or none; wheels hold relative ones"

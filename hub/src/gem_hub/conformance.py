@@ -42,12 +42,12 @@ _OBSERVATION_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of running the kit on a wheel."""
+    """The result of running the kit on a wheel."""
 
     record: ConformanceRecord | None
     """None where the kit did not get that far."""
     isolation: Isolation | None
-    """How the code was kept apart; None where nobody here knows."""
+    """How the code was isolated; None if that is unknown."""
     refusals: tuple[Refusal, ...]
     warnings: tuple[Refusal, ...] = ()
     examples: dict[str, str] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def check(
         bounds: what the kit's run may use.
         policy: what the hub's operator has decided.
         way: how the code is kept apart; by default the strongest way that works.
-        report: told what is being done.
+        report: receives a description of each step.
 
     Raises:
         HubRefusal: if the wheel has not passed the gate.

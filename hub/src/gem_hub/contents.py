@@ -36,12 +36,12 @@ _ANY_SECRET = re.compile(b"|".join(b"(" + pattern + b")" for pattern in _SECRETS
 
 
 def check_contents(wheel: Wheel, packages: Collection[str], findings: GateFindings) -> None:
-    """Add what is wrong with the files of a wheel.
+    """Add the problems of a wheel's files to the findings.
 
     Args:
         wheel: the wheel.
         packages: the names of all packages of the hub.
-        findings: what is wrong is added here.
+        findings: collects the problems.
     """
     for path in wheel.archive.entries:
         _check_file(wheel, path, findings)

@@ -33,7 +33,7 @@ def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
     return {
         "version": release.version,
         "filename": release.filename,
-        # The digest stays, so that an audit can tell; nobody is to fetch the file.
+        # The digest stays for audits; the address goes, so that no client downloads the file.
         "url": "" if package.status == "quarantined" else release.url,
         "sha256": release.sha256,
         "size": release.size,

@@ -32,7 +32,7 @@ _BASED = ("entry_point", "reference_policy")
 
 
 def check_entry_points(wheel: Wheel, findings: GateFindings) -> None:
-    """Add what is wrong with the entry points of a wheel."""
+    """Add the problems of a wheel's entry points to the findings."""
     where = f"{wheel.info}/entry_points.txt"
     if ENVIRONMENT_GROUP not in wheel.entry_points and wheel.name not in OFFICIAL:
         findings.refuse(
@@ -83,7 +83,7 @@ def _has_module(wheel: Wheel, module: str) -> bool:
 
 
 def read_environments(wheel: Wheel, findings: GateFindings) -> tuple[EnvSpec, ...]:
-    """Return the environments and variants that a wheel offers; what is wrong with them is added to the findings."""
+    """Return the environments and variants that a wheel offers, and add their problems to the findings."""
     claimed: dict[str, set[str]] = {}
     for namespace, value in wheel.entry_points.get(ENVIRONMENT_GROUP, {}).items():
         claimed.setdefault(value, set()).add(namespace)

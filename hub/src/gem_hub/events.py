@@ -49,7 +49,7 @@ class EventBase(Strict):
 
 
 class Yank(EventBase):
-    """A release is not to be chosen any more, unless somebody asks for exactly it (PEP 592)."""
+    """Installers must not choose a release any more, unless a user names exactly that version (PEP 592)."""
 
     kind: Literal["yank"] = "yank"
     version: VersionText
@@ -71,7 +71,7 @@ class Deprecate(EventBase):
 
 
 class Undeprecate(EventBase):
-    """The package is to be used after all."""
+    """The end of a deprecation."""
 
     kind: Literal["undeprecate"] = "undeprecate"
 
@@ -91,7 +91,7 @@ class Lift(EventBase):
 
 
 class Owner(EventBase):
-    """Somebody may publish the package from now on, or may not any more."""
+    """An account gains or loses the right to publish the package."""
 
     kind: Literal["owner"] = "owner"
     action: Literal["add", "remove"]
@@ -135,7 +135,7 @@ class Conformance(EventBase):
     examples: dict[str, str] = Field(default_factory=dict)
     """Environment id → an observation that a reset returned, for the pages."""
     isolation: Literal["", "bwrap", "unshare", "none"] = ""
-    """How its code was kept apart meanwhile; empty where nobody says. See :mod:`gem_hub.sandbox`."""
+    """How its code was isolated; empty if that is unknown. See :mod:`gem_hub.sandbox`."""
 
     @field_validator("record")
     @classmethod

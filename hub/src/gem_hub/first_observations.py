@@ -31,7 +31,7 @@ def main(target: str, *ids: str) -> None:
 
 
 def as_text(observation: Any) -> str:
-    """Return the text of an observation, with a word in the place of what is no text."""
+    """Return the text of an observation, with a word in the place of each other part."""
     if isinstance(observation, list):
         parts = (part if isinstance(part, dict) else {} for part in observation)
         observation = "\n".join(str(part.get("text", f"[{part.get('type', 'part')}]")) for part in parts)

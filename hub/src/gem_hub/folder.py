@@ -1,4 +1,4 @@
-"""Files of a hub, written so that whoever reads sees all of a file or nothing, also after a kill or a power cut.
+"""Files of a hub, written so that a reader sees all of a file or nothing, also after a kill or a power cut.
 
 There are two ways to write. :meth:`HubFolder.create` makes a file that must not exist yet: the truth.
 :meth:`HubFolder.replace` puts new content in the place of old: what is derived. Both write into ``.gem-hub/unfinished``
@@ -21,7 +21,7 @@ from gem_hub.errors import HubRefusal
 __all__ = ["PRIVATE", "TEMPORARY", "HubFolder"]
 
 PRIVATE = ".gem-hub"
-"""The lock and what is unfinished; no part of what is served."""
+"""The lock and unfinished files; a hub does not serve them."""
 
 TEMPORARY = f"{PRIVATE}/unfinished"
 
@@ -141,7 +141,7 @@ class HubFolder:
             os.link(temporary, target)
         except FileExistsError:
             return False
-        except OSError:  # a file system without hard links; whoever calls holds the hub's lock or names by content
+        except OSError:  # a file system without hard links; the caller holds the hub's lock or names by content
             if target.exists():
                 return False
             temporary.replace(target)

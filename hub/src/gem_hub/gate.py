@@ -1,8 +1,8 @@
 """The static gate: whether a hub takes a wheel, found out without running anything of it.
 
-What :func:`examine` is given is bytes, and all it does with them is to read. A wheel that passes was changed by nobody
-since it was built, touches nothing but its own folder when it is installed, is named after nobody else, and offers
-environments in ids of its own. Whether these keep the contract is the next question: :mod:`gem_hub.conformance`.
+:func:`examine` receives bytes and only reads them. A wheel that passes is unchanged since its build, installs into its
+own folder alone, imitates no other name, and offers environments under ids of its own. Whether these environments keep
+the contract is the next question: :mod:`gem_hub.conformance`.
 """
 
 from __future__ import annotations

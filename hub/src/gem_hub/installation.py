@@ -68,7 +68,7 @@ def _pip(python: Path) -> list[str]:
 
 
 def _step(command: list[str], what: str) -> None:
-    # The installer is to be the user's own, with its configuration; only what would lead Python astray is left out.
+    # The user's own installer runs with its configuration, without the variables that would mislead Python.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     environment.pop("VIRTUAL_ENV", None)
     try:

@@ -27,7 +27,7 @@ def installer_index() -> str:
     """Return the address of the index: from pip's and uv's variables, uv's settings, or what pip itself says.
 
     Raises:
-        HubRefusal: if nobody names one.
+        HubRefusal: if no setting names one.
     """
     for variable in _VARIABLES:
         if os.environ.get(variable):

@@ -101,7 +101,7 @@ class WheelPackage:
 
     @cached_property
     def owners(self) -> list[str]:
-        """Who may publish, sorted: whoever published first, and what owner events have changed since."""
+        """The accounts that may publish, sorted: the first publisher, as changed by owner events since."""
         owners = {self.records[0].publisher} if self.records else set()
         for event in self.events:
             if isinstance(event, Owner):

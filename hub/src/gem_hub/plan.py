@@ -53,7 +53,7 @@ def plan(serial: int, block: int = BLOCK) -> Plan:
     if serial % block:
         ends.append(serial)
     segments = [Segment(before + 1, last) for before, last in pairwise(ends)]
-    # Whoever is further behind than half of the history is better served with the snapshot.
+    # A client that is further behind than half of the history loads less with the snapshot.
     return Plan(snapshot, [segment for segment in segments if segment.first > snapshot // 2])
 
 

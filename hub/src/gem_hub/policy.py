@@ -50,7 +50,7 @@ class HubPolicy(Strict):
     accepted: dict[PackageName, dict[Decidable, Why]] = Field(default_factory=dict)
     """Package → code of a refusal that does not count for it → why."""
     tolerated_clauses: dict[str, Why] = Field(default_factory=dict)
-    """Clause of the conformance kit whose violation refuses nobody here → why."""
+    """Clause of the conformance kit whose violation is no reason to refuse a package here → why."""
     prefix_owners: list[Person] = Field(default_factory=list)
     """Who may publish new packages whose names look official, besides the owners of the official ones."""
 

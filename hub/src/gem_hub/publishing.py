@@ -28,7 +28,7 @@ Stage = Literal["published", "already published", "passed", "refused", "recorded
 
 @dataclass(frozen=True)
 class Destination:
-    """Where wheels are to be published, by whom and how."""
+    """The hub that wheels go to, their publisher, and the mode."""
 
     store: Store
     publisher: str
@@ -89,7 +89,7 @@ class Attempt:
 
 
 def read_file(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> bytes:  # noqa: B008  # frozen
-    """Return the bytes of a file that is to be published.
+    """Return the bytes of a file to publish.
 
     Raises:
         ArgumentError: if it cannot be read, is no plain file, or is too large to be looked at.

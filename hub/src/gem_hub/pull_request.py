@@ -2,7 +2,7 @@
 
 A record in a pull request is what a stranger says about a wheel. So the wheel is fetched from the address in it, goes
 through the gate and the conformance kit, and the record has to be, field for field, the one that the hub would have
-written itself. What is run here is the code of the index, never that of the pull request, which is read as data::
+written itself. Only the code of the index runs here; the pull request is read as data::
 
     python -m gem_hub.pull_request hub/index record.json --author NAME
 """
@@ -60,7 +60,7 @@ def command(
     unreleased: Path | None,
     find_links: tuple[str, ...],
 ) -> None:
-    """Check a release record that somebody wants to add to an index. Exit code 1 if it is refused."""
+    """Check a release record that a pull request adds to an index. Exit code 1 if the gate refuses it."""
     try:
         attempt = examine_record(hub, record, author, wheel, unreleased)
         if attempt.wants_check and not no_check:
@@ -101,7 +101,9 @@ def examine_record(
     """
     release = _parsed(record)
     if release.serial != 0 or release.mode != "link":
-        raise HubRefusal("a record in a pull request links to a wheel and has serial 0; whoever merges it numbers it")
+        raise HubRefusal(
+            "a record in a pull request links to a wheel and has serial 0; the index numbers it after the merge"
+        )
     if release.publisher != author:
         raise HubRefusal(f"the record names {release.publisher!r} as publisher, and {author!r} opened the pull request")
     if release.published > now():

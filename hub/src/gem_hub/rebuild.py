@@ -16,7 +16,7 @@ from gem_hub_client.errors import HubError
 __all__ = ["REBUILDING", "rebuild", "unobserved"]
 
 REBUILDING = "rebuild"
-"""In the place of a path in the intent: everything is to be derived anew."""
+"""In the place of a path in the intent: derive everything anew."""
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
@@ -37,7 +37,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
     Args:
         truth: the records and events.
         check: only compare, and write nothing.
-        report: told how many packages are done, and of how many.
+        report: receives the number of packages done and the total.
 
     Returns:
         The paths that differed, sorted.
@@ -95,7 +95,7 @@ def _number(truth: Truth) -> None:
 
 
 def _check_file(folder: HubFolder, record: Release, differing: list[str], check: bool) -> Iterator[str]:
-    """Yield what is wrong with a hosted file; write its metadata beside it if that is missing or wrong."""
+    """Yield the problems of a hosted file; write its metadata beside it if that is missing or wrong."""
     if record.mode != "host":
         return
     path = file_path(record.sha256, record.filename)
@@ -122,7 +122,7 @@ def _check_file(folder: HubFolder, record: Release, differing: list[str], check:
 
 
 def _sweep(folder: HubFolder, derived: set[str], digests: set[str]) -> None:
-    """Remove what nobody needs any more and what is old enough that nobody is just about to need it."""
+    """Remove files that no record needs and that are too old for a reader to be just about to need them."""
     for path in folder.files(TEMPORARY):
         if folder.age(path) > KEPT["temporary"]:
             folder.remove(path)

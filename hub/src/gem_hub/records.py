@@ -325,7 +325,7 @@ def host_url(sha256: str, filename: str) -> str:
 
 
 def reasons(error: ValueError) -> str:
-    """Return what is wrong, one sentence for each thing, from the error of a model."""
+    """Return the reasons in the error of a model, one sentence each."""
     items: list[dict[str, Any]] = getattr(error, "errors", list)()
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) + ': ' if item['loc'] else ''}{item['msg'].removeprefix('Value error, ')}"

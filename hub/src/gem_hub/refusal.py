@@ -19,7 +19,7 @@ class Refusal:
     where: str
     """The file, entry or field that it is about."""
     message: str
-    """One sentence: what is wrong, with which value, and what to do."""
+    """One sentence: the problem, the value, and the remedy."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message

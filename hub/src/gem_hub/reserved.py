@@ -29,7 +29,7 @@ OFFICIAL = frozenset(
 )
 """The packages of GEM itself."""
 
-# What stands beside a package of environments in every installation, and what installs it.
+# The distributions in every installation beside a package of environments, and the installers.
 _BESIDE = {
     "click": "click",
     "filelock": "filelock",

@@ -148,7 +148,7 @@ def _hide(path: str) -> list[str]:
 
 
 def _hidden(folder: Path) -> list[str]:
-    """Return what of the user's home is nobody's business: all of it, or all but what Python itself needs."""
+    """Return the parts of the user's home to hide: all of it, or all but the parts that Python itself needs."""
     home = Path.home().resolve()
     needed = {Path(path).resolve() for path in (sys.base_prefix, sys.prefix, sys.executable, _START, folder)}
     if home == Path(home.anchor) or not home.is_dir():

@@ -68,7 +68,7 @@ class HubServer(ThreadingTCPServer):
         host: name or address to listen on.
         port: to listen on; 0 for any that is free.
         fallback: simple index to which unknown names are sent; empty for none.
-        observe: told the method, path and status of each answer.
+        observe: receives the method, path and status of each answer.
 
     Raises:
         HubRefusal: if the fallback is no address that installers may be sent to, or the port cannot be had.
@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # what follows is a body, which nobody reads
+            self.close_connection = True  # a body follows, which is not read
         parts = _parts(self.path)
         self.url = "/" + "/".join(parts or ())
         if parts is None:
@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         vary = {"Vary": "Accept"}
         form = chosen_form(", ".join(self.headers.get_all("Accept", [])))
         if form is None:
-            self._text(HTTPStatus.NOT_ACCEPTABLE, f"This page is to be had as {', '.join(FORMS)}.", vary)
+            self._text(HTTPStatus.NOT_ACCEPTABLE, f"This page is available as {', '.join(FORMS)}.", vary)
             return
         path = self._inside([*parts[:-1], FORMS[form]])
         content_type = f"{form}; charset=utf-8" if form == "text/html" else form
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._short(status, f"{text}\n".encode(), {"Content-Type": TYPES[".txt"], **(fields or {})})
 
     def _short(self, status: HTTPStatus, body: bytes, fields: dict[str, str]) -> None:
-        """Answer with something that nobody keeps: what is missing now may be there next time."""
+        """Answer with something that no client caches: a missing file may be there next time."""
         fields = {**self._rules(), "Cache-Control": "no-cache", **fields, "Content-Length": str(len(body))}
         self._send(status, fields)
         if self.command != "HEAD":

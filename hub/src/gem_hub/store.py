@@ -2,14 +2,14 @@
 
 A change is a record or event with the next serial, under one lock for the whole hub. In this order::
 
-    wheel and metadata        named by their digest; nobody knows of them yet
+    wheel and metadata        named by their digest; no page names them yet
     .gem-hub/intent.json      which record or event is about to be made
     the record or event       the change has happened
     pages of the package, files of the catalogue, root.json
     the intent is removed
 
-Whoever takes the lock next and finds an intent completes that change first. So each change costs what its own package
-costs to derive, however many packages there are, and whatever a kill leaves behind is completed or swept.
+The next process that takes the lock and finds an intent completes that change first. So each change costs as much as
+deriving its own package, however many packages there are, and the remains of a kill are completed or swept.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PATIENCE = 120.0
 
 
 class StoreResult(str, Enum):
-    """What came of publishing."""
+    """The result of publishing."""
 
     PUBLISHED = "published"
     ALREADY_PUBLISHED = "already published"
@@ -75,7 +75,7 @@ class Store:
 
         Args:
             release: its record; the store gives the serial. In mode ``host`` its url is ``host_url(sha256, filename)``.
-            wheel: the file, needed in mode ``host``; it is copied, and the copy is what is checked against the record.
+            wheel: the file, needed in mode ``host``; the store checks its copy against the record.
             metadata: the bytes of the wheel's ``METADATA``.
 
         Returns:
@@ -193,7 +193,7 @@ class Store:
 
         Args:
             check: only compare, and write nothing.
-            report: told how many packages are done, and of how many.
+            report: receives the number of packages done and the total.
 
         Returns:
             The paths that differed, sorted.

@@ -1,4 +1,4 @@
-"""Reading records and events from a hub's folder, and finding what is wrong with them."""
+"""Reading and checking the records and events in a hub's folder."""
 
 from __future__ import annotations
 

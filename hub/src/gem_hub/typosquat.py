@@ -10,7 +10,7 @@ _ALIKE = str.maketrans({"i": "1", "l": "1", "o": "0", "-": None, "_": None, ".":
 
 
 def ultranormalised(name: str) -> str:
-    """Return a name without what is hard to tell apart: case, separators, ``l`` ``i`` ``1``, and ``o`` ``0``.
+    """Return a name without easily confused differences: case, separators, ``l`` ``i`` ``1``, and ``o`` ``0``.
 
     Two names with one result look the same; package indexes compare new names in this form too.
     """

@@ -75,7 +75,7 @@ def read_wheel(
     Args:
         filename: without folder.
         content: the bytes of the file.
-        findings: what is wrong is added here.
+        findings: collects the problems.
         limits: how large the archive may be.
     """
     named = _parse_filename(filename, findings)

@@ -16,7 +16,7 @@ __all__ = ["deprecate_command"]
 @click.command("deprecate")
 @name_argument
 @click.option("--reason", help="What to use instead; one line that search and pages show.")
-@click.option("--lift", is_flag=True, help="The package is to be used after all.")
+@click.option("--lift", is_flag=True, help="End the deprecation.")
 @hub_option
 @by_option
 @json_option

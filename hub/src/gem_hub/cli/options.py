@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def name_argument(command: F) -> F:
-    """Add the argument NAME, a package; any spelling that installers take is taken."""
+    """Add the argument NAME, a package in any spelling that installers accept."""
     return click.argument("name", callback=lambda ctx, parameter, value: normalized_distribution(value))(command)
 
 

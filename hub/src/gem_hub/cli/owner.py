@@ -45,7 +45,7 @@ def list_command(name: str, store: Store, as_json: bool) -> None:
 @by_option
 @json_option
 def add_command(name: str, owner: str, store: Store, by: str, as_json: bool) -> None:
-    """Let somebody publish a package."""
+    """Allow an account to publish a package."""
     event = validated(Owner, name=name, action="add", owner=owner, by=by)
     record(store, event, f"{owner} may publish {name}.", f"{owner} may publish {name} already.", as_json)
 
@@ -57,6 +57,6 @@ def add_command(name: str, owner: str, store: Store, by: str, as_json: bool) -> 
 @by_option
 @json_option
 def remove_command(name: str, owner: str, store: Store, by: str, as_json: bool) -> None:
-    """Let somebody publish a package no more; one owner has to stay."""
+    """Take away an account's right to publish a package; one owner must remain."""
     event = validated(Owner, name=name, action="remove", owner=owner, by=by)
     record(store, event, f"{owner} may no longer publish {name}.", f"{owner} may not publish {name}.", as_json)

@@ -29,7 +29,7 @@ __all__ = ["serve_command"]
 def serve_command(store: Store, host: str, port: int, fallback: str | None) -> None:
     """Serve a hub over HTTP, for pip, uv and gem.
 
-    Nobody is asked who they are: whoever can reach the address can read everything in the hub.
+    There are no accounts: every machine that reaches the address can read everything in the hub.
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def _introduce(server: HubServer, host: str) -> None:
     address = f"http://{place}/"
     trust = "" if local else f" --trusted-host {place}"
     click.echo(f"Serving {server.folder} at {address}")
-    click.echo("  reached from this machine only" if local else "  reached by whoever can reach this machine")
+    click.echo("  reached from this machine only" if local else "  reached by every machine that reaches this one")
     click.echo(f"  unknown names: {f'sent to {server.fallback}' if server.fallback else '404 (see --fallback)'}")
     click.echo(f"  pip install --index-url {address}simple/{trust} NAME")
     click.echo(f"  uv pip install --default-index {address}simple/ NAME")

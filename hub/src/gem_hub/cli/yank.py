@@ -21,7 +21,7 @@ __all__ = ["yank_command"]
 @by_option
 @json_option
 def yank_command(name: str, version: str, reason: str, store: Store, by: str, as_json: bool) -> None:
-    """Take a release out of what installers choose from; whoever asks for exactly it still gets it.
+    """Keep installers from choosing a release; a user who asks for exactly that version still gets it.
 
     \b
     Examples:

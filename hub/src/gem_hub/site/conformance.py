@@ -32,7 +32,7 @@ class ShownFinding:
 
 @dataclass
 class ClauseRow:
-    """What came of one clause over all environments that were checked."""
+    """The results of one clause over all checked environments."""
 
     name: str
     promise: str

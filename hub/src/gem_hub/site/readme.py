@@ -33,7 +33,7 @@ def readme_html(text: str, content_type: str) -> Markup:
 
     Args:
         text: free of control characters; see :func:`gem_hub.site.text.readable`.
-        content_type: from the metadata; what is not Markdown is shown as it was written.
+        content_type: from the metadata; any other type than Markdown is shown as plain text.
     """
     shown = text[:MOST]
     kind = content_type.partition(";")[0].strip().casefold()

@@ -17,7 +17,7 @@ def write_site(truth: Truth, check: bool = False, report: Callable[[int], None] 
     Args:
         truth: the records and events.
         check: only compare, and write nothing.
-        report: told how many packages are done.
+        report: receives the number of packages done.
 
     Returns:
         The paths that differed, sorted.

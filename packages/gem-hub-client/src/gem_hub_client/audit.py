@@ -1,4 +1,4 @@
-"""Comparing what is installed with what the hubs say of it now."""
+"""Comparing installed packages with the hubs' current statements about them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SERIOUS = {QUARANTINED, YANKED}
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """Something that a person should know about an installed package."""
+    """A remark on an installed package for the user."""
 
     kind: str
     """``quarantined``, ``yanked``, ``deprecated``, ``unknown``, ``differs`` (another file) or ``violated``."""
@@ -49,7 +49,7 @@ class AuditedPackage:
     hub: str
     """The hub that it was compared with; empty if none has it."""
     file: str
-    """What is known about the file that it came from."""
+    """The recorded facts about its file."""
     findings: tuple[AuditFinding, ...]
 
 
@@ -58,7 +58,7 @@ class AuditReport:
     """What an audit has found."""
 
     packages: tuple[AuditedPackage, ...]
-    standings: tuple[str, ...]
+    statuses: tuple[str, ...]
     """One sentence a hub: how old what it says is."""
     notes: tuple[str, ...]
 
@@ -99,24 +99,24 @@ def audit(hubs: Sequence[Hub], *, offline: bool = False) -> AuditReport:
     """
     notes: list[str] = []
     installed = announcing()
-    standings: list[str] = []
+    statuses: list[str] = []
     known: dict[str, list[_Known]] = {package.name: [] for package in installed}
     failures: list[HubError] = []
     for hub in hubs:
         try:
-            standing, records = _look(hub, list(known), offline, notes)
+            status_line, records = _look(hub, list(known), offline, notes)
         except HubError as error:
             failures.append(error)
             notes.append(str(error))
             continue
-        standings.append(standing)
+        statuses.append(status_line)
         for name, record in records.items():
             known[name].append(_known(hub, record, offline, notes))
     if len(failures) == len(hubs):
         raise failures[0]
     names = " or ".join(hub.name for hub in hubs)
     audited = tuple(_audited(package, known[package.name], names) for package in installed)
-    return AuditReport(audited, tuple(standings), tuple(dict.fromkeys(notes)))
+    return AuditReport(audited, tuple(statuses), tuple(dict.fromkeys(notes)))
 
 
 def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -190,7 +190,7 @@ def _audited(package: InstalledPackage, known: Sequence[_Known], hubs: str) -> A
 
 
 def _about_file(package: InstalledPackage, known: _Known, version: str) -> list[AuditFinding]:
-    """Return what is to be said about the file that a package came from."""
+    """Return the findings on the file that a package came from."""
     if package.folder:
         return [
             AuditFinding(

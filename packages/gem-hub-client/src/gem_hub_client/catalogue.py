@@ -176,7 +176,7 @@ class Catalogue:
             return
         fields = fields_of(line)
         if self.has_fts:
-            # A contentless table forgets a row only if it is told what it had been given.
+            # A contentless table deletes a row only if it receives the row's original values.
             question = f"INSERT INTO texts (texts, rowid, {_FIELDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"  # noqa: S608
             execute(question, (row, *fields))
         else:

@@ -57,7 +57,7 @@ def open_catalogue(
         hub: which one.
         max_age: 0 to ask in any case.
         offline: never ask a server.
-        progress: told about the first loading of a catalogue, which may be long.
+        progress: receives reports on the first loading of a catalogue, which may be long.
 
     Raises:
         HubError: if there is no catalogue yet and none can be loaded.

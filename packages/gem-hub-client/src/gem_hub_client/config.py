@@ -1,4 +1,4 @@
-"""Which hubs there are, in which order, and where a client keeps what it knows of them.
+"""The configured hubs, their order, and the folders in which the client caches what it reads from them.
 
 ``GEM_HUB`` names one or several, separated by spaces; without it ``hubs.json`` in the configuration folder does
 (``gem hub use`` writes it); without either there is ``official``: the snapshot of the official index that ships inside
@@ -31,7 +31,7 @@ VARIABLE = "GEM_HUB"
 
 @dataclass(frozen=True)
 class Hub:
-    """A hub: what it is called in output, and where its ``root.json`` lies."""
+    """A hub: its name in output, and the place of its ``root.json``."""
 
     name: str
     """Its address; ``"official"`` for the snapshot inside gem-hub-client."""
@@ -40,25 +40,25 @@ class Hub:
 
     @property
     def remote(self) -> bool:
-        """Whether it is reached through a network."""
+        """Whether reaching it takes a network."""
         return self.location.startswith(("http://", "https://"))
 
     @property
     def embedded(self) -> bool:
-        """Whether it is the snapshot inside gem-hub-client, which is as trustworthy as gem-hub-client itself."""
+        """Whether it is the snapshot inside gem-hub-client, which is as trustworthy as the package itself."""
         return self.name == OFFICIAL
 
     @property
     def source(self) -> HubSource:
-        """What reads the hub's files."""
+        """The reader of the hub's files."""
         from gem_hub_client.transport import FolderSource, WebSource
 
         return WebSource(self.location) if self.remote else FolderSource(Path(self.location))
 
     @property
     def cache(self) -> Path:
-        """The folder that keeps what is known of this hub."""
-        # Another gem-hub-client may bring another snapshot, older or newer; each has a cache of its own.
+        """The folder that caches the catalogue and pages of this hub."""
+        # Another version of the client may bring an older or newer snapshot; each snapshot has a cache of its own.
         key = (Path(self.location) / ROOT_PATH).read_bytes() if self.embedded else self.location.encode()
         return cache_root() / hashlib.sha256(key).hexdigest()[:32]
 
@@ -85,7 +85,7 @@ def hub_at(address: str) -> Hub:
     if not separator:
         try:
             folder = str(Path(address).expanduser().absolute())
-        except RuntimeError as error:  # ~somebody, who has no account here
+        except RuntimeError as error:  # ~NAME without an account of that name
             raise HubError(f"{address!r}: {error}") from error
         return Hub(folder, folder)
     if scheme.lower() == "file":
@@ -124,7 +124,7 @@ def use(chosen: Iterable[Hub]) -> Path:
 
 
 def config_file() -> Path:
-    """Return where ``gem hub use`` writes which hubs there are."""
+    """Return the path of the file to which ``gem hub use`` writes the chosen hubs."""
     return _folder("XDG_CONFIG_HOME", "APPDATA", "Library/Application Support", ".config") / "hubs.json"
 
 
@@ -134,7 +134,7 @@ def cache_root() -> Path:
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a file so that nobody ever reads half of it."""
+    """Write a file so that a reader sees all of it or the old one, never half."""
     part = target.with_name(f"{target.name}.part-{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8")

@@ -42,12 +42,12 @@ class HubStatus:
     age: float | None = None
     """Seconds since the hub last answered."""
     note: str = ""
-    """What a person should know about it; empty if all is well."""
+    """A note for the user; empty if all is well."""
 
 
 @dataclass
 class SearchResults:
-    """What all hubs together have found, best first."""
+    """The hits of all hubs together, best first."""
 
     hits: list[FoundPackage] = field(default_factory=list)
     corrected: dict[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ INSTALL, CHANGE, AGAIN, KEEP = "install", "change", "reinstall", "keep"
 
 @dataclass(frozen=True)
 class Item:
-    """What is to be done about one package."""
+    """The planned action for one package."""
 
     choice: Choice
     action: str
@@ -36,7 +36,7 @@ class Item:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know about it."""
+        """Notes on it for the user."""
         if self.before is not None and self.before.folder:
             return (*self.choice.warnings, f"{self.release.name} is installed from a folder of sources, and stays so")
         return self.choice.warnings
@@ -47,7 +47,7 @@ class Installation:
     """Everything that installing some packages comes to."""
 
     items: tuple[Item, ...]
-    """What was asked for first, then the hub packages that it needs."""
+    """The requested packages first, then the hub packages that they need."""
     others: tuple[str, ...]
     """Requirements that are not met yet, and that the installer takes from its own index."""
     notes: tuple[str, ...]
@@ -67,13 +67,13 @@ class Installation:
         stay = [f"{item.release.name}=={item.release.version}" for item in self.items if item.action == KEEP]
         core = installed_package(CORE)
         if core is not None:
-            stay.append(f"{CORE}=={core.version}")  # the code that is running is not to be replaced
+            stay.append(f"{CORE}=={core.version}")  # the running code must not be replaced
         again = [lines[item.release.name] for item in self.items if item.action == AGAIN]
         installer.install(list(lines.values()), stay, again)
 
 
 def plan(names: Sequence[str], hubs: Sequence[Hub]) -> Installation:
-    """Find out what installing packages takes; nothing is changed.
+    """Plan an installation without changing anything.
 
     Args:
         names: ``NAME``, ``NAME==VERSION`` or any other requirement of one package.
@@ -94,7 +94,7 @@ def plan(names: Sequence[str], hubs: Sequence[Hub]) -> Installation:
 
 
 def missing_environments(items: Sequence[Item]) -> list[str]:
-    """Return the ids that should be there after an installation, and are not found."""
+    """Return the ids of installed packages that no manifest on this machine offers."""
     offered = offered_environments()
     return [
         identity

@@ -1,4 +1,4 @@
-"""What is installed beside this client, and from which file, as far as the installer wrote that down."""
+"""Installed distributions, and the files that they came from as far as the installer recorded them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class InstalledPackage:
     url: str = ""
     """Where it came from (PEP 610); empty if it was installed by its name."""
     sha256: str = ""
-    """Of the file that it came from; empty where the installer did not write it down."""
+    """Of the file that it came from; empty where the installer did not record it."""
     folder: bool = False
     """Whether it was installed from a folder of sources, editable or not."""
 
     def is_file(self, url: str, sha256: str) -> bool | None:
-        """Tell whether it came from this file; None if that is not known."""
+        """Tell whether it came from this file; None if that is unknown."""
         if self.sha256:
             return self.sha256 == sha256
         # uv checks the digest that it was given and writes down the address alone.
@@ -92,7 +92,7 @@ def offered_environments() -> dict[str, set[str]]:
     """
     from importlib.metadata import distributions
 
-    invalidate_caches()  # an installer has perhaps just written something
+    invalidate_caches()  # an installer may just have written files
     offered: dict[str, set[str]] = {}
     for distribution in distributions():
         if ENVIRONMENT_GROUP in _groups(distribution):

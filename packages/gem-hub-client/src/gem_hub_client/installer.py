@@ -1,4 +1,4 @@
-"""The user's own installer, pip or uv, told exactly which files to take.
+"""The user's own installer, pip or uv, run with the exact files to install.
 
 Hub packages are named by address and sha256, which both installers check. Everything else they find as they always do:
 which index that is, is between them and their configuration. No second index is ever added, because whoever has a name
@@ -63,7 +63,7 @@ class Installer:
                 return
             self._run(["install", "--disable-pip-version-check", *quiet, *given])
         if again:
-            # pip leaves alone what is installed in the same version, from whatever file.
+            # pip skips a package that is installed in the same version, whatever its file was.
             with _file("requirements.txt", again) as wanted:
                 options = ["--force-reinstall", "--no-deps", "--disable-pip-version-check"]
                 self._run(["install", *options, *quiet, "-r", str(wanted)])

@@ -43,7 +43,7 @@ def check_name(path: Path) -> None:
 
 
 def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> tuple[Resolution, list[str]]:
-    """Return which releases are to be locked, and what a person should know about the hubs.
+    """Return the releases to lock, and notes on the hubs for the user.
 
     Raises:
         HubError: if a package is unknown, quarantined, not released yet, or no release of it fits.

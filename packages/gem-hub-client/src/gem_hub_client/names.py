@@ -9,7 +9,7 @@ from gem_hub_client.errors import HubError
 __all__ = ["PREFIX", "ROOT_PATH", "checked_name", "is_name", "normalized_name", "page_path", "short_name"]
 
 PREFIX = "gem-envs-"
-"""What the names of most packages of environments begin with, and what nobody types into a search."""
+"""The common beginning of most packages' names, which users leave out of a search."""
 
 ROOT_PATH = "root.json"
 """The file of a hub that names the newest of all others."""

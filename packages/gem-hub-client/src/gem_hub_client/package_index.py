@@ -1,4 +1,4 @@
-"""What the chosen hubs say about packages, for what must be right rather than quick: installing and locking."""
+"""The packages of the chosen hubs, for installing and locking, which must be right rather than quick."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AGAIN = 60.0
 
 @dataclass(frozen=True)
 class IndexedPackage:
-    """A package in the hub that it is taken from."""
+    """A package in the hub that provides it."""
 
     hub: Hub
     name: str
@@ -43,7 +43,7 @@ class PackageIndex:
     def __init__(self, hubs: Sequence[Hub]) -> None:
         self.hubs = hubs
         self.notes: list[str] = []
-        """What a person should know about how far the hubs could be asked."""
+        """Notes for the user on hubs that could not be asked."""
         self._packages: dict[str, IndexedPackage | None] = {}
 
     def package(self, name: str) -> IndexedPackage | None:

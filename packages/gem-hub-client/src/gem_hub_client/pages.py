@@ -47,7 +47,7 @@ def read_page(hub: Hub, record: dict[str, Any], *, offline: bool = False, notes:
     """Return what a hub says about a package whose line in the catalogue is ``record``.
 
     Raises:
-        HubError: if it cannot be read, or contradicts the catalogue: then somebody has changed one of the two.
+        HubError: if it cannot be read, or contradicts the catalogue, which means that one of the two was tampered with.
     """
     path = page_path(record["name"])
     kept = hub.cache / path

@@ -46,7 +46,7 @@ class Resolution:
     """What comes from hubs, and what an installer gets from its own index."""
 
     choices: tuple[Choice, ...]
-    """What was asked for first, then what that needs."""
+    """The requested releases first, then those that they need."""
     others: tuple[str, ...]
     """Requirements that no hub has, as they are written; gem-core is one."""
 
@@ -129,7 +129,7 @@ def resolve(
 def _demands(
     wanted: Iterable[Requirement], chosen: Mapping[str, IndexedRelease], index: PackageIndex
 ) -> tuple[dict[str, _Demand], tuple[str, ...]]:
-    """Return what is demanded of each hub package if these releases are taken, and what no hub has."""
+    """Return the demands of these releases on each hub package, and the requirements that no hub has."""
     demands: dict[str, _Demand] = {}
     others: dict[str, None] = {}
     queue: list[tuple[str, Requirement]] = [(_ASKED, r) for r in wanted]
@@ -218,7 +218,7 @@ def _why_nothing(
 
 
 def _is_pinned(demand: _Demand) -> bool:
-    """Tell whether somebody asks for exactly one version: then a yanked one is given (PEP 592)."""
+    """Tell whether a requirement names exactly one version, which admits a yanked one (PEP 592)."""
     clauses = [clause for specifier in demand.specifiers.values() for clause in specifier]
     return any(clause.operator in ("==", "===") and not clause.version.endswith(".*") for clause in clauses)
 

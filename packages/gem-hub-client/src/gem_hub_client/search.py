@@ -1,8 +1,8 @@
 """Searching one hub's catalogue for packages and the environments in them.
 
 The index proposes packages in steps from exact to lenient: a name or an id, all words, beginnings of all words,
-corrected words, some of the words. What is proposed is then scored in one way, field by field, so that the order does
-not depend on how a package was found.
+corrected words, some of the words. One function then scores every proposal, field by field, so that the order does not
+depend on how the index found a package.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ LOCK_WAIT = 600.0
 """Seconds to wait for another process that loads the same catalogue."""
 
 Progress = Callable[[str, int, int], None]
-"""Gets what is being done (``"loading"``, ``"indexing"``), how much of it is done, and how much there is to do."""
+"""Receives the kind of work (``"loading"``, ``"indexing"``), the amount done, and the total amount."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def update(
 
     Args:
         hub: which one.
-        progress: told about long work.
+        progress: receives reports on long work.
         timeout: seconds that the server may be silent before it answers.
         wait: seconds to wait for another process that does the same; what that one has done is not done again.
         reset: forget everything that is known of the hub first, also how new it has been.

@@ -37,7 +37,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass
 class Verification:
-    """What was checked and what was found."""
+    """The extent and the findings of a verification."""
 
     hub: Hub
     serial: int = -1
@@ -57,7 +57,7 @@ def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Ver
 
     Args:
         hub: which one.
-        progress: told about each package.
+        progress: receives a report on each package.
 
     Raises:
         HubError: if there is no usable ``root.json``, or it changed while the rest was read.
@@ -94,7 +94,7 @@ def _check_catalogue(served: ServedHub, root: Root) -> dict[str, dict[str, Any]]
             serial = line.get("serial")
             if type(serial) is not int or not file.after < serial <= file.to:
                 served.problem(file.path, f"has a line of {line['name']} with serial {serial}, which is not its own")
-            # Whoever comes by way of the segments must arrive where the snapshot leads.
+            # The segments must lead a client to the same state as the snapshot.
             final = newest.get(line["name"])
             if final is not None and final.get("serial") == serial and final != line:
                 served.problem(file.path, f"contradicts another file of the catalogue on {line['name']}")

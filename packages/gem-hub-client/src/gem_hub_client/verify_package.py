@@ -28,7 +28,7 @@ _ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.1, text/html;q=
 
 
 class ServedHub:
-    """What a hub serves, read file by file, and what is wrong with it."""
+    """The files that a hub serves, read one by one, and the problems found in them."""
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
@@ -99,7 +99,7 @@ def check_package(served: ServedHub, line: dict[str, Any], serial: int) -> set[s
     """Check everything about one package.
 
     Args:
-        served: the hub; what is wrong is added to its problems.
+        served: the hub; the function adds to its problems.
         line: the catalogue's on the package.
         serial: of the hub.
 

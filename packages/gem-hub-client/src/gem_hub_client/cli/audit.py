@@ -44,8 +44,8 @@ def audit_command(ctx: click.Context, address: str | None, offline: bool, as_jso
             for kind, text in [(f.kind, f.message) for f in package.findings] or [("in order", package.file)]
         ]
         show_table(["package", "version", "hub", "finding", ""], rows)
-    for standing in report.standings:
-        click.secho(standing, dim=True)
+    for line in report.statuses:
+        click.secho(line, dim=True)
     if not report.sound:
         click.secho("Something that is installed was yanked or quarantined.", fg="red", err=True)
         ctx.exit(1)

@@ -1,4 +1,4 @@
-"""``gem hub``: the group. It imports a subcommand only when somebody uses it."""
+"""``gem hub``: the group, which imports a subcommand only on use."""
 
 from __future__ import annotations
 
@@ -111,5 +111,5 @@ def hub_command() -> None:
       gem hub info gem-envs-games               everything about one of them
       gem hub install gem-envs-games            exactly that file, checked by its digest
       gem hub use https://hub.example/gem       another hub than the official one
-      gem hub update                            load what is new
+      gem hub update                            load the newest catalogues
     """

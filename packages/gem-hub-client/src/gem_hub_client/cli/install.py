@@ -21,14 +21,14 @@ _DONE = {"install": "installed", "change": "installed", "reinstall": "installed 
 @click.command("install")
 @click.argument("names", nargs=-1, required=True, metavar="NAME[==VERSION]...")
 @click.option("--hub", "address", metavar="URL", help="Take packages from this hub alone.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @json_option
 def install_command(names: tuple[str, ...], address: str | None, dry_run: bool, as_json: bool) -> None:
     """Install packages: exactly the files that a hub lists, checked by their sha256.
 
-    The newest release is taken that was not yanked, is no pre-release, and fits this Python and this gem-core. Your own
-    pip or uv does the work. Hub packages that it needs come from the hub in the same way; everything else comes from
-    your installer's own index.
+    It chooses the newest release that was not yanked, is no pre-release, and fits this Python and this gem-core. Your
+    own pip or uv installs it. Hub packages that it needs come from the hub in the same way; all other dependencies come
+    from your installer's own index.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What the commands of ``gem hub`` say in one way: tables drawn without rich, cells on packages, notes on stderr."""
+"""Common output of the ``gem hub`` commands: tables drawn without rich, cells on packages, notes on stderr."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def note(text: str) -> None:
-    """Tell a person something on stderr, where it is in nobody's way."""
+    """Print a note for the user on stderr, apart from the output."""
     if text:
         click.secho(f"Note: {sanitize(text)}", fg="yellow", err=True)
 
@@ -110,7 +110,7 @@ def install_line(record: dict[str, Any]) -> str:
 
 
 def conformance(record: dict[str, Any]) -> str:
-    """Return in a few words what the conformance kit has found."""
+    """Return the result of the conformance kit in a few words."""
     counts = record.get("conformance")
     if not counts:
         return "not tested"

@@ -35,8 +35,8 @@ _ENVIRONMENTS = 4
 def search_command(ctx: click.Context, query: tuple[str, ...], limit: int, offline: bool, as_json: bool) -> None:
     """Search the hubs for packages and environments.
 
-    Names, environment ids, tags and descriptions are searched; mistyped words are corrected. It needs no network
-    where a catalogue was loaded before, nor ever for the official index as it was when this client was built.
+    It searches names, environment ids, tags and descriptions, and corrects mistyped words. It needs no network for a
+    catalogue that was loaded before, nor for the official index as of the build of this client.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ __all__ = ["update_command"]
 @json_option
 @click.pass_context
 def update_command(ctx: click.Context, reset: bool, as_json: bool) -> None:
-    """Load what is new in the hubs.
+    """Load the newest catalogues of the hubs.
 
     Search does this by itself once an hour. Every file is checked against its digest before it is used; an index that
     is older than the one seen before is refused.
@@ -54,7 +54,7 @@ def _updated(hub: Hub, reset: bool) -> SyncResult:
 
 
 def _sentence(hub: Hub, outcome: SyncResult) -> str:
-    standing = f"{outcome.packages:,} packages, serial {outcome.serial}"
+    state = f"{outcome.packages:,} packages, serial {outcome.serial}"
     if not outcome.changed:
-        return f"{hub.name}: nothing new ({standing})"
-    return f"{hub.name}: {outcome.changed:,} changes, {outcome.transferred / 1000:,.1f} kB ({standing})"
+        return f"{hub.name}: nothing new ({state})"
+    return f"{hub.name}: {outcome.changed:,} changes, {outcome.transferred / 1000:,.1f} kB ({state})"

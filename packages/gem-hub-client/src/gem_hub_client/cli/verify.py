@@ -49,8 +49,8 @@ def verify_command(ctx: click.Context, address: str | None, as_json: bool) -> No
             }
         )
     elif not found.problems:
-        standing = f"serial {found.serial}, {found.packages:,} packages"
-        click.echo(f"{hub.name}: {found.files:,} files, {found.size / 1e6:,.1f} MB, all in order ({standing})")
+        state = f"serial {found.serial}, {found.packages:,} packages"
+        click.echo(f"{hub.name}: {found.files:,} files, {found.size / 1e6:,.1f} MB, all in order ({state})")
     else:
         more = len(found.problems) - 1
         click.echo(f"Error: {found.problems[0]}", err=True)
