@@ -49,7 +49,7 @@ class CrosswordsEnv(Game[re.Match[str]]):
     Args:
         hardcore: take words that need some schooling, otherwise everyday words. ``"random"`` (or None): drawn at every
             reset.
-        max_turns: turns that the agent is told it has, at least as many as the shortest words have letters. Only games
+        max_turns: turns that the instructions announce, at least as many as the shortest words have letters. Only games
             with at most that many cells are drawn. ``"random"``: 20 for three words, and in proportion.
         num_words: words in the grid, 1 … 30. ``"random"``: 3, the only number that the original drew.
     """

@@ -39,7 +39,7 @@ class FifteenPuzzleEnv(Game[re.Match[str]]):
 
     Args:
         num_rows: rows and columns of the board, 2 … 10. ``"random"``: 2, 3 or 4, drawn at every reset.
-        max_turns: moves that the agent is told it has. ``"random"``: 10, 20 or 50 for 2, 3 or 4 rows, 50 for more.
+        max_turns: moves that the instructions announce. ``"random"``: 10, 20 or 50 for 2, 3 or 4 rows, 50 for more.
         init_algo: where a puzzle comes from. ``"monte_carlo"``: a random walk from the solved board that never takes
             back a move. ``"pure_random"``: any board that can be solved, all equally likely; not always within
             ``max_turns`` (the hardest takes 6, 31 and 80 moves with 2, 3 and 4 rows).
@@ -270,7 +270,7 @@ def _can_be_solved(tiles: list[int], num_rows: int) -> bool:
 
 @lru_cache(maxsize=16)
 def _names(num_rows: int) -> tuple[str, ...]:
-    """What the board shows for the gap and for each tile."""
+    """The text of the gap and of each tile on the board."""
     width = len(str(num_rows**2 - 1))
     return (_GAP.rjust(width), *(str(tile).rjust(width) for tile in range(1, num_rows**2)))
 

@@ -46,7 +46,7 @@ class Game2048Env(Game[re.Match[str]]):
     Args:
         target_tile: the tile to reach, a power of two from 8 to 131072. ``"random"``: 16, 32 or 64, drawn at every
             reset.
-        max_turns: moves that the agent is told it has. ``"random"``: enough for the target (20, 30 or 50 for 16, 32
+        max_turns: moves that the instructions announce. ``"random"``: enough for the target (20, 30 or 50 for 16, 32
             or 64).
     """
 
@@ -197,7 +197,7 @@ _PAIR, _PAIR_PER_DOUBLING = 0.7, 0.4
 
 @lru_cache(maxsize=2**14)
 def _promise(line: Row) -> float:
-    """What a row or column is good for: 1 for each empty cell, more for each pair that can merge."""
+    """The value of a row or column: 1 for each empty cell, more for each pair that can merge."""
     tiles = [tile for tile in line if tile]
     pairs = [tile for tile, neighbour in pairwise(tiles) if tile == neighbour]
     return len(line) - len(tiles) + sum(_PAIR + _PAIR_PER_DOUBLING * (tile.bit_length() - 1) for tile in pairs)

@@ -29,7 +29,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
     Args:
         min_number: lowest number that can be hidden, 0 … 10⁹.
         max_number: highest number that can be hidden, more than ``min_number``.
-        max_turns: guesses that the agent is told it has. ``"random"``: enough for the drawn range.
+        max_turns: guesses that the instructions announce. ``"random"``: enough for the drawn range.
 
     Both numbers ``"random"``: drawn at every reset, the lowest from 1 … 10, the span from 5 … 50.
     """
@@ -73,7 +73,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
         if self._drawn:
             low = rng.randint(1, 10)
             self._set_range(low, low + rng.randint(5, 50))
-        # Cheaper than randint, and for ranges of up to 10⁹ as uniform as anybody can tell.
+        # Cheaper than randint, and for ranges of up to 10⁹ indistinguishable from uniform.
         self._number = self.min_number + int(rng.random() * (self.max_number - self.min_number + 1))
         self._guessed: set[int] = set()
 

@@ -37,7 +37,7 @@ class MastermindEnv(Game[re.Match[str]]):
     Args:
         code_length: numbers in the code, 1 … 100.
         num_numbers: the code is made of the numbers 1 … ``num_numbers``, which is 2 … 1000.
-        max_turns: guesses that the agent is told it has. ``"random"``: enough for the other two.
+        max_turns: guesses that the instructions announce. ``"random"``: enough for the other two.
         duplicate_numbers: the code may hold a number more than once. Otherwise ``code_length`` is at most
             ``num_numbers``.
 

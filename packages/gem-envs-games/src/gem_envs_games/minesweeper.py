@@ -41,7 +41,7 @@ class MinesweeperEnv(Game[re.Match[str]]):
         rows: 1 … 50.
         cols: 1 … 50.
         num_mines: at least 1, and few enough to leave the 3x3 block around any first reveal free.
-        max_turns: moves that the agent is told it has; with one for each safe cell, any board can be won.
+        max_turns: moves that the instructions announce; with one for each safe cell, any board can be won.
             ``"random"``: one for each cell.
 
     ``rows``, ``cols`` and ``num_mines`` all ``"random"``: a square of n = 5 … 8 rows, drawn at every reset, with

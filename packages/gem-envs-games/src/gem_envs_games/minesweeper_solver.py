@@ -1,4 +1,4 @@
-"""Exact probabilities of mines, from what a Minesweeper board shows."""
+"""Exact probabilities of mines, given a Minesweeper board."""
 
 from __future__ import annotations
 

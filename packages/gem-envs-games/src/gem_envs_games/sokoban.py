@@ -51,7 +51,7 @@ class SokobanEnv(Game[re.Match[str]]):
     Args:
         dim_room: rows and columns of the room, outer walls included, each 5 … 20.
         num_boxes: boxes and goals, from 1 to one for each four cells within the outer walls.
-        max_turns: moves that the agent is told it has. ``"random"``: ten for each box.
+        max_turns: moves that the instructions announce. ``"random"``: ten for each box.
 
     ``dim_room`` and ``num_boxes`` both ``"random"``: 6 × 6 with 2 boxes or 8 × 8 with 5, drawn at every reset.
     """

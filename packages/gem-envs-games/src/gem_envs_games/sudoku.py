@@ -39,7 +39,7 @@ class SudokuEnv(Game[re.Match[str]]):
         clues: cells that the generator tries to blank, 1 … scale². It blanks as many as leave a grid that can be
             solved without guessing, and no more than ``max_turns``: nearly always 10 of 10 at scale 4, 43 to 50 of
             50 at scale 9.
-        max_turns: moves that the agent is told it has. ``"random"``: the turns of the drawn setting, or else as many
+        max_turns: moves that the instructions announce. ``"random"``: the turns of the drawn setting, or else as many
             as ``clues``.
 
     ``scale`` and ``clues`` both ``"random"``: drawn at every reset, 4 and 10 (15 turns) or 9 and 50 (50 turns).

@@ -39,7 +39,7 @@ class TowerofHanoiEnv(Game[re.Match[str]]):
     Args:
         num_disks: 1 … 12 disks, numbered by size; n disks need 2ⁿ - 1 moves. ``"random"``: 3, 4 or 5, drawn at every
             reset.
-        max_turns: moves that the agent is told it has. ``"random"``: enough for the number of disks (10, 20 or 35
+        max_turns: moves that the instructions announce. ``"random"``: enough for the number of disks (10, 20 or 35
             for 3, 4 or 5).
     """
 

@@ -36,7 +36,7 @@ _LONGEST_TEXT = 10_000
 _LONGEST_WAIT = 30.0
 _CACHED_PAGES = 1000
 _TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
-_OTHER_FOLDERS = ("-/", "I/", "M/", "X/", "_")  # of a ZIM file: what is no article
+_OTHER_FOLDERS = ("-/", "I/", "M/", "X/", "_")  # of a ZIM file, without articles
 _FILES = (
     ".css",
     ".gif",

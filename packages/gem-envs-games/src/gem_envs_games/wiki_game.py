@@ -55,7 +55,7 @@ class WikiGameEnv(Game[str]):
     r"""Follow a link with ``\boxed{Title}``.
 
     Args:
-        max_turns: turns that the agent is told it has.
+        max_turns: turns that the instructions announce.
         backend: ``"bundled"``, the encyclopedia of this package; ``"mw"``, a MediaWiki site; ``"kiwix"``, a ZIM file
             on a kiwix-serve. The latter two need the extra ``wiki``.
         trawler_kwargs: arguments of a live backend, by name; see :mod:`gem_envs_games.wiki_backends`.
@@ -181,7 +181,7 @@ class WikiGameEnv(Game[str]):
         if self.variant == "freenav":
             self._past = (*self._past, self._page)
         elif self.variant == "oneback":
-            self._past = (self._page,)  # no more, so that nobody goes back twice in a row
+            self._past = (self._page,)  # one page alone: there is no second way back in a row
         self._arrive(page)
         return legal(f"You are on the page {page.title!r}.", _STEP_REWARD)
 
@@ -252,7 +252,7 @@ class WikiGamePolicy(Policy[str, str]):
 
 
 def summarize(text: str, length: int, unit: str) -> str:
-    """Return the beginning of a text: so many characters, words or sentences; ``…`` marks what is left out."""
+    """Return the beginning of a text: a number of characters, words or sentences; ``…`` marks an omission."""
     if unit == "sentences":
         return " ".join(_END_OF_SENTENCE.split(text, maxsplit=length)[:length])
     if unit == "words":

@@ -1,4 +1,4 @@
-"""The encyclopedia that comes with the package, and what the game needs of any wiki.
+"""The encyclopedia that comes with the package, and the interface of a wiki that the game needs.
 
 ``data/encyclopedia.txt`` is plain text: a heading ``= Title =``, then the page, in which ``[[Title]]`` or
 ``[[Title|shown text]]`` is a link; a link's first letter may be small. Every page can be reached from every other.
@@ -47,7 +47,7 @@ class Wiki(Protocol):
         """Tell whether ``page`` can be one of this wiki, as far as is known without asking a server."""
 
     def close(self) -> None:
-        """Release what is held; calling it again does nothing."""
+        """Release all resources; a second call does nothing."""
 
 
 def title_key(title: str) -> str:

@@ -44,7 +44,7 @@ class WordSearchEnv(Game[re.Match[str]]):
 
     Args:
         num_words: words to find, 1 … 50. ``"random"``: 5, the only number that the original drew.
-        max_turns: turns that the agent is told it has; fewer than words cannot be enough. ``"random"``: four a word.
+        max_turns: turns that the instructions announce; fewer than words cannot be enough. ``"random"``: four a word.
         hardcore: take the words from a large dictionary, otherwise from everyday English. ``"random"`` (or None):
             drawn at every reset.
     """
@@ -153,7 +153,7 @@ class WordSearchEnv(Game[re.Match[str]]):
         return word
 
     def _random_move(self) -> str:
-        """Cells in a row or column that are as many as some word left to find has letters."""
+        """Cells in a row or column, as many as the letters of some word left to find."""
         rng = self.action_rng
         length = len(rng.choice([word for word in self._words if word in self._left] or self._words))
         side = len(self._rows)

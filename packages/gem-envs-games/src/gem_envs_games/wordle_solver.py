@@ -18,7 +18,7 @@ _COMPARISONS = 60_000
 """Most pairs of a guess and a possible word that are compared for one move: some 50 ms."""
 
 History = tuple[tuple[str, str], ...]
-"""Guesses with their marks, as :func:`feedback` gives them."""
+"""Guesses with their marks, as :func:`feedback` returns them."""
 
 
 def feedback(guess: str, secret: str) -> str:
