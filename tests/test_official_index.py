@@ -168,7 +168,7 @@ def test_a_record_takes_the_place_of_what_the_sources_say(checkout: Checkout) ->
     path = checkout.folder / "hub/index/releases/gem-envs-qa/0.1.0.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({**record, "metadata_sha256": "cd" * 32}), encoding="utf-8")
-    assert checkout.changed() == ["hub/index/releases/"]
+    assert checkout.changed() == ["hub/index/releases/gem-envs-qa/"]
     files = checkout.derived("after")
     assert page(files, "gem-envs-qa")["serial"] == 1
     assert page(files, "gem-envs-qa")["releases"][0]["sha256"] == "ab" * 32

@@ -138,12 +138,14 @@ def workflow(author: Environment, project: Path) -> Any:
     return json.loads(author.run("python", "-c", code, ".github/workflows/ci.yml", cwd=project))
 
 
+@pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_a_new_package_passes_its_own_tests(author: Environment, project: Path) -> None:
     """Every clause of the kit on every id and the environments' own tests pass under pytest, and none is skipped."""
     output = author.run("pytest", "-p", "no:cacheprovider", "-rs", cwd=project)
     assert re.search(r"^=+ \d+ passed in .+ =+$", output, re.MULTILINE), output
 
 
+@pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_a_new_package_passes_its_own_hooks(author: Environment, project: Path) -> None:
     """Style, format, types and gem check pass as pre-commit runs them, and change nothing."""
     output = author.run("pre-commit", "run", "--all-files", "--hook-stage", "pre-push", cwd=project)
@@ -157,6 +159,7 @@ def test_a_new_package_passes_its_own_hooks(author: Environment, project: Path) 
     assert len(done("git", "ls-files", cwd=project).splitlines()) == FILES
 
 
+@pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_nothing_of_a_new_package_needs_cleaning_up(author: Environment, project: Path) -> None:
     """What tests, checks and tools leave behind is ignored by git."""
     author.run("mypy", cwd=project)
@@ -211,6 +214,7 @@ def test_what_the_readme_shows_works(user: Environment, project: Path, tmp_path:
     assert "You have found it." in user.run("python", "-W", "error", "-c", program, cwd=tmp_path)
 
 
+@pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_the_workflow_is_well_formed(author: Environment, project: Path) -> None:
     """The workflow is YAML with three jobs, its scripts are shell, and it runs the hooks, the tests and the check."""
     jobs = workflow(author, project)["jobs"]
@@ -234,6 +238,7 @@ esac
 """
 
 
+@pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_the_workflow_publishes_by_pull_request(
     author: Environment, project: Path, wheels: tuple[Path, ...], record: Path, tmp_path: Path
 ) -> None:
@@ -311,6 +316,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("many")
 
 
+@pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 @given(new=NEW)
 @settings(max_examples=20)
 def test_the_style_holds_for_every_name(new: Project, author: Environment, many: Path) -> None:

@@ -26,9 +26,12 @@ from gem.cli.write_folder import write_files
 from gem.discovery.manifest_schema import validate
 from gem.discovery.official import NAMESPACES
 from gem.errors import ArgumentError
+from gem_testing import CLAUSES, ClauseOutcome, run_clause
 from gem_testing.cli.new import new_command
+from gem_testing.conformance import clauses_for_each
 from gem_testing.scaffold import names
 from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project
+from gem_testing.targets import envs_under_test
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -102,6 +105,35 @@ def test_a_name_is_all_it_takes() -> None:
     assert report["environments"] == ["my:Arithmetic-v0", "my:Treasure-v0"]
     assert set(report["files"]) == files_below(Path("my-envs")) == EVERYTHING
     assert [path.name for path in Path.cwd().iterdir()] == ["my-envs"]
+
+
+@pytest.mark.slow
+def test_a_new_package_keeps_every_clause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is violated and nothing is untested, each example against every clause and its variants by arguments."""
+    written("kept-envs")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    results = [
+        (under_test.spec.id, run_clause(under_test, CLAUSES[clause]))
+        for under_test, clause in clauses_for_each(envs_under_test("./kept-envs"))
+    ]
+    assert len(results) > 2 * len(CLAUSES)
+    assert [(env_id, result) for env_id, result in results if result.outcome is not ClauseOutcome.HOLDS] == []
+
+
+@pytest.mark.slow
+def test_a_new_package_passes_the_tests_of_its_rules() -> None:
+    """The tests that it brings for its two examples pass."""
+    written("kept-envs")
+    tests = [f"kept-envs/tests/test_{name}.py" for name in ("arithmetic", "treasure")]
+    path = os.pathsep.join([str(Path("kept-envs/src").resolve()), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_person_is_told_what_comes_next() -> None:
