@@ -57,7 +57,7 @@ SAYS = {
     "PlaysAfterEnd": r"a step after the end at step 12 \(seed 0\) returned .*raise gem\.errors\.EpisodeFinishedError",
     "FailsAfterEnd": r"a step after the end at step 12 \(seed 0\) raised IndexError: .*; raise gem\.errors\.",
     "NeverEnds": r"had not ended after 10000 steps; limit its turns",
-    "EndsLate": r"goes on after step 13, and the agent is told of 12 turns; end it there",
+    "EndsLate": r"goes on after step 13, and 12 turns are announced; end it there",
     "TruncatesAlone": r"step 12 of 12 \(seed \d+\) was truncated and not terminated.*return terminated=True as well",
     "TerminatesAlone": r"step 12 of 12 \(seed \d+\) ran out of turns and was not truncated; return truncated=True",
     "SamplesMalformed": r"step 1 \(seed 0\) called the sampled action '\d+' malformed; sample well-formed actions",

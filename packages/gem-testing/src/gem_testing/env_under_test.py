@@ -191,7 +191,7 @@ class EnvUnderTest:
             for seed in REFERENCE_SEEDS:
                 try:
                     episodes.append(self.play_policy("reference", seed, deadline))
-                except Exception:  # clauses on rewards say what is wrong with the policy
+                except Exception:  # clauses on rewards report the fault of the policy
                     break
                 if time.perf_counter() > deadline:
                     break
@@ -214,12 +214,12 @@ class EnvUnderTest:
 
     @cached_property
     def played_twice(self) -> list[tuple[Script, list[StepRecord], list[StepRecord]]]:
-        """Each script with what it shows on two fresh instances to which nothing else was done."""
+        """Each script with its records on two fresh instances."""
         return [(script, self.replay(script), self.replay(script)) for script in self.scripts]
 
     @property
     def baselines(self) -> list[tuple[Script, list[StepRecord]]]:
-        """Each script with what it shows on a fresh instance.
+        """Each script with its records on a fresh instance.
 
         Raises:
             NotTested: if that differs from one instance to the next, so that nothing can be compared with it.

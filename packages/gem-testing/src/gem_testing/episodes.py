@@ -1,7 +1,7 @@
 """Playing episodes for the conformance kit, and comparing what they show.
 
-Whatever an environment returns is frozen to text at once, so that an environment that changes what it has
-returned cannot change the evidence. Environments with one agent and with several are played alike.
+Each returned value is frozen to text at once, so that an environment that changes it later cannot change the
+evidence. Environments with one agent and with several are played alike.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def take(env: Env[Any, Any], action: Any, where: str) -> tuple[Any, Any, Any, An
 
 
 def has_ended(env: Env[Any, Any], terminated: Any, truncated: Any) -> bool:
-    """Tell whether the episode is over; with several agents, when nobody takes part any more."""
+    """Tell whether the episode is over; with several agents, when none takes part any more."""
     if isinstance(terminated, dict):
         return not env.unwrapped.agents  # type: ignore[attr-defined]
     return bool(terminated) or bool(truncated)
@@ -152,7 +152,7 @@ def steps(
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
 ) -> Iterator[StepRecord]:
-    """Yield what each step shows, as it is taken; otherwise as :func:`play_on`."""
+    """Yield the record of each step as it is taken; otherwise as :func:`play_on`."""
     for turn, action in enumerate(actions, start=done + 1):
         if before is not None:
             before()

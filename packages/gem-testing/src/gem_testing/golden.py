@@ -1,7 +1,7 @@
 """Golden episodes: recorded episodes that a test holds an environment to.
 
-Whoever changes an environment on purpose writes its golden files anew and sees in the difference of the files
-what an agent will see differently; whoever did not mean to change it gets the first difference as a failed test.
+An author who changes an environment on purpose writes its golden files anew; the difference of the files shows the
+change as an agent sees it. After an unintended change, a test fails with the first difference.
 
 The files are what :func:`gem.trajectory.read_trajectories` reads and ``gem show`` and ``gem replay`` take, less
 what changes without a change of behaviour: times, versions, digests and descriptions.
@@ -164,14 +164,14 @@ def _played(
     max_turns: int | None,
 ) -> Iterable[Trajectory]:
     agent = policy if isinstance(policy, str) else ""
-    # An environment that was given belongs to whoever gave it.
+    # An environment that the caller passed belongs to the caller.
     given = isinstance(environment, Env)
     env = (
         apply_wrappers(environment, wrappers) if isinstance(environment, Env) else make(environment, wrappers=wrappers)
     )
     with nullcontext() if given else env:
         for seed in seeds:
-            # A policy for each episode: what it remembers must not reach the next one.
+            # A policy for each episode: its memory must not reach the next one.
             yield play_episode(env, _policy(policy, env), seed, max_turns=max_turns, agent=agent)
 
 

@@ -119,7 +119,7 @@ def check(jobs: Sequence[CheckJob], processes: int, timeout: float) -> Iterator[
         while waiting or running:
             while waiting and len(running) < processes:
                 running.append(waiting.popleft())
-            # All conclusions are drawn before the first is yielded: whoever takes them may take its time.
+            # All conclusions are drawn before the first is yielded: the caller may be slow.
             events = [event for run in running for event in run.look_after()]
             running = [run for run in running if run.goes_on]
             yield from events
@@ -131,7 +131,7 @@ def check(jobs: Sequence[CheckJob], processes: int, timeout: float) -> Iterator[
 
 
 def _events_within(seconds: float, reports: _Reports) -> Iterator[Event]:
-    """Wait for a report, and yield what it and all others that are there come to."""
+    """Wait for a report; yield the events of it and of all reports that have arrived."""
     with suppress(queue.Empty):
         worker, report = reports.get(timeout=seconds)
         yield from worker.run.hear(worker, report)
@@ -262,7 +262,7 @@ class _End(NamedTuple):
     what: str
     """``"died with exit code 3"``."""
     where: str
-    """``", in step at my_envs/thing.py:12"``; empty if nobody knows."""
+    """``", in step at my_envs/thing.py:12"``; empty if unknown."""
     said: str
     """The last line that it wrote while it started."""
     advice: str
@@ -312,7 +312,7 @@ class _Worker:
             return False
         if self._ended_at is None:
             self._ended_at = time.monotonic()
-            self._kill()  # what it has left behind would keep the pipe open
+            self._kill()  # a child that is left would keep the pipe open
         return self.all_heard or time.monotonic() - self._ended_at > _GRACE
 
     def stop(self, *, with_stack: bool = False) -> _End:
@@ -354,7 +354,7 @@ class _Worker:
                 *lines, line = (line + chunk).split(b"\n")
                 for whole in lines:
                     if whole.startswith(mark):
-                        with suppress(ValueError):  # somebody else wrote into it
+                        with suppress(ValueError):  # another process wrote into it
                             reports.put((self, json.loads(whole[len(mark) :])))
                 if len(line) > _LONGEST_LINE:
                     line = b""

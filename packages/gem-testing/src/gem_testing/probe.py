@@ -1,7 +1,7 @@
 """The other side of :mod:`gem_testing.processes`: a fresh process that plays an environment and watches it.
 
-``python -m gem_testing.probe RESULT`` reads a pickled :class:`ProbeTask` from its standard input and writes what it saw
-to the file RESULT as JSON. Its working directory and its folder for temporary files are empty; its output goes to
+``python -m gem_testing.probe RESULT`` reads a pickled :class:`ProbeTask` from its standard input and writes its
+observations to the file RESULT as JSON. Its working directory and its folder for temporary files are empty; its output goes to
 files whose sizes say when something was printed.
 """
 
@@ -47,10 +47,10 @@ class ProbeTask:
     path: list[str]
     """``sys.path``."""
     spec: EnvSpec | None = None
-    """The environment that is to be played; None for a policy alone."""
+    """The environment to play; None for a policy alone."""
     scripts: list[Script] = field(default_factory=list)
     watched: bool = False
-    """Also look at what is imported, what is done to the process, and what is left behind."""
+    """Also watch imports, changes of the process, and residue."""
     policy: str | None = None
     """Entry point of a policy that is to choose actions for recorded observations."""
     observations: list[list[Any]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class ProbeTask:
 
 
 def main() -> None:
-    """Do the task, and write what was seen."""
+    """Do the task, and write the observations."""
     task: ProbeTask = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by the process that started this one
     result = Path(sys.argv[1])
     _default_signals()

@@ -181,7 +181,7 @@ class ConformanceRecord(_Strict):
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(0o644)  # mkstemp lets nobody else read it
+            Path(name).chmod(0o644)  # mkstemp denies all others access
             Path(name).replace(target)
         except BaseException:
             Path(name).unlink(missing_ok=True)
@@ -194,7 +194,7 @@ class ConformanceRecord(_Strict):
 
 @dataclass
 class EnvironmentResults:
-    """What is known of one environment so far."""
+    """The results of one environment so far."""
 
     package: PackageUnderTest
     spec: EnvSpec

@@ -46,7 +46,7 @@ class Score:
 
 
 class _SilentPolicy(Policy[Any, Any]):
-    """Says nothing in every turn; with several agents, nobody says anything."""
+    """Says nothing in every turn; with several agents, none says anything."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         self.env = env

@@ -1,6 +1,6 @@
 """The process in which one environment is checked; :mod:`gem_testing.pool` starts it and listens.
 
-It gets a job as JSON on stdin and reports on what was its stdout. Before anything of the environment is imported,
+It gets a job as JSON on stdin and reports on its original stdout. Before anything of the environment is imported,
 that descriptor moves to a high number and the standard ones lead nowhere, so that nothing that an environment prints
 or reads, and no descriptor that it closes by its usual number, reaches the reports. Each report is a line that begins
 with a word that only parent and worker know; everything else that arrives is ignored.
@@ -142,7 +142,7 @@ class _Channel:
     def tell(self, kind: str, value: Any = None) -> None:
         if os.getpid() != self._process:
             os._exit(0)  # a fork that an environment has let run on
-        # The newline in front ends whatever somebody else has written into the pipe.
+        # The newline in front ends foreign text in the pipe.
         text = json.dumps([kind, value], allow_nan=True).encode("ascii")
         rest = memoryview(b"\n" + self._token.encode() + text + b"\n")
         try:

@@ -185,7 +185,7 @@ def ends(under_test: EnvUnderTest) -> None:
             where = f"the episode of {agent} (seed {episode.script.seed})"
             if limit is not None and len(episode) > limit:
                 raise Violation(
-                    f"{where} goes on after step {len(episode)}, and the agent is told of {limit} turns; end it there"
+                    f"{where} goes on after step {len(episode)}, and {limit} turns are announced; end it there"
                 )
             raise Violation(
                 f"{where} had not ended after {len(episode)} steps; limit its turns, and say how many in an attribute "

@@ -1,6 +1,6 @@
-"""What an environment must not leave behind, or change, in the process it runs in.
+"""The process is unchanged after an environment has played.
 
-A process of its own plays some episodes, closes the instances, and compares itself with what it was before; see
+A process of its own plays some episodes, closes the instances, and compares itself with its earlier state; see
 :mod:`gem_testing.probe`.
 """
 
@@ -102,7 +102,7 @@ def _quoted(value: str | None) -> str:
 
 
 def _more(under_test: EnvUnderTest, what: str, since: str) -> list[Any]:
-    """What is there after playing and was not there before."""
+    """Return the items that are there after playing and were not there before."""
     before, after = under_test.probe.seen[since][what], under_test.probe.seen["after"][what]
     if before is None:
         raise NotTested("this system does not tell", "check it on Linux")

@@ -55,7 +55,7 @@ def new_command(
     """Write a new package of environments.
 
     It has two example environments, tests, types, a licence, hooks and a workflow for continuous integration, and it
-    passes all its own checks as it is. On a terminal, what is not given is asked for; --yes and --json ask nothing.
+    passes all its own checks as it is. On a terminal the command asks for missing options; --yes and --json ask nothing.
 
     \b
     Examples:
@@ -103,7 +103,7 @@ def new_command(
 
 
 class _Questions:
-    """Asks for what was not given, or takes the default where nobody is to be asked."""
+    """Asks for missing options, or takes their defaults where there is no terminal."""
 
     def __init__(self, asked: bool) -> None:
         self.asked = asked
