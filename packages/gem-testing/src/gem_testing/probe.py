@@ -1,8 +1,8 @@
 """The other side of :mod:`gem_testing.processes`: a fresh process that plays an environment and watches it.
 
 ``python -m gem_testing.probe RESULT`` reads a pickled :class:`ProbeTask` from its standard input and writes its
-observations to the file RESULT as JSON. Its working directory and its folder for temporary files are empty; its output goes to
-files whose sizes say when something was printed.
+observations to the file RESULT as JSON. Its working directory and its folder for temporary files are empty; its output
+goes to files whose sizes tell when something was printed.
 """
 
 from __future__ import annotations

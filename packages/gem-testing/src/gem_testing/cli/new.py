@@ -55,7 +55,8 @@ def new_command(
     """Write a new package of environments.
 
     It has two example environments, tests, types, a licence, hooks and a workflow for continuous integration, and it
-    passes all its own checks as it is. On a terminal the command asks for missing options; --yes and --json ask nothing.
+    passes all its own checks as it is. On a terminal the command asks for missing options; --yes and --json ask
+    nothing.
 
     \b
     Examples:
