@@ -169,6 +169,18 @@ def with_siblings(name: str, wheels: dict[str, Path]) -> list[Path]:
     return [wheels[each] for each in names]
 
 
+@pytest.mark.parametrize("document", ["README.md", ".github/workflows/hub-index.yml"])
+def test_folders_are_installed_with_all_that_they_require(document: str, wheels: dict[str, Path]) -> None:
+    """A command that installs folders names every package of the repository that they require, itself or before."""
+    named: set[str] = set()
+    for line in re.findall(r"pip install (\./.*)", (ROOT / document).read_text(encoding="utf-8")):
+        here = {name for name, folder in FOLDERS.items() if f"./{folder.relative_to(ROOT)}" in line.split()}
+        named |= here
+        assert here
+        required = {wheel for name in here for wheel in with_siblings(name, wheels)}
+        assert required <= {wheels[name] for name in named}, line
+
+
 def test_gem_core_stays_small(core_alone: Path, tmp_path: Path) -> None:
     """gem-core brings at most 17 distributions, and at most 16.5 MB besides NumPy (unpacked, without bytecode).
 
