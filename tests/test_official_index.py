@@ -23,7 +23,10 @@ MANIFEST = "packages/gem-envs-games/src/gem_envs_games/environments.toml"
 SOURCES = (CLIENT + "/src", "packages/gem-core/src", "hub/src")
 
 # Builds and fresh checkouts cost seconds; one worker makes those that several tests look at.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("official index")]
+pytestmark = [
+    pytest.mark.slow(reason="checkouts that are committed, searched and built in environments of their own"),
+    pytest.mark.xdist_group("official index"),
+]
 
 
 class Checkout:

@@ -45,7 +45,8 @@ def registry_is_installed() -> bool:
     """Tell whether gem-hub is there, without importing it."""
     from importlib.util import find_spec
 
-    return find_spec("gem_hub") is not None
+    package = REGISTRY_COMMANDS["publish"].partition(".")[0]
+    return find_spec(package) is not None
 
 
 class HubCommands(click.Group):
