@@ -134,7 +134,7 @@ class Cluster:
         """Break off every connection that there is."""
         for connection in list(self._server.connections):
             with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+                _break_off(connection)
 
     def note(self, pod: Pod) -> None:
         """Let watchers see a change."""
@@ -169,7 +169,7 @@ class Cluster:
             pod.container.remove()
         for connection in pod.sockets:
             with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+                _break_off(connection)
         return pod.stored
 
     def _start(self, pod: Pod) -> None:
@@ -299,7 +299,7 @@ class _Handler(BaseHTTPRequestHandler):
             if call.startswith(beginning):
                 cluster.lost.remove(beginning)
                 self.close_connection = True
-                self.request.shutdown(socket.SHUT_RDWR)
+                _break_off(self.request)
                 return
         self._send(201 if self.command == "POST" else 200, answer)
 
@@ -383,7 +383,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
                     if cut:
                         self.close_connection = True
-                        self.request.shutdown(socket.SHUT_RDWR)
+                        _break_off(self.request)
                         return
                 with cluster.changed:
                     cluster.changed.wait(0.05)
@@ -538,6 +538,11 @@ class _Execution:
         taken = bytes(self._buffer[:count])
         del self._buffer[:count]
         return taken
+
+
+def _break_off(connection: Any) -> None:
+    """End a connection. ``SSLSocket.shutdown`` would also end decryption, and a reader would get encrypted bytes."""
+    socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _final(code: int | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
 
-__all__ = ["Cgroup", "Counting", "Counts", "controllers", "groups", "reap_cgroups", "troubles_of"]
+__all__ = ["Cgroup", "CounterFiles", "LimitCounts", "controllers", "groups", "reap_cgroups", "troubles_of"]
 
 _ROOT = Path("/sys/fs/cgroup")
 _OURS = "gem-terminal"
@@ -42,7 +42,7 @@ _COUNTED = {
 
 
 @dataclass(frozen=True)
-class Counts:
+class LimitCounts:
     """What the control groups of a container have counted so far."""
 
     killed: int = 0
@@ -53,7 +53,7 @@ class Counts:
     """Those that there are."""
 
     @classmethod
-    def parsed(cls, lines: Iterable[str]) -> Counts:
+    def parsed(cls, lines: Iterable[str]) -> LimitCounts:
         """Read lines that begin with the name of their file."""
         found = {}
         for line in lines:
@@ -62,10 +62,10 @@ class Counts:
         killed = found.get("memory.oom_control oom_kill", 0) or found.get("memory.events oom_kill", 0)
         return cls(killed, found.get("pids.events max", 0), found.get("pids.current", 0))
 
-    def said_since(self, before: Counts, limits: ResourceLimits) -> list[str]:
+    def said_since(self, before: LimitCounts, limits: ResourceLimits) -> list[str]:
         """Return in words what was counted since."""
         if self.killed < before.killed or self.refused < before.refused:  # a container that was restarted
-            before = Counts()
+            before = LimitCounts()
         said = []
         if number := self.killed - before.killed:
             what = "a process was" if number == 1 else f"{number} processes were"
@@ -75,7 +75,7 @@ class Counts:
         return said
 
 
-def troubles_of(container: Container, before: Counts, counts: Counts, limits: ResourceLimits) -> list[str]:
+def troubles_of(container: Container, before: LimitCounts, counts: LimitCounts, limits: ResourceLimits) -> list[str]:
     """Return what befell a container between two counts, in words; what left no room for anything else is killed."""
     said = counts.said_since(before, limits)
     if counts.refused > before.refused and counts.processes * 4 >= limits.processes * 3:
@@ -84,19 +84,19 @@ def troubles_of(container: Container, before: Counts, counts: Counts, limits: Re
     return said
 
 
-class Counting:
-    """The files that count for one container. They are read after every command, so no more is done than must be.
+class CounterFiles:
+    """The counter files of one container. They are read after every command, so reading is kept cheap.
 
     Args:
-        folders: of its control groups, each with its controller.
+        folders: pairs of a controller and the folder of its control group.
     """
 
     def __init__(self, folders: Iterable[tuple[str, str]]) -> None:
         files = [(name, f"{folder}/{name}") for controller, folder in folders for name in _COUNTED.get(controller, ())]
         self._files = [(name, path) for name, path in files if Path(path).exists()]
 
-    def counts(self) -> Counts | None:
-        """Return what is counted now; None where nothing can be read, as once the container has gone."""
+    def counts(self) -> LimitCounts | None:
+        """Return the current counts; None if nothing is readable, for example after the end of the container."""
         lines = []
         for name, path in self._files:
             try:
@@ -109,15 +109,15 @@ class Counting:
                 continue
             finally:
                 os.close(file)
-        return Counts.parsed(lines) if lines else None
+        return LimitCounts.parsed(lines) if lines else None
 
     @classmethod
-    def of_process(cls, pid: int, name: str) -> Counting:
-        """Return what counts for the container that a process of this machine is in; nothing does for another.
+    def of_process(cls, pid: int, name: str) -> CounterFiles:
+        """Return the counter files for the container of a process of this machine; none for another machine.
 
         Args:
-            pid: its number; 0 if that is not known.
-            name: what the names of its control groups hold, so that no other process is taken for it.
+            pid: the process id; 0 if unknown.
+            name: a part of the names of its control groups, so that no other process is mistaken for it.
         """
         try:
             lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines() if pid else []
@@ -133,7 +133,7 @@ class Counting:
 
 @cache
 def controllers() -> tuple[str, ...]:
-    """Return which of ``memory``, ``pids`` and ``cpu`` can be bounded here."""
+    """Return those of ``memory``, ``pids`` and ``cpu`` that can be limited on this machine."""
     if (_ROOT / "cgroup.controllers").is_file():
         try:
             (_ROOT / _OURS).mkdir(exist_ok=True)
@@ -186,7 +186,7 @@ class Cgroup:
         except OSError as error:
             self.remove()
             raise EngineError(f"the limits of a container cannot be set: {error}") from error
-        self._counting = Counting(zip(("",) if unified else known, map(str, self._folders), strict=False))
+        self._counting = CounterFiles(zip(("",) if unified else known, map(str, self._folders), strict=False))
 
     @property
     def tasks(self) -> list[str]:
@@ -197,9 +197,9 @@ class Cgroup:
         """
         return [str(folder / ("cgroup.procs" if self._unified else "tasks")) for folder in self._folders]
 
-    def counts(self) -> Counts:
+    def counts(self) -> LimitCounts:
         """Return what was counted for the container so far."""
-        return self._counting.counts() or Counts()
+        return self._counting.counts() or LimitCounts()
 
     def remove(self) -> None:
         """Remove the groups, whose processes have all been killed; calling it again does nothing."""

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container
-from gem_terminal.engines.cgroups import Counting, Counts, troubles_of
+from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, troubles_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
@@ -88,9 +88,9 @@ class DockerContainer(Container):
         self._forget = forget
         self._notes: deque[str] = deque()
         self._fate = ""
-        self._counts = Counts()
+        self._counts = LimitCounts()
         self._pid: int = description.get("State", {}).get("Pid") or 0
-        self._counting = Counting.of_process(self._pid, self.id)
+        self._counting = CounterFiles.of_process(self._pid, self.id)
         layers = description.get("GraphDriver", {}).get("Data") or {}
         volumes = [mount["Source"] for mount in description.get("Mounts", []) if mount.get("Type") == "volume"]
         self.folders: tuple[str, ...] = (layers["UpperDir"], *volumes) if layers.get("UpperDir") else ()
@@ -182,7 +182,7 @@ class DockerContainer(Container):
         with failing(f"the processes of container {self.id[:12]} cannot be killed"):
             self._client.api.restart(self.id, timeout=0)
             self._pid = self._client.api.inspect_container(self.id)["State"]["Pid"]
-            self._counting = Counting.of_process(self._pid, self.id)
+            self._counting = CounterFiles.of_process(self._pid, self.id)
 
     def _kill(self, done: Future[bool]) -> None:
         """Kill all processes and tell whether that was possible."""
@@ -253,17 +253,17 @@ class DockerContainer(Container):
     @property
     def first(self) -> int:
         """The number of its first process; 0 unless that is one of this machine's, and still the one that it was."""
-        return self._pid if Counting.of_process(self._pid, self.id).counts() is not None else 0
+        return self._pid if CounterFiles.of_process(self._pid, self.id).counts() is not None else 0
 
-    def _asked(self) -> Counts:
+    def _asked(self) -> LimitCounts:
         """Return what the control groups count, as they are seen from inside."""
         try:
             done = self.run(("sh", "-c", _COUNT), seconds=10.0, user="root")
         except EngineError:
             done = None
         if done is None or not done.output:  # not even this could be started
-            return Counts(self._counts.killed, self._counts.refused + 1, self._limits.processes)
-        return Counts.parsed(done.output.decode(errors="replace").splitlines())
+            return LimitCounts(self._counts.killed, self._counts.refused + 1, self._limits.processes)
+        return LimitCounts.parsed(done.output.decode(errors="replace").splitlines())
 
 
 class _DockerChannel(Channel):

@@ -29,23 +29,23 @@ class DiskUsage(NamedTuple):
     size: int
     """Bytes."""
     files: int = 0
-    """How many there are, folders and all; 0 where the engine does not tell."""
+    """The number of files and folders; 0 if the engine does not report it."""
 
 
 class WatchedContainer(Protocol):
-    """A container whose disk is bounded from outside."""
+    """A container whose disk limit is enforced from outside."""
 
     id: str
 
     def overwrote(self, note: str, beyond_help: bool) -> None:
-        """Kill what runs in it, or the container itself, and tell whoever asks why."""
+        """Kill the processes of the container, or the container itself, and keep the note for the agent."""
 
 
 class DiskWatch:
-    """Looks every second at what containers have written, in a thread that lives as long as there are some.
+    """Checks the disk usage of containers every second, in a thread that lives while there are containers.
 
     Args:
-        measure: returns what each container has written; those that it does not know are passed over.
+        measure: returns the disk usage by container; unknown containers are ignored.
     """
 
     def __init__(self, measure: Callable[[], Mapping[str, DiskUsage]]) -> None:
@@ -56,7 +56,7 @@ class DiskWatch:
         self._thread: Thread | None = None
 
     def add(self, container: WatchedContainer, limit: int) -> None:
-        """Keep a container from writing more than so many bytes."""
+        """Limit the disk usage of a container, in bytes."""
         with self._changed:
             self._limits[container.id] = (container, limit)
             if self._thread is None:
@@ -64,7 +64,7 @@ class DiskWatch:
                 self._thread.start()
 
     def remove(self, container: WatchedContainer) -> None:
-        """Look at it no more."""
+        """Stop checking a container."""
         with self._changed:
             self._limits.pop(container.id, None)
             self._seen.pop(container.id, None)
@@ -79,15 +79,15 @@ class DiskWatch:
                     self._thread = None
                     return
             began = time.monotonic()
-            with suppress(EngineError):  # the engine has gone, which whoever uses it will be told
+            with suppress(EngineError):  # the next user of the engine gets the error
                 self.look()
             pause = max(_PERIOD, _SHARE * (time.monotonic() - began))
 
     def look(self) -> None:
-        """Look once.
+        """Check all containers once.
 
         Raises:
-            EngineError: if the engine has gone.
+            EngineError: if the engine does not answer.
         """
         for identifier, written in self._measure().items():
             with self._changed:
@@ -97,7 +97,7 @@ class DiskWatch:
             if written.size <= limit and written.files <= files_of(limit):
                 self._seen.pop(identifier, None)
                 continue
-            # One that has been told may clean up: it is killed again only if it goes on writing.
+            # The agent may clean up after the first kill; more output causes another one.
             before = self._seen.get(identifier, DiskUsage(0))
             self._seen[identifier] = written
             if written.size > before.size or written.files > before.files:

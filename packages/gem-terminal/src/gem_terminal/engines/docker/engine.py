@@ -37,14 +37,14 @@ _STARTS = 4
 _REAPS_IN = 10.0
 """Seconds in which what was left behind goes; an engine may wait for ever for a process that it cannot start."""
 _ANSWERS_IN = 30
-"""Seconds in which an engine answers, or counts as gone."""
+"""Seconds after which an engine that does not answer counts as gone."""
 
 
 class DockerEngine(Engine):
-    """Speaks to a Docker engine through the ``docker`` SDK.
+    """A Docker engine, used through the ``docker`` SDK.
 
     Args:
-        url: where the engine is; None for what ``DOCKER_HOST`` says, or the local socket.
+        url: the address of the engine; None for ``DOCKER_HOST`` or the local socket.
     """
 
     name = "docker"
@@ -56,10 +56,10 @@ class DockerEngine(Engine):
 
     @property
     def client(self) -> DockerClient:
-        """The connection, made on first use.
+        """The connection, opened on first use.
 
         Raises:
-            EngineError: if no engine answers; the message says how to get one.
+            EngineError: if no engine answers; the message says how to start one.
         """
         with self._connecting:
             if self._client is None:

@@ -1,10 +1,10 @@
-"""Containers on a Kubernetes cluster, for those who have outgrown one machine: one pod for each.
+"""Containers on a Kubernetes cluster, one pod each, for more containers than one machine can hold.
 
-It is tested against a server of ours that speaks the API and runs real containers, never on a real cluster.
+The tests use our own server, which speaks the API and runs real containers. They never used a real cluster.
 
-What a cluster does not do: there is no limit on the processes of a pod in its manifest, only ``podPidsLimit`` of the
-nodes; a pod without network relies on a network plugin that enforces network policies; and since version 1.28 with
-cgroups v2 a container that runs out of memory may be killed whole.
+Limits of a cluster: the manifest of a pod has no limit on processes, only the nodes have one (``podPidsLimit``); a pod
+without network needs a network plugin that enforces network policies; and since version 1.28 with cgroups v2 the
+kernel kills the whole container that exceeds its memory.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _LONGEST_RUN = 24 * 3600
 class KubernetesEngine(Engine):
     """Runs containers as pods of a cluster, through the official client (``pip install 'gem-terminal[kubernetes]'``).
 
-    A process runs as root where nothing else is asked for, whatever user the image names.
+    Processes run as root unless the task names a user; the user of the image is ignored.
 
     Args:
-        namespace: of the pods; it has to let its pods run as root, with capabilities as its standard "baseline" has it.
-        context: of the kubeconfig; None for its current one.
-        kubeconfig: the file; None for what ``KUBECONFIG`` says, or the usual one, or the cluster that this runs in.
-        registry: where images that are built are pushed to, and the cluster fetches them from.
-        builder: builds images from folders. Without registry and builder there are only images that have a name.
+        namespace: the namespace of the pods, which must allow the Pod Security Standard "baseline".
+        context: the context of the kubeconfig; None for the current one.
+        kubeconfig: the file; None for ``KUBECONFIG``, the default file, or the cluster of this pod.
+        registry: the registry to which built images are pushed, and from which the cluster pulls them.
+        builder: builds images from folders. Without registry and builder, a task must name its image.
         pod_overrides: merged into the manifest of each pod: ``{"spec": {"nodeSelector": …, "imagePullSecrets": …}}``.
-        start_seconds: that a pod may take to run, images and new nodes included.
-        run_seconds: after which the cluster ends a pod that everybody has forgotten.
+        start_seconds: the time limit for starting a pod, including images and new nodes.
+        run_seconds: the time after which the cluster ends a forgotten pod.
     """
 
     name = "kubernetes"
@@ -91,10 +91,10 @@ class KubernetesEngine(Engine):
 
     @property
     def client(self) -> ApiClient:
-        """The connection to the cluster, made on first use.
+        """The connection to the cluster, opened on first use.
 
         Raises:
-            EngineError: if the client is not installed, or no cluster is configured; the message says what to do.
+            EngineError: if the client is not installed, or no cluster is configured; the message gives the remedy.
         """
         with self._connecting:
             if self._client is None:
@@ -122,7 +122,7 @@ class KubernetesEngine(Engine):
                 f"no Kubernetes cluster is configured: {error} (tried {tried}); set KUBECONFIG, or pass kubeconfig= "
                 "and context="
             ) from error
-        # Every call can be made twice: names are chosen here, so a pod that is there already is ours.
+        # Every call may be repeated: this process chooses the names, so an existing pod is its own.
         settings.retries = Retry(
             RETRIES,
             read=2,
@@ -153,7 +153,7 @@ class KubernetesEngine(Engine):
 
         with asking(f"the cluster at {client.configuration.host} does not answer"):
             version = VersionApi(client).get_code(_request_timeout=CALL_SECONDS)
-        # Whether network policies are enforced cannot be asked.
+        # The API does not tell whether network policies are enforced.
         bounds = {"memory": True, "pids": False, "cpu": True, "disk": True, "network": False}
         return EngineInfo(str(version.git_version), bounds)
 
@@ -210,10 +210,10 @@ class KubernetesEngine(Engine):
             client.close()
 
     def _deny_network(self) -> None:
-        """Make sure that the policy is there that pods without network rely on.
+        """Create the network policy of pods without network, unless it exists.
 
         Raises:
-            EngineError: if it cannot be made, or is there and lets something through.
+            EngineError: if the policy cannot be created, or exists and allows traffic.
         """
         from kubernetes.client import NetworkingV1Api
 
@@ -271,6 +271,6 @@ class KubernetesEngine(Engine):
 
 
 def _inside_a_cluster() -> bool:
-    """Tell whether this runs in a pod and no kubeconfig says otherwise."""
+    """Return whether this process runs in a pod and there is no kubeconfig."""
     usual = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
     return "KUBERNETES_SERVICE_HOST" in os.environ and not Path(usual).exists()

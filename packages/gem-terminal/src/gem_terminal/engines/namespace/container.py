@@ -18,7 +18,7 @@ from threading import Timer
 from typing import Any
 
 from gem_terminal.engines.base import Channel, Container
-from gem_terminal.engines.cgroups import Cgroup, Counts, troubles_of
+from gem_terminal.engines.cgroups import Cgroup, LimitCounts, troubles_of
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace.channel import PipeChannel
@@ -78,7 +78,7 @@ class NamespaceContainer(Container):
         self._user = config.get("user")
         self.is_removed = False
         self._cgroup = Cgroup(limits)
-        self._counts = Counts()
+        self._counts = LimitCounts()
         # The second best where there are no control groups: of each process, and of all in a user namespace of its own.
         self._rlimits = {"RLIMIT_DATA": limits.memory, "RLIMIT_NPROC": limits.processes} if spawner.rootless else {}
         self.id = self._cgroup.name
