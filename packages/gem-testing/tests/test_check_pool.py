@@ -17,7 +17,11 @@ from gem_testing.pool import SCORES, SPEED, CheckJob, ClauseFinished, JobFinishe
 from gem_testing.targets import packages_of
 from gem_testing.worker import _InitialState
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the hostile environments fork and send signals")
+# Nearly every test starts two processes. test_check_command.py covers the pool in the quick tier.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the hostile environments fork and send signals"),
+]
 
 CLAUSES_HERE = ("contract.construction", "contract.reset", "contract.step", "contract.random_action", "manifest.ids")
 
