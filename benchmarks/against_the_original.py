@@ -68,7 +68,7 @@ class Sides:
         return result
 
     def cpu_seconds(self, side: str, *arguments: str) -> float:
-        """User and system time of a whole process."""
+        """Return the user and system time of a whole process."""
         child = subprocess.Popen(
             [self.pythons[side], *arguments], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -78,7 +78,7 @@ class Sides:
 
 
 def imports(sides: Sides, rounds: int) -> list[str]:
-    """What it costs to start."""
+    """Return a table of import costs."""
     bare = [sides.cpu_seconds("ours", "-c", "pass") for _ in range(rounds)]
     figure = Figure("import gem, CPU s over bare Python", 20, higher_is_better=False)
     listing: list[float] = []
@@ -98,7 +98,7 @@ def imports(sides: Sides, rounds: int) -> list[str]:
 
 
 def rates(sides: Sides, what: str, title: str, ids: list[str], rounds: int, budget: float, goal: float) -> list[str]:
-    """A table of rates, one row an environment."""
+    """Return a table of rates, one row an environment."""
     lines = [f"| {title} per CPU s | ours | original | times better | goal | met |", "|---|---|---|---|---|---|"]
     for env_id in ids:
         figure = Figure(env_id, 20 if what == "resets" and env_id in SLOW_GENERATORS else goal)
@@ -116,7 +116,7 @@ def rates(sides: Sides, what: str, title: str, ids: list[str], rounds: int, budg
 
 
 def histories(sides: Sides, rounds: int) -> list[str]:
-    """The cost of whole episodes under concat_with_action."""
+    """Return the cost of whole episodes under concat_with_action."""
     lines = [
         "| concat_with_action, CPU s an episode | ours | original | times better | goal | met |",
         "|---|---|---|---|---|---|",

@@ -57,7 +57,7 @@ print(json.dumps([task["steps"] / (used() - before), task["steps"] / seconds]))
 
 
 def measured(python: str, original: bool, code: str, steps: int) -> list[float]:
-    """Steps per CPU second and per second."""
+    """Return steps per CPU second and per second."""
     reward = 0.0 if "no" in code else 1.0
     task = {"original": original, "code": code, "tests": TESTS, "steps": steps, "reward": reward}
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

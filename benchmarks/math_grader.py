@@ -33,7 +33,7 @@ GOAL = 8.0
 
 
 def pairs_of(seed: int, rounds: int) -> list[list[tuple[str, bool, str, str]]]:
-    """Disjoint rounds of pairs, then the pairs that neither round has: category, label, gold, answer."""
+    """Return disjoint rounds of pairs and the pairs in neither round: category, label, gold, answer."""
     lines = (CORPUS / "generated.tsv").read_text(encoding="utf-8").splitlines()[1:]
     by_category: dict[str, list[tuple[str, bool, str, str]]] = {}
     for line in lines:
@@ -53,7 +53,7 @@ def pairs_of(seed: int, rounds: int) -> list[list[tuple[str, bool, str, str]]]:
 
 
 def processor_seconds() -> float:
-    """User and system time of this process and of all below it, living or ended (Linux)."""
+    """Return the user and system time of this process and its descendants, running or ended (Linux)."""
     total, tree = time.process_time(), {os.getpid()}
     ticks = os.sysconf("SC_CLK_TCK")
     known: dict[int, tuple[int, float]] = {}
@@ -75,14 +75,14 @@ def processor_seconds() -> float:
 
 
 def ours() -> Callable[[str, str], bool]:
-    """The grader of gem-envs-math."""
+    """Return the grader of gem-envs-math."""
     from gem_envs_math.grader import is_correct
 
     return is_correct
 
 
 def theirs() -> Callable[[str, str], bool]:
-    """The original's, as its environment calls it without a pool."""
+    """Return the original's grader as its environment calls it, without a pool."""
     from gem.utils.math_grader import boxed_reward_fn, run_with_timeout_signal  # type: ignore[import-not-found]
 
     def correct(answer: str, gold: str) -> bool:

@@ -139,7 +139,7 @@ def environment(tool: MCPTool) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def served() -> Iterator[str]:
-    """The server by HTTP, and its address."""
+    """Serve over HTTP, and yield the address."""
     command = [sys.executable, "-c", SERVER, "http"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
@@ -151,7 +151,7 @@ def served() -> Iterator[str]:
 
 @contextlib.asynccontextmanager
 async def their_client(server: Any) -> AsyncIterator[Any]:
-    """The SDK's client, warm."""
+    """Yield the SDK's client after a first call."""
     from mcp import Client
 
     async with Client(server) as client:

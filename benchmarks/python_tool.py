@@ -180,7 +180,7 @@ def leaks(count: int) -> None:
 
 
 def footprint() -> dict[str, int]:
-    """What this process and its descendants hold."""
+    """Return the memory of this process and its descendants."""
     gc.collect()
     me = os.getpid()
     parents = {}

@@ -28,7 +28,7 @@ REASONING = {"a short answer": 0, "4,000 characters of reasoning": 4000, "100,00
 
 
 def rows() -> list[dict[str, Any]]:
-    """The questions of both sides."""
+    """Return the questions of both sides."""
     return [
         {"question": f"Who was the {n}th mayor of Lima?", "answer": [f"The Mayor {n}", f"Mayor No. {n}"]}
         for n in range(QUESTIONS)
@@ -48,7 +48,7 @@ def environments(side: str, path: str) -> list[Any]:
 
 
 def work(side: str, path: str, length: int, budget: float) -> dict[str, float]:
-    """Episodes and steps per CPU second."""
+    """Return episodes and steps per CPU second."""
     envs = environments(side, path)
     actions = ["why " * (length // 4) + f"<answer>the mayor {n % 40}</answer>" for n in range(ENVIRONMENTS)]
     resets = steps = 0.0
@@ -77,7 +77,7 @@ def run(python: str, side: str, path: str, length: int, budget: float) -> dict[s
 
 
 def compared(original: str, rounds: int, budget: float) -> list[str]:
-    """The table of both sides."""
+    """Return the table of both sides."""
     from pyarrow import Table, parquet
 
     lines = ["| per CPU s | ours | original | times better | goal | met |", "|---|---|---|---|---|---|"]
@@ -102,7 +102,7 @@ def compared(original: str, rounds: int, budget: float) -> list[str]:
 
 
 def generated() -> list[str]:
-    """What the generated sets cost, each figure from a world of its own."""
+    """Return a table of the generated sets' costs; each figure uses a world of its own."""
     from gem_envs_qa import RuleWorldsEnv
     from gem_envs_qa.atlas import AtlasEnv
 

@@ -78,7 +78,7 @@ BUNDLED = (
 
 
 def work(side: str, index: int, budget: float) -> dict[str, float]:
-    """Episodes per CPU second of one row, in the interpreter that runs this; the first batch is not timed."""
+    """Return episodes per CPU second of one row in this interpreter; the first batch is not timed."""
     import importlib
 
     row = ROWS[index]
@@ -96,7 +96,7 @@ def work(side: str, index: int, budget: float) -> dict[str, float]:
     answers = {f"Question {i}?": (row.answer(i), row.wrong(i)) for i in range(COUNT)}
 
     def episodes() -> tuple[float, int]:
-        """CPU seconds of one pass through the data, and how many answers were graded as they should be."""
+        """Return the CPU seconds of one pass through the data, and the number of correctly graded answers."""
         spent, good = 0.0, 0
         for turn in range(COUNT):
             started = time.process_time()
@@ -126,7 +126,7 @@ def work(side: str, index: int, budget: float) -> dict[str, float]:
 
 
 def bundled(env_id: str, budget: float) -> dict[str, float]:
-    """Episodes per CPU second of a generated set, and the CPU seconds of its first make."""
+    """Return episodes per CPU second of a generated set, and the CPU seconds of its first make."""
     import gem
 
     started = time.process_time()

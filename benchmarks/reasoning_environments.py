@@ -51,7 +51,7 @@ PARTS = ("make", "reset", "step", "episode")
 
 
 def measure(python: str, name: str, steps: int) -> list[float]:
-    """CPU milliseconds of make, reset and step in one process."""
+    """Return the CPU milliseconds of make, reset and step in one process."""
     command = [python, "-W", "ignore", "-c", PROGRAM, name, str(steps)]
     shown = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     figures: list[float] = json.loads(shown.strip().splitlines()[-1])
@@ -59,7 +59,7 @@ def measure(python: str, name: str, steps: int) -> list[float]:
 
 
 def shown(values: list[float]) -> str:
-    """Median, lowest and highest."""
+    """Return median, lowest and highest value as text."""
     return f"{statistics.median(values):.4f} ({min(values):.4f} to {max(values):.4f})"
 
 

@@ -130,7 +130,7 @@ def row(name: str, values: list[float], unit: str, goal: float | None = None, fo
 
 
 def index_table(corpus: Path, folder: Path, rounds: int) -> Iterator[str]:
-    """Writing, searching and opening an index."""
+    """Yield the table of writing, searching and opening an index."""
     built = []
     for number in range(rounds):
         index = folder / f"index-{number}"
@@ -165,7 +165,7 @@ def serving(corpus: Path, index: Path, workers: int) -> Iterator[tuple[str, int]
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and its children, so far; Linux says so in ``/proc``, see proc(5)."""
+    """Return the user and system time of a process and its children so far, from ``/proc`` (proc(5))."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -248,7 +248,7 @@ async def flat_out(url: str, seconds: float, queries: list[str]) -> float:
 
 
 def server_table(corpus: Path, index: Path, seconds: float) -> Iterator[str]:
-    """The server under a steady load, and with all that it can take."""
+    """Yield the table of the server's figures under a steady load and under the full load."""
     yield "| workers | load | answered | lost | p50 | p99 | slowest | the server's CPU for each |"
     yield "|---|---|---|---|---|---|---|---|"
     queries = asked(5000, 99)
@@ -271,7 +271,7 @@ def server_table(corpus: Path, index: Path, seconds: float) -> Iterator[str]:
 
 
 def client_table(corpus: Path, index: Path, original: str | None, rounds: int) -> Iterator[str]:
-    """What a search through the server costs the process that asks."""
+    """Yield the table of a search's cost for the calling process."""
     yield "| tool | CPU for each search | wall | times less CPU |"
     yield "|---|---|---|---|"
     ours, theirs = [], []

@@ -44,25 +44,25 @@ COMMANDS = 10
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds by the clock."""
+    """Return the wall-clock seconds of a call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def spread(values: Sequence[float], number: str) -> str:
-    """The median and the range."""
+    """Return the median and the range."""
     return f"{statistics.median(values):{number}} ({min(values):{number}} … {max(values):{number}})"
 
 
 def percentiles(seconds: Sequence[float]) -> str:
-    """The median and the 95th percentile, in milliseconds."""
+    """Return the median and the 95th percentile, in milliseconds."""
     ordered = sorted(seconds)
     return f"{statistics.median(ordered) * 1e3:.1f} | {ordered[int(0.95 * (len(ordered) - 1))] * 1e3:.1f}"
 
 
 def verdict(is_met: bool) -> str:
-    """Whether a goal is met."""
+    """Return the table's word for a goal that is met or missed."""
     return "yes" if is_met else "**no**"
 
 
@@ -87,7 +87,7 @@ def wait_until_ready() -> None:
 
 
 def step_seconds(env: TerminalEnv, command: str) -> float:
-    """Seconds of a turn with a command that prints nothing."""
+    """Return the seconds of a turn with a command that prints nothing."""
 
     def work() -> None:
         observation = env.step(f"<bash>{command}</bash>")[0]
@@ -98,7 +98,7 @@ def step_seconds(env: TerminalEnv, command: str) -> float:
 
 
 def commands(bench: Bench) -> list[str]:
-    """Commands through the episode's shell, against docker-py's `exec_run`."""
+    """Time commands through the episode's shell, against docker-py's `exec_run`."""
     kinds = {"/bin/true": ("/bin/true", ["/bin/true"], 30), "a builtin": (":", ["bash", "-c", ":"], None)}
     ours: dict[tuple[str, str], list[float]] = {}
     theirs: dict[str, list[float]] = {}
@@ -137,7 +137,7 @@ def commands(bench: Bench) -> list[str]:
 
 
 def starts(bench: Bench) -> list[str]:
-    """Beginning an episode: from what was made ahead, and without."""
+    """Time the beginning of an episode, with and without warm sessions."""
     lines = ["| beginning an episode, ms | engine | p50 | p95 | goal | met |", "|---|---|---|---|---|---|"]
     for engine in bench.engines:
         seconds: dict[str, list[float]] = {"a session is ready": [], "none is": []}
@@ -157,7 +157,7 @@ def starts(bench: Bench) -> list[str]:
 
 
 def engines(bench: Bench) -> list[str]:
-    """Starting a container and its shell on either engine, in turn."""
+    """Time the start of a container and its shell on either engine, in turn."""
     medians: dict[str, list[float]] = {engine.name: [] for engine in bench.engines}
     with ExitStack() as stack:
         envs = [stack.enter_context(bench.env(engine)) for engine in bench.engines]
@@ -183,7 +183,7 @@ def engines(bench: Bench) -> list[str]:
 
 
 def verified(bench: Bench) -> list[str]:
-    """A whole episode: begun with a ready session, one command, verified."""
+    """Time a whole episode with a ready session: reset, one command, verification."""
     lines = ["| an episode of one command, ms | engine | p50 | p95 |", "|---|---|---|---|"]
     for engine in bench.engines:
         seconds: dict[str, list[float]] = {"all of it": [], "verification alone": []}
@@ -201,7 +201,7 @@ def verified(bench: Bench) -> list[str]:
 
 
 def parallel(bench: Bench) -> list[str]:
-    """Thirty-two environments at once, each in a thread, with the default warmth and without."""
+    """Time thirty-two environments at once, each in a thread, with the default warmth and without."""
     lines = [
         f"| {PARALLEL} at once, {COMMANDS} commands an episode | engine | episodes a second | commands a second "
         "| beginning, ms: p50 | p95 | failures |",
@@ -251,7 +251,7 @@ SECTIONS = {
 
 @contextmanager
 def benched(options: argparse.Namespace) -> Iterator[Bench]:
-    """Both engines and the task, whose image is ready."""
+    """Yield both engines and the task, whose image is ready."""
     both = (DockerEngine(), NamespaceEngine(options.images))
     with tempfile.TemporaryDirectory() as folder:
         for name, content in FILES.items():

@@ -27,12 +27,12 @@ DIRECTIONS = ("up", "down", "left", "right")
 
 
 def word(rng: random.Random, length: int) -> str:
-    """Random letters."""
+    """Return random letters."""
     return "".join(rng.choices(string.ascii_lowercase, k=length))
 
 
 def cells(rng: random.Random, low: int, high: int, count: int) -> str:
-    """Random numbers, separated by spaces."""
+    """Return random numbers, separated by spaces."""
     return " ".join(str(rng.randint(low, high)) for _ in range(count))
 
 
@@ -55,14 +55,14 @@ MOVES: dict[str, Callable[[random.Random, bool], str]] = {
 
 
 def actions(env_id: str, count: int, seed: int) -> list[str]:
-    """The same moves for both sides."""
+    """Return the same moves for both sides."""
     rng = random.Random(seed)
     name = env_id.partition(":")[2].partition("-")[0]
     return [f"\\boxed{{{MOVES[name](rng, env_id.endswith('hard'))}}}" for _ in range(count)]
 
 
 def steps(env_id: str, budget: float) -> dict[str, float]:
-    """Steps per CPU second of many whole episodes at a stretch; only the steps are timed."""
+    """Return steps per CPU second over many whole episodes; only the steps are timed."""
     import gem
 
     envs = []
@@ -88,7 +88,7 @@ def steps(env_id: str, budget: float) -> dict[str, float]:
 
 
 def resets(env_id: str, budget: float, seeded: bool = False) -> dict[str, float]:
-    """Resets per CPU second, and the slowest of them: going on from the generator's state, or each with a seed."""
+    """Return resets per CPU second and the slowest reset, seeded or from the generator's state."""
     import gem
 
     env = gem.make(env_id)
@@ -110,12 +110,12 @@ def resets(env_id: str, budget: float, seeded: bool = False) -> dict[str, float]
 
 
 def seeded_resets(env_id: str, budget: float) -> dict[str, float]:
-    """As resets, each with a seed of its own."""
+    """Return the figures of :func:`resets`, each reset with a seed of its own."""
     return resets(env_id, budget, seeded=True)
 
 
 def vector(env_id: str, budget: float) -> dict[str, float]:
-    """Environment steps per CPU second in a batch of 64 threads, autoresets included."""
+    """Return environment steps per CPU second in a batch of 64 threads, autoresets included."""
     import gem
 
     sys.stdout, shown = open("/dev/null", "w"), sys.stdout  # noqa: PTH123, SIM115  # the original prints from make_vec
@@ -135,7 +135,7 @@ def vector(env_id: str, budget: float) -> dict[str, float]:
 
 
 def concat(length: int, turns: int, keep: bool = True) -> dict[str, float]:
-    """CPU seconds of one episode under concat_with_action, with actions of `length` characters; best of five.
+    """Return the CPU seconds of an episode under concat_with_action, actions of `length` characters; best of five.
 
     With `keep`, each observation is held until the next one comes, as most loops do, so that each is a copy.
     """

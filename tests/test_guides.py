@@ -248,7 +248,7 @@ class Story:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Tell whether a text is what is shown, where … stands for anything; blanks at the ends of lines do not count."""
+    """Return whether a text is what is shown, where … stands for anything; blanks at the ends of lines do not count."""
     want, got = ("\n".join(line.rstrip() for line in text.strip().splitlines()) for text in (shown, printed))
     return re.fullmatch(".*?".join(map(re.escape, want.split("…"))), got, re.DOTALL) is not None
 

@@ -145,7 +145,7 @@ wrapped_env.close()
 
 
 def run(code: str) -> str:
-    """What a snippet prints in a process of its own, with every warning an error."""
+    """Return the output of a snippet in a process of its own, with every warning an error."""
     command = [sys.executable, "-W", "error", "-c", code]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

@@ -127,13 +127,13 @@ def record(tmp_path_factory: pytest.TempPathFactory, user: Environment) -> Path:
 
 
 def development_group(pyproject: Path, name: str = "dev") -> list[str]:
-    """The requirements of a dependency group (pip before 25.1 cannot read it)."""
+    """Return the requirements of a dependency group (pip before 25.1 cannot read it)."""
     groups = tomllib.loads(pyproject.read_text(encoding="utf-8"))["dependency-groups"]
     return [requirement for requirement in groups[name] if isinstance(requirement, str)]
 
 
 def workflow(author: Environment, project: Path) -> Any:
-    """The workflow, read by the YAML library that pre-commit brings."""
+    """Return the workflow, read by the YAML library that pre-commit brings."""
     code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))"
     return json.loads(author.run("python", "-c", code, ".github/workflows/ci.yml", cwd=project))
 
@@ -285,7 +285,7 @@ def test_the_workflow_publishes_by_pull_request(
 
 
 def accepted(check: Callable[[str], str], pattern: str) -> st.SearchStrategy[str]:
-    """Names of a form that pass their check."""
+    """Generate names of a form that pass their check."""
 
     def passes(text: str) -> bool:
         try:

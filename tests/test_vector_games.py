@@ -25,7 +25,7 @@ PLAYABLE = [
 
 
 def trace(spec: EnvSpec, mode: str) -> list[Any]:
-    """Everything that a short run returns."""
+    """Return all results of a short run."""
     with make_vec(spec, num_envs=NUM_ENVS, mode=mode, seed=17) as envs:
         observations, infos = envs.reset()
         seen: list[Any] = [(observations, infos)]

@@ -71,7 +71,7 @@ BROKEN = {
     "a variant off the grammar": (HEAD + "variants = { 'very easy' = {} }\n", "very easy"),
     "a variant with a date": (HEAD + "variants = { easy = { start = 10:00:00 } }\n", "start"),
     "variants without a version": (HEAD.replace("-v0", "") + "variants = { easy = {} }\n", "needs a version"),
-    "metadata of no variant": (HEAD + "variant_metadata = { easy = {} }\n", "none of its variants"),
+    "metadata of no variant": (HEAD + "variant_metadata = { easy = {} }\n", "not one of its variants"),
     "an argument as metadata": (
         HEAD + "variants = { easy = {} }\nvariant_metadata = { easy = { size = 3 } }\n",
         "variant_metadata.easy.size",

@@ -376,7 +376,7 @@ def test_wrappers_are_names_or_callables() -> None:
     assert apply_wrappers(Numbers(), "concat").env.turn == 0  # type: ignore[attr-defined]
     with pytest.raises(ArgumentTypeError, match="name or a callable"):
         apply_wrappers(Numbers(), [3])  # type: ignore[list-item]
-    with pytest.raises(ArgumentTypeError, match="wrappers is a list"):
+    with pytest.raises(ArgumentTypeError, match="wrappers must be a list"):
         apply_wrappers(Numbers(), {"concat": {}})
 
 

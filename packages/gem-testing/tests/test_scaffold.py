@@ -366,7 +366,7 @@ def test_what_is_no_folder_is_left_alone(kind: str) -> None:
         Path("my-envs").write_text("mine", encoding="utf-8")
     else:
         Path("my-envs").symlink_to("nowhere")
-    assert "is no folder" in refused("my-envs")
+    assert "is not a folder" in refused("my-envs")
 
 
 def test_an_empty_folder_is_filled() -> None:

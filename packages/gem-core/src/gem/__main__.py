@@ -1,4 +1,4 @@
-"""``python -m gem``: the ``gem`` command, also where another program has taken its name."""
+"""``python -m gem``: the ``gem`` command, even if another program has the same name."""
 
 from gem.cli.main import run
 

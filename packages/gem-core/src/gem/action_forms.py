@@ -10,7 +10,7 @@ form                   a well-formed action ends, for example, in             wh
 :class:`BoxedText`     ``\boxed{any text}``                                   str
 =====================  =====================================================  ===================
 
-Of several boxes the last one that fits counts. Reading takes time linear in the length of the text.
+If several boxes fit, the last one counts. Reading takes time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class ActionForm(Protocol[MoveT_co]):
     """A way to write a move as text."""
 
     def read(self, text: str, /) -> MoveT_co | None:
-        """Return the move in ``text``, or None if it holds none in this form. Accepts any str, raises nothing."""
+        """Return the move in ``text``, or None if it has none in this form. Accept any str; raise nothing."""
 
     def sample(self, rng: random.Random, /) -> str:
         """Return the text of a random well-formed action."""
 
 
 def read_move(form: ActionForm[MoveT_co], action: object) -> MoveT_co | None:
-    """Return the move in an action of any kind, or None if it holds none; see :func:`gem.text.action_text`."""
+    """Return the move in an action of any kind, or None if it has none; see :func:`gem.text.action_text`."""
     return form.read(action_text(action) or "")
 
 
@@ -85,7 +85,7 @@ class BoxedNumbers:
         self._match = boxed_pattern(rf"\s*{_SEPARATOR.join([_INTEGER] * len(ranges))}\s*", re.ASCII).match
 
     def read(self, text: str, /) -> tuple[int, ...] | None:
-        """Return the numbers in the last box that holds as many; None if one of them is out of its range."""
+        """Return the numbers in the last box with the right count; None if one of them is out of its range."""
         match = self._match(text)
         if match is None:
             return None
@@ -116,17 +116,17 @@ class BoxedNumber:
 
 
 class BoxedPattern:
-    """What a regular expression describes.
+    """Text that matches a regular expression.
 
     Args:
-        inner: the expression; see :func:`gem.text.boxed_pattern` for the two things that it must not do.
-        flags: of :func:`re.compile`.
+        inner: the expression; see :func:`gem.text.boxed_pattern` for its two restrictions.
+        flags: the flags of :func:`re.compile`.
         examples: texts that fit, without their boxes; random actions are drawn from them. An environment without
             examples overrides ``_random_action``.
     """
 
     read: Callable[[str], re.Match[str] | None]
-    """Returns the match of the last box that fits. The groups of ``inner`` are its groups."""
+    """Returns the match of the last box that fits, with the groups of ``inner``."""
 
     def __init__(self, inner: str, flags: int = 0, *, examples: tuple[str, ...] = ()) -> None:
         self.read = boxed_pattern(inner, flags).match

@@ -1,4 +1,4 @@
-"""Checks on arguments, so that every environment refuses bad input in the same words.
+"""Checks on arguments, so that every environment rejects bad input with the same messages.
 
 Each function returns its value, so that a constructor reads as a list of assignments::
 
@@ -84,7 +84,7 @@ def seed_value(seed: object) -> int:
     """Return ``seed`` if it is a seed: any non-negative int, of any size.
 
     Raises:
-        ArgumentTypeError: if it is not an int (a bool or a NumPy integer is none; use ``int(seed)``).
+        ArgumentTypeError: if it is not an int (a bool or a NumPy integer is not one; use ``int(seed)``).
         ArgumentError: if it is negative.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):

@@ -26,8 +26,8 @@ key is optional. These have a fixed meaning:
 ==========================  ==========================================================================
 ``turn``                    int, turns taken in this episode (0 after ``reset``)
 ``action_status``           ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
-``success``                 bool, on the last step of an episode: was the task achieved
-``correct``                 bool, on the last step of a question: was the answer right
+``success``                 bool, on the last step of an episode: whether the task was achieved
+``correct``                 bool, on the last step of a question: whether the answer was right
 ``index``                   int, the row of this question in its set (:class:`gem.data.QuestionEnv`)
 ``epoch``                   int, on ``reset``: number of times that the order had covered the whole set
 ``parsed_action``           str, the part of the action that was acted on; history shows it instead
@@ -83,8 +83,8 @@ class Env(Generic[ObsT, ActT]):
     """One task, or an endless supply of tasks, that an agent acts in turn by turn.
 
     A subclass defines ``reset`` and ``step``; a good one also ``sample_random_action``, ``get_state`` and
-    ``set_state``. A base class that leaves one of the two to its own subclasses says so with ``abc.ABC`` among its
-    bases. Instances are not thread-safe, but share nothing: any number may run side by side.
+    ``set_state``. A base class that leaves one of the two to its own subclasses declares this with ``abc.ABC`` among
+    its bases. Instances are not thread-safe, but share nothing: any number may run side by side.
 
     Raises:
         IncompleteEnvError: when a class is defined without ``reset`` or ``step``, and when an abstract class is called.
@@ -125,9 +125,9 @@ class Env(Generic[ObsT, ActT]):
 
     @property
     def rng(self) -> random.Random:
-        """This environment's own generator, the only source of chance in its episodes.
+        """This environment's own generator, the only source of randomness in its episodes.
 
-        Seeded by ``reset(seed=…)``; from the operating system's entropy if no seed was ever given.
+        ``reset(seed=…)`` seeds it; before any seed is given, it uses the operating system's entropy.
         """
         if self._rng is None:
             self._rng = random.Random()
@@ -159,7 +159,7 @@ class Env(Generic[ObsT, ActT]):
             options: the caller's choices for one episode, as this environment documents them.
 
         Raises:
-            ArgumentTypeError, ArgumentError: for anything else as a seed.
+            ArgumentTypeError, ArgumentError: for any other seed.
         """
         if seed is not None:
             seed_value(seed)
@@ -189,8 +189,8 @@ class Env(Generic[ObsT, ActT]):
     def get_state(self) -> dict[str, Any]:
         """Return everything that the rest of the run depends on, as a JSON-serialisable dict.
 
-        ``set_state`` with it (also after a trip through JSON) on another instance made with the same
-        arguments continues identically, this episode and all that follow.
+        Another instance made with the same arguments and set to this state (also after a round trip through JSON)
+        continues identically, in this episode and all that follow.
         """
         raise NotSupportedError(f"{type(self).__name__} does not implement get_state")
 
@@ -198,7 +198,7 @@ class Env(Generic[ObsT, ActT]):
         """Continue from a state that ``get_state`` returned.
 
         Raises:
-            StateError: if it is no such state; this environment is then unchanged.
+            StateError: if it is not such a state; this environment is then unchanged.
         """
         raise NotSupportedError(f"{type(self).__name__} does not implement set_state")
 
@@ -246,7 +246,7 @@ class Env(Generic[ObsT, ActT]):
         return {"rng": _pack(self.rng), "action_rng": _pack(self.action_rng)}
 
     def set_generator_state(self, state: Mapping[str, Any]) -> None:
-        """Take the generators' states out of a state that holds those of :meth:`generator_state`.
+        """Restore the generators from a state that contains the values of :meth:`generator_state`.
 
         Raises:
             StateError: if they are missing; both generators are then unchanged.
@@ -344,7 +344,7 @@ class Wrapper(Env[ObsT, ActT]):
         self.env.close()
 
     def _own_arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The constructor's arguments without the environment, however that was passed."""
+        """Return the constructor's arguments without the environment."""
         args, kwargs = self._arguments
         return args[1:], {name: value for name, value in kwargs.items() if name != "env"}
 
@@ -353,7 +353,7 @@ class Wrapper(Env[ObsT, ActT]):
 
 
 def _positional_names(cls: type) -> tuple[str, ...]:
-    """Names of the constructor's positional arguments; none where it takes any number of them or hides its code."""
+    """Return the constructor's positional names; none if it accepts any number or hides its code."""
     code = _constructor_code(cls)
     if code is None or code.co_flags & _VARIADIC_POSITIONAL:
         return ()

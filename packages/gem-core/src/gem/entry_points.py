@@ -68,7 +68,7 @@ def package_folder(import_name: str) -> Path | None:
 def source_digest(entry_point: str | Callable[..., Any]) -> str | None:
     """Return the SHA-256 (hex) over all files of the top-level package that holds an entry point.
 
-    A module that is no package is digested alone. None where there is no source file.
+    A module outside any package is digested alone. None without a source file.
     """
     module_name = name_of(entry_point).partition(":")[0]
     return _digest(module_name.partition(".")[0])

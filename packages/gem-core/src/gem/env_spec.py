@@ -26,13 +26,13 @@ class WrapperSpec:
 class EnvSpec:
     """Everything needed to make an environment again, and to identify it exactly.
 
-    It survives a trip through JSON (:meth:`to_json`, :meth:`from_json`), so recorded trajectories and workers in
+    It survives a round trip through JSON (:meth:`to_json`, :meth:`from_json`), so recorded trajectories and workers in
     other processes can carry it. ``gem.make(spec)`` builds from it without any discovery.
     """
 
     id: str
     entry_point: str | Callable[..., Any]
-    """``"module:Class"``, or the callable itself where it was registered as one that has no such name."""
+    """``"module:Class"``, or the callable itself if it was registered without such a name."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -48,13 +48,13 @@ class EnvSpec:
     reference_return: float | None = None
     """Mean return that the reference policy reaches; the upper end of ``reward_range`` unless declared."""
     null_return: float | None = None
-    """Return of an agent that says nothing; the lower end of ``reward_range`` unless declared."""
+    """Return of an agent whose actions are empty; the lower end of ``reward_range`` unless declared."""
     step_seconds: float | None = None
     """Wall-clock seconds that no step exceeds; see :mod:`gem_testing.clauses.speed` for the default."""
     reset_seconds: float | None = None
     """The same for ``reset``."""
     exempt: Mapping[str, str] = field(default_factory=dict)
-    """Clauses of the conformance kit that the environment declares not to keep, and why."""
+    """Clauses of the conformance kit that the environment declares it does not keep, each with its reason."""
     distribution: str | None = None
     version: str | None = None
     wrappers: tuple[WrapperSpec, ...] = ()
@@ -63,7 +63,7 @@ class EnvSpec:
 
     @property
     def source_digest(self) -> str | None:
-        """SHA-256 over the files of the package that the environment's code lives in.
+        """SHA-256 over the files of the package that contains the environment's code.
 
         For a spec from a record it is the digest at recording time, so that a result names the code that
         produced it. None where there are no files (a class typed at a prompt).
@@ -91,7 +91,7 @@ class EnvSpec:
 
         Raises:
             ArgumentError: if a constructor argument would change on its way through JSON (a tuple, a key that is
-                no str, an object); a record could not make such an environment again.
+                not a str, an object); a record could not make such an environment again.
         """
         # Not asdict, which deep-copies: a wrapper's tokenizer or function may be large, or refuse that.
         record = {item.name: getattr(self, item.name) for item in fields(self)}

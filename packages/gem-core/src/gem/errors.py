@@ -16,7 +16,7 @@
     ├── MissingPluginError (LookupError)        the package that brings a name is not installed
     ├── ResetNeededError (RuntimeError)         step before the first reset
     │   └── EpisodeFinishedError                step after the end of an episode
-    ├── StateError (ValueError)                 set_state was given something get_state never returned
+    ├── StateError (ValueError)                 set_state got an argument that get_state never returned
     ├── NotSupportedError (NotImplementedError) this environment does not offer the operation
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
@@ -107,7 +107,7 @@ class ManifestError(GemError, ValueError):
 
 
 class MissingPluginError(GemError, LookupError):
-    """A name that an installable package would bring, but that package is not here."""
+    """A name that belongs to a package that is not installed."""
 
 
 class ResetNeededError(GemError, RuntimeError):
@@ -119,7 +119,7 @@ class EpisodeFinishedError(ResetNeededError):
 
 
 class StateError(GemError, ValueError):
-    """A state that this environment cannot be put into."""
+    """A state that this environment cannot take."""
 
 
 class NotSupportedError(GemError, NotImplementedError):
@@ -139,14 +139,14 @@ class VectorError(GemError, RuntimeError):
 
 
 class DatasetError(GemError, RuntimeError):
-    """A data set, a split or a row of it cannot be had, or is not as it should be."""
+    """A data set, a split or a row is unavailable or malformed."""
 
 
 class ForkServerError(GemError, RuntimeError):
     """A fork server (:mod:`gem.processes.fork_server`) does not become ready.
 
     Attributes:
-        exception: the name of the class of what it raised; None if it died or said nothing.
+        exception: the class name of the exception that it raised; None if it died or sent none.
     """
 
     def __init__(self, message: str, *, exception: str | None = None) -> None:
@@ -158,7 +158,7 @@ class ProcessCallError(GemError, RuntimeError):
     """A call of a :class:`gem.processes.ProcessPool` has no result.
 
     Attributes:
-        exception: the name of the class of what the function raised; None if it did not come to that.
+        exception: the class name of the exception that the function raised; None if it raised none.
         ends: whether the worker ended as well.
     """
 

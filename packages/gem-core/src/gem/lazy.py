@@ -1,12 +1,12 @@
 """Packages whose names load on first use (PEP 562).
 
-The public names of such a package stand in one place, the stub ``__init__.pyi`` beside its ``__init__.py``, with one
+The public names of such a package are in one place, the stub ``__init__.pyi`` beside its ``__init__.py``, with one
 name a line::
 
     from gem.core import Env as Env
 
 Type checkers and editors read the stub, as they do for every package; this module reads the same lines at run time,
-when a name is used for the first time. Scientific Python's SPEC 1 has the same arrangement.
+when a name is used for the first time. Scientific Python's SPEC 1 recommends the same arrangement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def loaded_on_use(namespace: dict[str, Any]) -> tuple[Callable[[str], object], C
     homes: dict[str, str] = {}
 
     def public() -> dict[str, str]:
-        """Each public name and its module."""
+        """Return each public name and its module."""
         if not homes:
             # Through the loader, as the package may lie in a zip file.
             stub = namespace["__spec__"].loader.get_data(f"{namespace['__path__'][0]}/__init__.pyi").decode()

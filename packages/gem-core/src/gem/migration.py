@@ -105,7 +105,7 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
 """Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""
 
 RENAMED: dict[str, tuple[str, str]] = {"gem.testing": ("gem-testing", "gem_testing")}
-"""Old package → the distribution that brings it now, and its new name; each of its modules has moved along."""
+"""Old package → the distribution that brings it now, and its new name; each of its modules has moved with it."""
 
 _PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(1, module.count("."))} - MOVED.keys()
 
@@ -140,8 +140,8 @@ class _Finder:
 class _RenamedFinder:
     """Finds the modules of :data:`RENAMED`; comes before every other finder.
 
-    A folder that the old package has left behind, which needs to hold nothing but ``__pycache__``, would win
-    as a namespace package otherwise.
+    Otherwise a folder that the old package left behind, if only with ``__pycache__``, would win as a namespace
+    package.
     """
 
     @staticmethod
@@ -158,7 +158,7 @@ class _RenamedFinder:
 class _RenamedLoader:
     """Fills an old module with the contents of the new one.
 
-    The old module is no alias of the new one: import would search the new package's folder for the old
+    The old module is not an alias of the new one, because import would then search the new package's folder for the old
     name's submodules and run them a second time.
     """
 

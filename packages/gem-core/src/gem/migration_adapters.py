@@ -91,7 +91,7 @@ def get_wrapper_fns(wrappers: str | None, tokenizer: Any = None) -> list[_Wrappe
 
     Args:
         wrappers: names; None or an empty string stands for none.
-        tokenizer: handed to those that take one.
+        tokenizer: passed to those that accept one.
 
     Raises:
         MissingPluginError: if no installed package has the name; the message has the install line.

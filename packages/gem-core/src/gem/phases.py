@@ -1,4 +1,4 @@
-"""The three phases of an environment, the errors for calls out of order, and states that are set all or not at all."""
+"""The three phases of an environment, the errors for calls out of order, and all-or-nothing changes of state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["EpisodePhase", "out_of_order", "unchanged_on_error"]
 
 
 class EpisodePhase(Enum):
-    """Where an environment is in the life of its episodes. The values go into states."""
+    """The phase of an environment's episode. The values are part of states."""
 
     NOT_BEGUN = "not begun"
     PLAYING = "playing"

@@ -38,15 +38,15 @@ class Hooks:
 
     @hookspec
     def gem_wrappers(self) -> Named:  # type: ignore[empty-body]
-        """Wrappers by name: callables that take an environment and keyword arguments."""
+        """Return wrappers by name: callables that take an environment and keyword arguments."""
 
     @hookspec
     def gem_commands(self) -> Named:  # type: ignore[empty-body]
-        """Command-line groups by name: click commands that appear as ``gem NAME``."""
+        """Return command-line groups by name: click commands that appear as ``gem NAME``."""
 
     @hookspec
     def gem_vector_backends(self) -> Named:  # type: ignore[empty-body]
-        """Vectorization modes by name: subclasses of :class:`gem.vector.VectorEnv`."""
+        """Return vectorization modes by name: subclasses of :class:`gem.vector.VectorEnv`."""
 
 
 class BuiltIn:
@@ -84,7 +84,7 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
     Args:
         hook: for example ``"gem_wrappers"``.
         name: for example ``"concat"``.
-        kind: its word in messages, for example ``"wrapper"``.
+        kind: the word for it in messages, for example ``"wrapper"``.
         providers: name → the distribution that brings it, for the message.
 
     Raises:

@@ -59,7 +59,7 @@ def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
     """Return the policy called ``"random"`` or ``"reference"`` for an environment.
 
     The reference policy is the class that the manifest names. One that plays from observations alone is
-    constructed without arguments, so that it cannot look elsewhere; one that is declared to read the state
+    constructed without arguments, so that it sees nothing else; one that the manifest declares to read the state
     (``reference_sees = "state"``) gets the unwrapped environment.
 
     Raises:

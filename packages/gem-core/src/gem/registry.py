@@ -68,7 +68,7 @@ def register(
 
 
 def unregister(env_id: str) -> None:
-    """Forget a registration of this process; installed packages are not touched."""
+    """Remove a registration of this process; installed packages stay unchanged."""
     _registered.pop(parse_id(env_id).unowned, None)
 
 
@@ -148,7 +148,7 @@ def all_specs(namespace: str | None = None) -> list[EnvSpec]:
 
 
 def print_envs() -> None:
-    """Print the id of every environment, one a line, grouped by the distribution that brings it."""
+    """Print the id of every environment, one per line, grouped by distribution."""
     by_owner: dict[str, list[str]] = {}
     for found in all_specs():
         by_owner.setdefault(found.distribution or "registered in this process", []).append(found.id)

@@ -31,7 +31,7 @@ FIELDS = ("action", "observation", "reward", "terminated", "truncated", "info")
 
 _WALL_CLOCK_LIMIT = "gem.wrappers.limits:WallClockLimit"
 _OF_EARLIER_EPISODES = "prev_ep_"
-"""Keys of info that begin so tell of the episode before, which is not part of the record."""
+"""Keys of info with this prefix describe the previous episode, which is not part of the record."""
 
 _SHOWN_BEFORE, _SHOWN_AFTER = 30, 50  # characters of a text around the place where it differs
 
@@ -49,9 +49,9 @@ class Difference:
     """The first place where two episodes differ. Its ``str`` is a sentence without a full stop."""
 
     turn: int
-    """Turns taken before it shows: 0 for what ``reset`` returned, 1 for what the first ``step`` returned."""
+    """Turns taken before the difference: 0 for the result of ``reset``, 1 for that of the first ``step``."""
     field: str
-    """One of :data:`FIELDS`, with the way to the value where it lies within: ``"info['score']"``; ``"error"`` if
+    """One of :data:`FIELDS`, with the path to a value inside it: ``"info['score']"``; ``"error"`` if
     the environment raised, ``"turns"`` if only the length differs."""
     recorded: Any
     now: Any
@@ -60,7 +60,7 @@ class Difference:
         where = "after reset" if self.turn == 0 else f"turn {self.turn}"
         if self.field == "error":
             if self.recorded is None:
-                return f"{where}: the environment failed, which it had not done: {self.now}"
+                return f"{where}: the environment failed, and had not failed before: {self.now}"
             return f"{where}: the environment failed with {self.recorded!r} and now fails with {self.now!r}"
         if self.field == "turns":
             return f"the episode had {self.recorded} turns and now has {self.now}"
@@ -81,10 +81,10 @@ class Replay:
 
     recorded: Trajectory
     now: Trajectory | None
-    """The whole episode as it came out now; None if it could not be played."""
+    """The whole episode as it is now; None if it could not be played."""
     difference: Difference | None = None
     problem: str | None = None
-    """Why the episode says nothing about the environment, one sentence; None if it does."""
+    """The reason, in one sentence, that the episode shows nothing about the environment; None if it does."""
     notes: tuple[str, ...] = ()
     """Possible reasons for a difference, and limits of the comparison; a sentence each."""
 
@@ -186,7 +186,7 @@ def _replay_in(env: Env[Any, Any], recorded: Trajectory, ignore: Collection[str]
     now = _play_again(env, recorded)
     difference = compare(recorded, now, ignore=ignore)
     if difference is not None and recorded.seed is None:
-        problem = f"recorded without a seed, so that its chance cannot be repeated ({difference})"
+        problem = f"recorded without a seed, so its random choices cannot be repeated ({difference})"
         return Replay(recorded, now, problem=problem, notes=notes)
     if difference is None and recorded.error is not None and now.error is None:
         notes = (*notes, f"the environment failed when it was recorded and not now: {recorded.error}")
@@ -270,7 +270,7 @@ def _info_after(trajectory: Trajectory, turn: int) -> Info:
 
 
 def _is_open(name: str, recorded: Trajectory, turn: int) -> bool:
-    """Tell whether a record lacks a field: ``reset`` has no reward, and the last observation may be missing."""
+    """Return whether a record lacks a field: ``reset`` has no reward, and the last observation may be missing."""
     if name == "observation":
         return turn == len(recorded) and recorded.final_observation is None
     return turn == 0 and name != "info"
@@ -296,12 +296,12 @@ def _compared_info(info: Any, ignore: frozenset[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it would come back from a file; a value that JSON cannot hold becomes its ``repr``."""
+    """Return a value as a file would return it; a value that JSON cannot hold becomes its ``repr``."""
     if isinstance(value, (bool, float)):
         return value
     try:
         return json.loads(json.dumps(value, default=repr))
-    except (TypeError, ValueError, RecursionError):  # keys that are no strings, a value that holds itself
+    except (TypeError, ValueError, RecursionError):  # keys that are not strings, a value that contains itself
         return repr(value)
 
 
@@ -330,7 +330,7 @@ def _equal(old: Any, new: Any) -> bool:
 
 
 def _excerpts(old: Any, new: Any) -> tuple[str, str, int | None]:
-    """Return two different values for a message; of long texts, where they part and from which character on."""
+    """Return two different values for a message; for long texts, the part around the difference and its position."""
     texts = old if isinstance(old, str) else repr(old), new if isinstance(new, str) else repr(new)
     if max(map(len, texts)) <= _SHOWN_BEFORE + _SHOWN_AFTER:
         return repr(old), repr(new), None

@@ -1,7 +1,7 @@
 """Running policies in batches of environments, and recording the episodes.
 
 Every episode has a seed of its own (``seed + k`` for the k-th episode of an environment) at any batch size, so that
-each can be played again alone. Environments run ahead of each other: a slow one delays no other.
+each can be played again alone. Environments run ahead of each other, so a slow one delays no other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _BatchMember:
 
     spec: EnvSpec
     policy: Policy[Any, Any] | None
-    """None after the environment has failed, until the next one is there."""
+    """None after the environment has failed, until it is rebuilt."""
     seeds: Iterator[int]
     record: Trajectory | None = None
     observation: Any = None
@@ -62,8 +62,8 @@ def rollout(
         make_policy: called once for every environment of the batch; for example
             ``lambda env: gem.make_policy("reference", env)``.
         num_envs: size of the batch; at least one for each of ``env_ids``.
-        episodes: how many episodes of each environment.
-        seed: of the first episode of each environment; the others follow one by one.
+        episodes: number of episodes of each environment.
+        seed: seed of the first episode of each environment; each later episode adds one.
         agent: written into every trajectory.
         wrappers: as in ``gem.make``.
         mode: as in ``gem.make_vec``.
@@ -187,9 +187,9 @@ class Summary:
     episodes: int
     mean_return: float
     standard_error: float
-    """Of the mean: the sample standard deviation over √episodes; 0.0 for fewer than two."""
+    """Standard error of the mean: the sample standard deviation over √episodes; 0.0 for fewer than two."""
     success_rate: float | None
-    """Share of episodes with ``info["success"]`` or ``info["correct"]``; None where neither is given."""
+    """Share of episodes with ``info["success"]`` or ``info["correct"]``; None if no episode has either."""
     mean_turns: float
     errors: int
 

@@ -23,9 +23,9 @@ CALIBRATION = 1
 """The version of :func:`calibration_round`; relative rates of different versions cannot be compared."""
 
 _AT_ONCE = 20
-"""Actions that are sampled ahead; more would be wasted at the end of a short episode."""
+"""Number of actions sampled ahead; more would be wasted at the end of a short episode."""
 _PATIENCE = 10.0
-"""Wall-clock seconds for each CPU second that is asked for: an environment that mostly waits uses no CPU."""
+"""Wall-clock seconds allowed for each requested CPU second: an environment that mostly waits uses no CPU."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _Clock:
 
     @property
     def rate(self) -> float:
-        # A clock that ticks coarsely (Windows: 16 ms) may have seen nothing.
+        # A coarse clock (Windows: 16 ms) may not have ticked.
         return self.count / max(self.seconds, 1e-6)
 
 
@@ -148,11 +148,11 @@ _REPLY = "I think that the best cell is the one next to the border, so I choose 
 def calibration_round(turn: int) -> str:
     r"""Do what a typical step does: parse a reply, change a small state, write the board.
 
-    A fixed workload, which never changes but with :data:`CALIBRATION`: one search for ``\\boxed{row col}`` in a reply
+    A fixed workload, which changes only with :data:`CALIBRATION`: one search for ``\\boxed{row col}`` in a reply
     of 100 characters, a dict of 36 cells, a board of six lines and a sentence. A round takes about 10 µs.
 
     Args:
-        turn: any non-negative int; it decides which cell is chosen.
+        turn: any non-negative int; it determines the cell.
     """
     found = _BOXED.search(_REPLY % (turn % 6, turn // 6 % 6))
     assert found is not None

@@ -21,7 +21,7 @@ class StateFields:
 
     A type is ``bool``, ``int``, ``float``, ``str``, ``None``, a ``Literal``, an ``Enum`` with JSON values, a
     ``NamedTuple``, a ``list``, ``tuple``, ``set``, ``frozenset`` or ``dict`` of such types, a union of such types,
-    or ``Any``, which stands for JSON values. JSON holds a set as a sorted list, and a dict whose keys are no str as a
+    or ``Any``, which stands for JSON values. JSON holds a set as a sorted list, and a dict whose keys are not str as a
     list of pairs.
 
     ``fields | more`` holds the fields of both, for a subclass that adds some.

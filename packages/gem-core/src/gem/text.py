@@ -112,7 +112,7 @@ def extract_code_from_model(text: object) -> str | None:
 
 
 def _closing_brace(text: str, start: int, end: int) -> int:
-    """Return where the brace that was opened just before ``start`` is closed, or -1."""
+    """Return the index at which the brace opened just before ``start`` closes, or -1."""
     depth = 1
     while (close := text.find("}", start, end)) >= 0:
         depth += text.count("{", start, close) - 1

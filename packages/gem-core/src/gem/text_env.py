@@ -3,7 +3,7 @@ r"""The base class of the everyday environment: :class:`TextEnv`, and the result
 A whole environment::
 
     class CountdownEnv(gem.TextEnv[int]):
-        r'''Take 1, 2 or 3 stones with ``\boxed{2}``; the agent must take the last one. Nobody else plays.'''
+        r'''Take 1, 2 or 3 stones with ``\boxed{2}``; the agent must take the last one. The agent plays alone.'''
 
         form = BoxedNumber(1, 3)
         saved = StateFields(stones=int)
@@ -24,7 +24,7 @@ A whole environment::
             self.stones -= taken
             return legal(f"You take {taken}.") if self.stones else success(f"You take {taken}.")
 
-A move has one of these results, each named after what it writes into ``info``:
+A move has one of these results:
 
 ====================  ===========================================  ==========  =========  =============
 result                the move                                     terminated  truncated  ``info``
@@ -37,8 +37,8 @@ result                the move                                     terminated  t
 :func:`fault`         could not be carried out: no agent's fault   False       True       success, error
 ====================  ===========================================  ==========  =========  =============
 
-After the last announced turn, an episode that one of the first two would continue is over: terminated and truncated.
-A malformed action in that turn is truncated as well.
+After a legal or illegal move in the last announced turn, the episode is over: terminated and truncated. A malformed
+action in that turn is truncated as well.
 """
 
 from __future__ import annotations
@@ -92,32 +92,32 @@ _MALFORMED, _SUCCESS, _FAILURE = Ending("malformed"), Ending("success"), Ending(
 
 
 def legal(message: str, reward: float = 0.0) -> MoveResult:
-    """The move was carried out, and the episode goes on. ``message`` is one sentence for the agent."""
+    """Return the result of a move that the environment carried out; ``message`` is one sentence for the agent."""
     return message, reward, "legal", None
 
 
 def illegal(message: str, reward: float = 0.0) -> MoveResult:
-    """The move is against the rules, and the episode goes on."""
+    """Return the result of a move against the rules; the episode continues."""
     return message, reward, "illegal", None
 
 
 def malformed(message: str, reward: float = MALFORMED_REWARD, *, ends: bool = True) -> MoveResult:
-    """The action holds no move; the episode ends unless ``ends`` is False."""
+    """Return the result of an action without a move; the episode ends unless ``ends`` is False."""
     return message, reward, "malformed", _MALFORMED if ends else None
 
 
 def success(message: str, reward: float = 1.0) -> MoveResult:
-    """The move achieves the task and ends the episode."""
+    """Return the result of a move that achieves the task and ends the episode."""
     return message, reward, "legal", _SUCCESS
 
 
 def failure(message: str, reward: float = 0.0) -> MoveResult:
-    """The move ends the episode, and the task is not achieved."""
+    """Return the result of a move that ends the episode without achieving the task."""
     return message, reward, "legal", _FAILURE
 
 
 def fault(message: str, error: str) -> MoveResult:
-    """Something that the environment needs has failed: the episode is truncated, with ``error`` in ``info``."""
+    """Return the result of a failure that the agent did not cause: the episode is truncated, with ``info["error"]``."""
     return message, 0.0, "legal", Ending("fault", error)
 
 
@@ -131,9 +131,9 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
     * ``_board``, the text of the situation, unless the messages say everything;
     * ``_play``, which carries out a move and returns one of the results of this module.
 
-    The class brings the rest. An action that is no str is read as an assistant message, and anything without text as
-    "". An action without a move in the declared form ends the episode for :data:`MALFORMED_REWARD`; a subclass that
-    wants something else overrides ``_malformed``. Each observation holds the turn, the message of the move, the board,
+    The class does the rest. It reads an action that is not a str as an assistant message, and anything without text
+    as "". An action without a move in the declared form ends the episode with :data:`MALFORMED_REWARD`; a subclass
+    overrides ``_malformed`` for another result. Each observation holds the turn, the message of the move, the board,
     and the request for the next move or a closing line.
 
     ``info`` holds ``turn`` always, ``action_status`` on every step, ``success`` on the last one, and ``error`` after a
@@ -183,14 +183,14 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Begin a new episode; see :meth:`gem.Env.reset`. An error in here leaves no episode in play.
+        """Begin a new episode; see :meth:`gem.Env.reset`. After an error no episode is in play.
 
         Args:
-            seed: see there.
+            seed: as for :meth:`gem.Env.reset`.
             options: keyword arguments of ``_begin``.
 
         Raises:
-            ArgumentError, ArgumentTypeError: for options that ``_begin`` does not have, or refuses.
+            ArgumentError, ArgumentTypeError: for options that ``_begin`` does not accept.
         """
         if seed is not None:
             super().reset(seed=seed)
@@ -285,7 +285,7 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         raise NotImplementedError
 
     def _board(self) -> str:
-        """Return what the agent must see now; "" if the messages say everything."""
+        """Return the situation as the agent must see it; "" if the messages say everything."""
         return ""
 
     def _play(self, move: MoveT) -> MoveResult:
@@ -297,7 +297,7 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         return malformed("No move in the required format was found.")
 
     def _last_turn_reward(self, reward: float) -> float:
-        """Return the reward of the last announced turn, where the task was not achieved; ``reward`` is the move's."""
+        """Return the reward of the last announced turn if the task was not achieved; ``reward`` is the move's."""
         return reward
 
     def _random_action(self) -> str:
@@ -311,7 +311,8 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
     def _load(self, episode: dict[str, Any]) -> None:
         """Undo :meth:`_save`: assign new objects, change none in place. Any ordinary error becomes a StateError.
 
-        A subclass that extends this checks here what the types do not say, and assigns what follows from the state.
+        A subclass that extends this method checks conditions that the types cannot express, and assigns attributes
+        that follow from the state.
         """
         self.saved.load(self, episode)
 

@@ -1,6 +1,6 @@
 """Recorded episodes: :class:`Transition`, :class:`Trajectory`, and their files.
 
-A file holds one trajectory a line as JSON, each line with its schema version. A writer only appends, each line in
+A file holds one trajectory per line as JSON, each line with its schema version. A writer only appends, each line in
 one write, so that several runs can share a file, and a file cut off at any byte loses at most its last line.
 """
 
@@ -39,7 +39,7 @@ class Transition:
     info: dict[str, Any] = field(default_factory=dict)
     """The info that the step returned."""
     token_ids: list[int] | None = None
-    """The action as the model server sampled it, where it says so; never tokenized afterwards."""
+    """The token ids of the action, if the model server reports them; never tokenized afterwards."""
     logprobs: list[float] | None = None
     """Natural-log probability of each of ``token_ids``."""
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Trajectory:
 
     spec: EnvSpec | None
     seed: int | None
-    """The seed that the episode's reset got."""
+    """The seed of the episode's reset."""
     transitions: list[Transition] = field(default_factory=list)
     reset_info: dict[str, Any] = field(default_factory=dict)
     final_observation: Any = None
@@ -64,7 +64,7 @@ class Trajectory:
     agent: str = ""
     """The policy or model that acted."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Anything else that is worth keeping, JSON-serialisable."""
+    """Further data about the episode, JSON-serialisable."""
 
     @property
     def episode_return(self) -> float:
@@ -73,19 +73,19 @@ class Trajectory:
 
     @property
     def success(self) -> bool | None:
-        """Whether the task was achieved, by ``info["success"]`` or ``info["correct"]``; None where neither is given."""
+        """Whether the task was achieved, by ``info["success"]`` or ``info["correct"]``; None if neither is given."""
         info = self.transitions[-1].info if self.transitions else {}
         verdict = info.get("success", info.get("correct"))
         return None if verdict is None else bool(verdict)
 
     @property
     def error(self) -> str | None:
-        """Why the environment failed, if it did; such an episode says nothing about the agent."""
+        """The reason for a failure of the environment, or None; a failed episode says nothing about the agent."""
         error = self.transitions[-1].info.get("error") if self.transitions else self.reset_info.get("error")
         return None if error is None else str(error)
 
     def __len__(self) -> int:
-        """The number of turns."""
+        """Return the number of turns."""
         return len(self.transitions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Trajectory:
         """Undo :meth:`to_dict`.
 
         Raises:
-            TrajectoryError: if ``record`` is no trajectory of this schema version.
+            TrajectoryError: if ``record`` is not a trajectory of this schema version.
         """
         if not isinstance(record, dict) or "schema" not in record:
             raise TrajectoryError("not a trajectory: a JSON object with a 'schema' is needed")
@@ -124,7 +124,7 @@ class Trajectory:
     def to_json(self) -> str:
         """Return :meth:`to_dict` as one line of JSON.
 
-        Escaping keeps text that is no valid Unicode (lone surrogates, which models do emit).
+        Escaping preserves text that is not valid Unicode (lone surrogates, which models do emit).
 
         Raises:
             TrajectoryError: if an observation, action or info is not JSON-serialisable.
@@ -186,7 +186,7 @@ def read_trajectories(path: str | os.PathLike[str], *, strict: bool = False) -> 
         strict: raise for such lines as well.
 
     Raises:
-        TrajectoryError: if the file cannot be opened, or a line is JSON but no trajectory; the message
+        TrajectoryError: if the file cannot be opened, or a line is JSON but not a trajectory; the message
             names file and line.
     """
     for number, line in _lines(Path(path)):
@@ -215,7 +215,7 @@ def to_dataset(trajectories: Iterable[Trajectory]) -> Any:
 
     Columns: ``env_id``, ``seed``, ``episode`` and ``turn`` (both from 0), ``observation``, ``action``,
     ``reward``, ``terminated``, ``truncated``, ``info``, ``token_ids``, ``logprobs``, ``agent``, ``spec``.
-    Text stays text; observations and actions of other kinds, ``info`` and ``spec`` are JSON.
+    Text stays text; other observations and actions, ``info`` and ``spec`` are JSON.
 
     Raises:
         MissingPluginError: if the library ``datasets`` is not installed.

@@ -118,7 +118,7 @@ def _text(value: Any) -> str:
 
 
 def _function_case(given: Any, wanted: Any) -> Case:
-    """Arguments are a list; as text, a line of JSON each. A result may stand alone in a list."""
+    """Return the case of a function call: arguments as a list, or one line of JSON each as text."""
     if isinstance(given, str):
         given = [_value(line) for line in given.splitlines() if line.strip()]
         wanted = _value(wanted)

@@ -81,7 +81,7 @@ def _fits(word: str, start: int, step: int, letters: Mapping[int, str]) -> bool:
 
 
 def _aside(rng: Random, word: str, starts: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """A first cell and a step one free line below or to the right of everything, where the grid is shorter."""
+    """Return a first cell and a step, one free line below or to the right of everything."""
     firsts = [start for start, _ in starts.values()]
     lasts = [start + (len(placed) - 1) * step for placed, (start, step) in starts.items()]
     top, left = min(firsts) // _DOWN, min([cell % _DOWN for cell in firsts])

@@ -156,7 +156,7 @@ class CrosswordsEnv(Game[re.Match[str]]):
         self._left -= 1
 
     def _places(self, free: bool) -> list[list[int]]:
-        """Row and column of every letter that is still to be found, or of every one that was."""
+        """Return row and column of each letter still to be found, or of each letter already found."""
         cells = [cell for cell in self._solution if (self._grid[cell] == _FREE) == free]
         return [[(cell - self._first) // self._down, (cell - self._first) % self._down // _ACROSS] for cell in cells]
 
@@ -210,7 +210,7 @@ class CrosswordsPolicy(Policy[str, str]):
 
 
 def _cells(answer: str, row: int, column: int, down: bool) -> list[tuple[int, int]]:
-    """Row and column of each letter."""
+    """Return row and column of each letter."""
     return [(row + place, column) if down else (row, column + place) for place in range(len(answer))]
 
 

@@ -166,7 +166,7 @@ def _enough_turns(num_rows: int) -> int:
 
 @lru_cache(maxsize=16)
 def _sources(num_rows: int) -> tuple[dict[str, int], ...]:
-    """For each cell of the gap: direction → the cell of the tile that slides that way into the gap."""
+    """Return for each cell of the gap: direction → the cell of the tile that slides that way into the gap."""
     sources = []
     for gap in range(num_rows**2):
         row, column = divmod(gap, num_rows)
@@ -186,7 +186,7 @@ _Ways = list[tuple[int, "_Ways"]]
 
 @lru_cache(maxsize=16)
 def _start(num_rows: int) -> tuple[tuple[str, ...], _Ways]:
-    """Where a walk begins: the solved board, and the ways from there. No way takes back the move before it.
+    """Return the start of a walk: the solved board and the ways from there. No way undoes the previous move.
 
     A table for each pair of the gap's cell and the one before makes a walk one look-up a move. Of the 256 bytes, each
     of three ways gets 85 or 86.
@@ -203,7 +203,7 @@ def _start(num_rows: int) -> tuple[tuple[str, ...], _Ways]:
 
 
 def _walk(num_rows: int, length: int, rng: random.Random) -> tuple[list[str], int]:
-    """The board after ``length`` random moves from the solved one, and the cell of its gap.
+    """Return the board after ``length`` random moves from the solved one, and the cell of its gap.
 
     No move takes back the one before. A walk that ends at the solved board goes one move further.
     """
@@ -215,7 +215,7 @@ def _walk(num_rows: int, length: int, rng: random.Random) -> tuple[list[str], in
 
 @lru_cache(maxsize=256)
 def _ring_walk(length: int, first_way: bool) -> tuple[tuple[str, ...], int]:
-    """A walk on a board of 2 rows, where after the first move there is one way on, so that walks are few."""
+    """Return a walk on a board of 2 rows, which after its first move has only one continuation."""
     cells, gap = _after(2, bytes([255 * first_way]) * length)
     return tuple(cells), gap
 
@@ -237,7 +237,7 @@ def _after(num_rows: int, steps: bytes) -> tuple[list[str], int]:
 
 
 def _shuffled(num_rows: int, rng: random.Random) -> list[int]:
-    """Any board but the solved one that can be solved."""
+    """Return any solvable board but the solved one."""
     goal = [*range(1, num_rows**2), 0]
     while True:
         tiles = goal[:]
@@ -251,7 +251,7 @@ def _shuffled(num_rows: int, rng: random.Random) -> list[int]:
 
 
 def _can_be_solved(tiles: list[int], num_rows: int) -> bool:
-    """Tell whether slides lead from a board to the solved one.
+    """Return whether slides lead from a board to the solved one.
 
     Each slide is a transposition and moves the gap by one cell, so the parity of the permutation equals that of the
     gap's distance from its corner; all such boards can be reached (W. E. Story, 1879).
@@ -270,14 +270,14 @@ def _can_be_solved(tiles: list[int], num_rows: int) -> bool:
 
 @lru_cache(maxsize=16)
 def _names(num_rows: int) -> tuple[str, ...]:
-    """The text of the gap and of each tile on the board."""
+    """Return the text of the gap and of each tile on the board."""
     width = len(str(num_rows**2 - 1))
     return (_GAP.rjust(width), *(str(tile).rjust(width) for tile in range(1, num_rows**2)))
 
 
 @lru_cache(maxsize=16)
 def _solved(num_rows: int) -> tuple[str, ...]:
-    """What each cell of the solved board shows."""
+    """Return the content of each cell of the solved board."""
     gap, *tiles = _names(num_rows)
     return (*tiles, gap)
 

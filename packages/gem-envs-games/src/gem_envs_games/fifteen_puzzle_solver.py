@@ -88,7 +88,7 @@ def _slide(position: bytes, gap: int, source: int) -> bytes:
 
 
 def _estimate(position: bytes, num_rows: int) -> int:
-    """A lower bound on the moves needed: Manhattan distances and linear conflicts.
+    """Return a lower bound on the moves needed: Manhattan distances and linear conflicts.
 
     Two tiles that are in their line, but in the wrong order, cannot pass without one of them leaving the line, which
     costs two moves more than its distance (O. Hansson, A. Mayer, M. Yung, 1992).
@@ -102,7 +102,7 @@ def _estimate(position: bytes, num_rows: int) -> int:
 
 
 def _change(before: bytes, after: bytes, gap: int, source: int, num_rows: int) -> int:
-    """How much the estimate grows when the tile in ``source`` slides into the gap.
+    """Return the growth of the estimate when the tile in ``source`` slides into the gap.
 
     The order within the line along which it slides stays as it is.
     """
@@ -136,7 +136,7 @@ def _column_conflicts(line: bytes, column: int) -> int:
 
 
 def _extra_moves(order: list[int]) -> int:
-    """Two moves for each tile that must step aside until the others are in order."""
+    """Return two moves for each tile that must step aside before the others are in order."""
     longest: list[int] = []  # the longest rising sequence that ends with each tile
     for index, place in enumerate(order):
         longest.append(1 + max((longest[other] for other in range(index) if order[other] < place), default=0))

@@ -44,7 +44,7 @@ class Game(TextEnv[MoveT], ABC):
 
 
 def is_drawn(names: Sequence[str], values: Sequence[object]) -> bool:
-    """Tell whether a game draws its parameters anew at every reset.
+    """Return whether a game draws its parameters anew at every reset.
 
     A parameter that is None or ``"random"`` is drawn. The parameters of one board belong together: all of them are
     drawn, or none.

@@ -112,7 +112,7 @@ class Game2048Env(Game[re.Match[str]]):
         self._rows = _in_rows(cells)
 
     def _progress(self, largest: int) -> float:
-        """The share of the doublings from the first largest tile to the target that are done, 0.0 … 1.0."""
+        """Return the share of doublings done from the first largest tile to the target, 0.0 … 1.0."""
         first = self._first.bit_length()
         return share(largest.bit_length() - first, self.target_tile.bit_length() - first)
 
@@ -159,7 +159,7 @@ class Game2048Policy(Policy[str, str]):
 
 
 def _expected_value(rows: Board) -> float:
-    """The mean value, over the tile that appears in ``rows``, of the best position after the next move."""
+    """Return the mean value of the best position after the next move, over the tile that appears in ``rows``."""
     cells = [tile for row in rows for tile in row]
     empty = [cell for cell, tile in enumerate(cells) if not tile]
     total = 0.0
@@ -172,7 +172,7 @@ def _expected_value(rows: Board) -> float:
 
 
 def _best_value(rows: Board) -> float:
-    """The value of the best position after one move, 0.0 if there is none."""
+    """Return the value of the best position after one move, 0.0 if there is none."""
     best = 0.0
     for lines in (rows, tuple(zip(*rows, strict=True))):
         for slide in (_to_start, _to_end):
@@ -197,7 +197,7 @@ _PAIR, _PAIR_PER_DOUBLING = 0.7, 0.4
 
 @lru_cache(maxsize=2**14)
 def _promise(line: Row) -> float:
-    """The value of a row or column: 1 for each empty cell, more for each pair that can merge."""
+    """Return the value of a row or column: 1 for each empty cell, more for each pair that can merge."""
     tiles = [tile for tile in line if tile]
     pairs = [tile for tile, neighbour in pairwise(tiles) if tile == neighbour]
     return len(line) - len(tiles) + sum(_PAIR + _PAIR_PER_DOUBLING * (tile.bit_length() - 1) for tile in pairs)
@@ -215,7 +215,7 @@ def _slide(rows: Board, direction: str) -> Board:
 # Positions share most of their rows: a look-up replaces the work. Boards of small tiles have few different rows.
 @lru_cache(maxsize=2**14)
 def _to_start(line: Row) -> Row:
-    """A row or column after its tiles have slid to its start; each tile merges at most once."""
+    """Return a row or column after its tiles slid to its start; each tile merges at most once."""
     tiles = [tile for tile in line if tile]
     slid: list[int] = []
     while tiles:

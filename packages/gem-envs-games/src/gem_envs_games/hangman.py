@@ -119,7 +119,7 @@ class HangmanEnv(Game[re.Match[str]]):
         return legal(f"{guess} is in the word.", self._paid() - paid)
 
     def _paid(self) -> float:
-        """All rewards so far, in a game that is not won."""
+        """Return all rewards so far, in a game that is not won."""
         return 0.5 * share(len(self._word) - self._shown.count(_HIDDEN), len(self._word))
 
     def _random_move(self) -> str:
@@ -169,7 +169,7 @@ class HangmanPolicy(Policy[str, str]):
 
 
 def _best_letter(possible: Sequence[str], tried: set[str]) -> str:
-    """The letter after which the expected number of possible words is smallest; of several, the most frequent one."""
+    """Return the letter that minimises the expected number of possible words; the most frequent one on a tie."""
     places: Counter[tuple[str, int]] = Counter()  # words by a letter and the bit mask of its places
     for word in possible:
         masks: dict[str, int] = {}

@@ -51,7 +51,7 @@ def _sample(codes: Sequence[Code], size: int) -> Sequence[Code]:
 
 
 def _crowding(guess: Code, codes: Sequence[Code]) -> int:
-    """The sum of the squared sizes of the groups of codes that answer alike."""
+    """Return the sum of the squared sizes of the groups of codes with the same answer."""
     groups = Counter([pegs(guess, code) for code in codes])
     return sum(size * size for size in groups.values())
 

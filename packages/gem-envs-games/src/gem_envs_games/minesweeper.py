@@ -250,7 +250,7 @@ def _neighbours(rows: int, cols: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=64)
 def _frame(rows: int, cols: int) -> tuple[str, str, tuple[tuple[int, str], ...]]:
-    """The line of column numbers, what stands between two cells, and for each row its first cell and its margin."""
+    """Return the line of column numbers, the cell separator, and for each row its first cell and its margin."""
     width, margin = len(str(cols - 1)), len(str(rows - 1))
     header = " " * (margin + 1) + " ".join(f"{column:>{width}}" for column in range(cols)) + "\n"
     margins = tuple((row * cols, f"{row:>{margin}}{' ' * width}") for row in range(rows))

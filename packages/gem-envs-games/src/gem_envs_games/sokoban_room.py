@@ -49,7 +49,7 @@ class Room(NamedTuple):
 
 
 def most_boxes(rows: int, columns: int) -> int:
-    """How many boxes a room of this size may have: one for each four of its inner cells."""
+    """Return the maximum number of boxes for a room of this size: one for each four of its inner cells."""
     return (rows - 2) * (columns - 2) // 4
 
 

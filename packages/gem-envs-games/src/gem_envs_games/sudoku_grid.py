@@ -179,7 +179,7 @@ def solve(grid: list[int]) -> list[tuple[int, int]]:
 
 
 def is_full(grid: list[int]) -> bool:
-    """Tell whether each unit of a grid holds each number once."""
+    """Return whether each unit of a grid holds each number once."""
     scale = isqrt(len(grid))
     numbers = set(range(1, scale + 1))
     return all({grid[cell] for cell in unit} == numbers for unit in layout(scale).units)

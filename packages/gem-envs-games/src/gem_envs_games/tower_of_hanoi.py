@@ -141,7 +141,7 @@ def _enough_turns(num_disks: int) -> int:
 
 
 def _disks(peg: int) -> list[int]:
-    """The disks on a peg, from the bottom up."""
+    """Return the disks on a peg, from the bottom up."""
     return [disk for disk in range(peg.bit_length(), 0, -1) if peg & (1 << (disk - 1))]
 
 
@@ -159,7 +159,7 @@ def _rules(num_disks: int, max_turns: int) -> str:
 
 @lru_cache(maxsize=1024)  # the positions of up to six disks; a longer game goes through many more, each once
 def _draw(num_disks: int, *pegs: int) -> str:
-    """The three pegs side by side, and the disks on each as a list."""
+    """Return the three pegs side by side, and the disks on each as a list."""
     width = 2 * num_disks + 3
     stacks = [_disks(peg) for peg in pegs]
     lines = []

@@ -238,7 +238,7 @@ class MediaWiki(LiveWiki):
             raise BackendError(f"{self.url}: not the answer of a MediaWiki: {error!r}") from error
 
     def _links(self, about: _Params, own: str) -> tuple[str, ...]:
-        """Titles of the articles linked to that exist, in the order of the alphabet."""
+        """Return the titles of existing articles linked to, in alphabetical order."""
         links: dict[str, None] = {}
         request = {**about, "generator": "links", "gplnamespace": 0, "gpllimit": "max"}
         more: dict[str, Any] = {}
@@ -309,7 +309,7 @@ class Kiwix(LiveWiki):
         return Page(own, reader.text(), tuple(links))
 
     def _title_of(self, address: str, href: str) -> str | None:
-        """The title of the article that a link in the page at ``address`` leads to; None if it leads elsewhere."""
+        """Return the title of the article that a link in the page at ``address`` leads to, or None."""
         try:
             target = urljoin(address, href).partition("#")[0].partition("?")[0]
         except ValueError:

@@ -44,7 +44,7 @@ class Wiki(Protocol):
         """Return the page that a link leads to, which may have another title; one without links if there is none."""
 
     def has(self, page: Page) -> bool:
-        """Tell whether ``page`` can be one of this wiki, as far as is known without asking a server."""
+        """Return whether ``page`` can be one of this wiki, as far as is known without asking a server."""
 
     def close(self) -> None:
         """Release all resources; a second call does nothing."""
@@ -120,7 +120,7 @@ def _read_page(title: str, body: str) -> Page:
 
 
 def _levels(links: Mapping[str, Sequence[str]], start: str) -> tuple[tuple[str, ...], ...]:
-    """The pages that are 0, 1, 2 … links from ``start``, by breadth-first search."""
+    """Return the pages that are 0, 1, 2 … links from ``start``, by breadth-first search."""
     seen = {start}
     levels: list[tuple[str, ...]] = [(start,)]
     while levels[-1]:

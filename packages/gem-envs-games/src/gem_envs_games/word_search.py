@@ -153,7 +153,7 @@ class WordSearchEnv(Game[re.Match[str]]):
         return word
 
     def _random_move(self) -> str:
-        """Cells in a row or column, as many as the letters of some word left to find."""
+        """Return cells in a row or column, as many as a word still to be found has letters."""
         rng = self.action_rng
         length = len(rng.choice([word for word in self._words if word in self._left] or self._words))
         side = len(self._rows)

@@ -161,5 +161,5 @@ class WordlePolicy(Policy[str, str]):
 
 
 def _row(guess: str, marks: str) -> str:
-    """A guess on the board, each letter above its mark."""
+    """Return a guess on the board, each letter above its mark."""
     return f"{' '.join(guess)}\n{marks}"

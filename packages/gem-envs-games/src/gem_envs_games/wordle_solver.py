@@ -62,7 +62,7 @@ def _opening(words: tuple[str, ...]) -> str:
 
 
 def _best_split(guesses: Sequence[str], possible: Sequence[str]) -> str:
-    """The guess after which the expected number of possible words is smallest, a possible word if there is a tie."""
+    """Return the guess that minimises the expected number of possible words, preferring a possible word."""
     members = set(possible)
     step = 1 + len(guesses) * len(possible) // _COMPARISONS
 

@@ -31,7 +31,7 @@ def _asked(rng: random.Random, kind: str, expression: str, answer: str) -> MathP
 
 
 def sums(rng: random.Random) -> MathProblem:
-    """Three to five whole numbers, added and subtracted."""
+    """Return a problem on three to five integers, added and subtracted."""
     values = [rng.randint(2, 500) for _ in range(rng.randint(3, 5))]
     text, total = str(values[0]), values[0]
     for value in values[1:]:
@@ -42,7 +42,7 @@ def sums(rng: random.Random) -> MathProblem:
 
 
 def products(rng: random.Random) -> MathProblem:
-    """Two factors, and something added or taken away."""
+    """Return a problem on a product of two factors, plus or minus a number."""
     a, b, c = rng.randint(3, 99), rng.randint(3, 40), rng.randint(2, 400)
     sign = rng.choice((1, -1))
     product = f"{a} \\times {b}"
@@ -52,7 +52,7 @@ def products(rng: random.Random) -> MathProblem:
 
 
 def brackets(rng: random.Random) -> MathProblem:
-    """A product of two sums."""
+    """Return a problem on a product of two sums."""
     a, b, c, d = (rng.randint(2, 60) for _ in range(4))
     first, second = rng.choice((1, -1)), rng.choice((1, -1))
     text = f"({a} {'+' if first > 0 else '-'} {b}) \\times ({c} {'+' if second > 0 else '-'} {d})"
@@ -60,7 +60,7 @@ def brackets(rng: random.Random) -> MathProblem:
 
 
 def quotients(rng: random.Random) -> MathProblem:
-    """A division that comes out even, and something added or taken away."""
+    """Return a problem on a division without remainder, plus or minus a number."""
     divisor, quotient, other = rng.randint(2, 60), rng.randint(3, 90), rng.randint(2, 400)
     text = f"{divisor * quotient} \\div {divisor}"
     if rng.random() < 0.5:
@@ -76,7 +76,7 @@ def _fraction(rng: random.Random, largest: int) -> Fraction:
 
 
 def fractions(rng: random.Random) -> MathProblem:
-    """Two or three fractions."""
+    """Return a problem on two or three fractions."""
     values = [_fraction(rng, 24) for _ in range(rng.randint(2, 3))]
     text, total = number(values[0]), values[0]
     for value in values[1:]:
@@ -90,7 +90,7 @@ def fractions(rng: random.Random) -> MathProblem:
 
 
 def decimals(rng: random.Random) -> MathProblem:
-    """Decimal numbers, added, subtracted and multiplied."""
+    """Return a problem on decimal numbers, added, subtracted and multiplied."""
     a, b, c = (Fraction(rng.randint(11, 9999), 10 ** rng.randint(1, 3)) for _ in range(3))
     sign = rng.choice((1, -1))
     operator = "+" if sign > 0 else "-"
@@ -105,7 +105,7 @@ def decimals(rng: random.Random) -> MathProblem:
 
 
 def percentages(rng: random.Random) -> MathProblem:
-    """A percentage of a number, or what percentage one is of another."""
+    """Return a problem on a percentage of a number, or the percentage that one number is of another."""
     percent = rng.choice([p for p in range(3, 200) if p != 100])
     base = rng.randint(4, 900) * 5
     part = Fraction(percent * base, 100)
@@ -117,7 +117,7 @@ def percentages(rng: random.Random) -> MathProblem:
 
 
 def remainders(rng: random.Random) -> MathProblem:
-    """A remainder of a division."""
+    """Return a problem on a remainder of a division."""
     divisor = rng.randint(6, 97)
     dividend = rng.randint(300, 99_999)
     ask = rng.choice(
@@ -131,7 +131,7 @@ def remainders(rng: random.Random) -> MathProblem:
 
 
 def divisors(rng: random.Random) -> MathProblem:
-    """The greatest common divisor or the least common multiple of two or three numbers."""
+    """Return a problem on the greatest common divisor or the least common multiple of two or three numbers."""
     common = rng.randint(2, 36)
     values = rng.sample(range(2, 60), rng.randint(2, 3))
     numbers = [common * value for value in values]
@@ -142,7 +142,7 @@ def divisors(rng: random.Random) -> MathProblem:
 
 
 def powers(rng: random.Random) -> MathProblem:
-    """Squares and cubes in an expression."""
+    """Return a problem on squares and cubes in an expression."""
     (a, b), (m, n) = (rng.randint(2, 40), rng.randint(2, 15)), (rng.choice((2, 2, 3)), rng.choice((2, 3)))
     c = rng.randint(2, 300)
     sign, other = rng.choice((1, -1)), rng.choice((1, -1))
@@ -151,7 +151,7 @@ def powers(rng: random.Random) -> MathProblem:
 
 
 def _tree(rng: random.Random, operators: int, leaf: int) -> Value:
-    """A random expression.
+    """Return a random expression.
 
     Raises:
         Rejected: if it divides by zero or a value grows out of bounds.
@@ -197,13 +197,13 @@ def _bounded(text: str, value: Fraction, binds: int) -> Value:
 
 
 def nested(rng: random.Random) -> MathProblem:
-    """Three to five operators."""
+    """Return a problem on an expression with three to five operators."""
     text, value, _ = _tree(rng, rng.randint(3, 5), 12)
     return _asked(rng, "nested", text, number(value))
 
 
 def deeply_nested(rng: random.Random) -> MathProblem:
-    """Six to ten operators."""
+    """Return a problem on an expression with six to ten operators."""
     text, value, _ = _tree(rng, rng.randint(6, 10), 15)
     if value in (0, 1) or value.denominator > 5000:
         raise Rejected
@@ -211,7 +211,7 @@ def deeply_nested(rng: random.Random) -> MathProblem:
 
 
 def large_products(rng: random.Random) -> MathProblem:
-    """Products of numbers of three to five digits."""
+    """Return a problem on products of numbers of three to five digits."""
     a, b, c = rng.randint(101, 99_999), rng.randint(101, 9_999), rng.randint(1_000, 999_999)
     sign = rng.choice((1, -1))
     text = f"{a} \\times {b} {'+' if sign > 0 else '-'} {c}"
@@ -219,7 +219,7 @@ def large_products(rng: random.Random) -> MathProblem:
 
 
 def modular_powers(rng: random.Random) -> MathProblem:
-    """The remainder of a power too large to write out."""
+    """Return a problem on the remainder of a power too large to write out."""
     base, exponent = rng.randint(2, 99), rng.randint(15, 999)
     modulus = rng.randint(7, 999)
     question = f"What is the remainder when ${base}^{{{exponent}}}$ is divided by ${modulus}$?"
@@ -227,7 +227,7 @@ def modular_powers(rng: random.Random) -> MathProblem:
 
 
 def factorials(rng: random.Random) -> MathProblem:
-    """Quotients of factorials, and trailing zeros."""
+    """Return a problem on quotients of factorials, and trailing zeros."""
     if rng.random() < 0.2:
         n = rng.randint(20, 90_000)
         zeros, power = 0, 5
@@ -245,7 +245,7 @@ def factorials(rng: random.Random) -> MathProblem:
 
 
 def divisor_counts(rng: random.Random) -> MathProblem:
-    """How many divisors a number has, or their sum."""
+    """Return a problem on the number of divisors of a number, or on their sum."""
     small, large = (
         rng.sample((2, 3, 5, 7), 2),
         rng.sample((11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97), 2),
@@ -263,7 +263,7 @@ def divisor_counts(rng: random.Random) -> MathProblem:
 
 
 def bases(rng: random.Random) -> MathProblem:
-    """A number from one base into ten, as a value."""
+    """Return a problem on the value of a number in another base."""
     base = rng.choice((2, 3, 4, 5, 6, 7, 8, 9))
     value = rng.randint(200, 99_999)
     digits, rest = "", value

@@ -67,7 +67,7 @@ class GeneratedEnv(BoxedMathEnv):
 
 
 def is_worked_out(answer: str) -> bool:
-    r"""Whether an answer is a value rather than an expression that is still to be computed.
+    r"""Return whether an answer is a value rather than an expression that still has to be computed.
 
     ``-\frac{3}{4}``, ``1,024`` and ``5 \text{ km}`` are values, ``2 + 3`` and ``\sqrt{16}`` are not.
     """

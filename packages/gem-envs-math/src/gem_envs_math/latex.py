@@ -12,7 +12,7 @@ Number = int | Fraction
 
 
 def number(value: Number) -> str:
-    r"""An integer, or a reduced fraction such as ``-\frac{3}{4}``."""
+    r"""Write an integer, or a reduced fraction such as ``-\frac{3}{4}``."""
     if value.denominator == 1:
         return str(value.numerator)
     sign = "-" if value < 0 else ""
@@ -20,7 +20,7 @@ def number(value: Number) -> str:
 
 
 def decimal(value: Number) -> str:
-    """A number whose decimals end, such as ``0.125``.
+    """Write a number with finitely many decimals, such as ``0.125``.
 
     Raises:
         ValueError: if they do not end within 12 places.
@@ -35,12 +35,12 @@ def decimal(value: Number) -> str:
 
 
 def signed(value: Number) -> str:
-    """A number in parentheses if it is negative, to stand behind an operator."""
+    """Write a number, in parentheses if it is negative, so that it can follow an operator."""
     return f"({number(value)})" if value < 0 else number(value)
 
 
 def polynomial(coefficients: Sequence[Number], variable: str = "x") -> str:
-    """A polynomial with its coefficients from the highest power down: ``2x^2 - x + 5``."""
+    """Write a polynomial, its coefficients given from the highest power down: ``2x^2 - x + 5``."""
     degree = len(coefficients) - 1
     text = ""
     for index, coefficient in enumerate(coefficients):
@@ -58,7 +58,7 @@ def polynomial(coefficients: Sequence[Number], variable: str = "x") -> str:
 
 
 def linear(terms: Sequence[tuple[Number, str]]) -> str:
-    """A sum of multiples, such as ``3x - y + 2z``; a term without a name is a constant."""
+    """Write a sum of multiples, such as ``3x - y + 2z``; a term without a name is a constant."""
     text = ""
     for coefficient, name in terms:
         if coefficient == 0:
@@ -73,7 +73,7 @@ def linear(terms: Sequence[tuple[Number, str]]) -> str:
 
 
 def square_free(value: int) -> tuple[int, int]:
-    """(a, b) with ``value = a²·b`` and b without a square factor; ``value`` is positive."""
+    """Return (a, b) with ``value = a²·b`` and b square-free; ``value`` is positive."""
     for root in range(isqrt(value), 1, -1):
         if value % (root * root) == 0:
             return root, value // (root * root)
@@ -81,7 +81,7 @@ def square_free(value: int) -> tuple[int, int]:
 
 
 def surd(factor: Number, radicand: int) -> str:
-    r"""``factor·√radicand`` in its simplest form, such as ``2\sqrt{3}`` or ``\frac{\sqrt{2}}{2}``."""
+    r"""Write ``factor·√radicand`` in its simplest form, such as ``2\sqrt{3}`` or ``\frac{\sqrt{2}}{2}``."""
     outside, inside = square_free(radicand)
     factor = factor * outside
     if inside == 1:
@@ -93,12 +93,12 @@ def surd(factor: Number, radicand: int) -> str:
 
 
 def tuple_of(*values: Number) -> str:
-    """An ordered pair, triple and so on."""
+    """Write an ordered pair, triple and so on."""
     return "(" + ", ".join(number(value) for value in values) + ")"
 
 
 def multiple_of_pi(value: Fraction) -> str:
-    r"""A positive multiple such as ``2\pi`` or ``\frac{\pi}{3}``."""
+    r"""Write a positive multiple such as ``2\pi`` or ``\frac{\pi}{3}``."""
     if value.denominator == 1:
         return f"{value.numerator if value != 1 else ''}\\pi"
     return f"\\frac{{{value.numerator if value.numerator != 1 else ''}\\pi}}{{{value.denominator}}}"

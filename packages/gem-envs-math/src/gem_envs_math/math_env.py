@@ -43,11 +43,11 @@ class BoxedMathEnv(QuestionEnv):
         return self.with_format(self.text_of(row))
 
     def text_of(self, row: Mapping[str, Any]) -> str:
-        """The question as the data set has it."""
+        """Return the question as the data set gives it."""
         return str(row[self.question_key])
 
     def with_format(self, question: str) -> str:
-        """The question with the format of the answer, unless it states a format itself."""
+        """Return the question with the answer's format, unless the question already states one."""
         if not self.answer_format or "\\boxed" in question:
             return question
         return f"{question.rstrip()}\n\n{self.answer_format}"
@@ -60,7 +60,7 @@ class BoxedMathEnv(QuestionEnv):
         return Grade(float(correct), correct)
 
     def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
-        """Whether the content of the box is the row's answer."""
+        """Return whether the content of the box matches the row's answer."""
         from gem_envs_math import grader
 
         if self._workers is None:

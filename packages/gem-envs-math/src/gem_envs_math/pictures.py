@@ -19,17 +19,17 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def in_parts(text: str) -> list[dict[str, Any]]:
-    """A text as content parts, for environments whose observations are of that kind."""
+    """Return a text as content parts, for environments with that kind of observation."""
     return [{"type": "text", "text": text}]
 
 
 def picture_part(png: bytes) -> dict[str, Any]:
-    """The content part that shows a PNG."""
+    """Return the content part that shows a PNG."""
     return {"type": "image_url", "image_url": {"url": "data:image/png;base64," + b64encode(png).decode("ascii")}}
 
 
 def png_of(picture: Any) -> bytes:
-    """A picture of a data set as a PNG.
+    """Return a picture of a data set as a PNG.
 
     Args:
         picture: a PIL image, the bytes or the path of a file in a format that Pillow reads, or a dict with ``bytes`` or

@@ -59,7 +59,7 @@ Kinds = Mapping[str, Sequence[Maker]]
 
 
 def side(problem: MathProblem) -> str:
-    """The split that a problem belongs to: a function of its kind and its numbers.
+    """Return the split of a problem: a function of its kind and its numbers.
 
     So the splits have no problem in common, and not the same problem with other names either.
     """

@@ -43,7 +43,7 @@ def golds_of(gold: Any) -> list[str]:
 
 
 def exact_match(answer: str, golds: Iterable[str]) -> bool:
-    """Whether an answer is one of the right ones."""
+    """Return whether an answer matches one of the right ones."""
     return scores(answer, golds)[0]
 
 

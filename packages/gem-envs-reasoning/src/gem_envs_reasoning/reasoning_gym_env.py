@@ -218,7 +218,7 @@ class ReasoningGymEnv(QuestionEnv):
         return DataSet(self.name, self._config, seed=self._seed, size=self.size, level=of_attributes)
 
     def _data_set_of_question(self) -> DataSet:
-        """The data set of the question that was asked."""
+        """Return the data set of the current question."""
         if self._asked is None:
             index = self.index
             if index is None:

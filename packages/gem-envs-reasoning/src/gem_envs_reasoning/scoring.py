@@ -130,12 +130,12 @@ def score(data_set: DataSet, epoch: int, answer: str, entry: Mapping[str, Any]) 
 
 
 def needs_worker(name: str, answer: str) -> bool:
-    """Whether an answer is scored in a worker."""
+    """Return whether an answer must be scored in a worker."""
     return name not in IN_PROCESS or len(answer) > LONGEST_IN_PROCESS
 
 
 def score_in_worker(name: str, settings: str, entry: Any, answer: str) -> tuple[float, str | None]:
-    """As :func:`score`, in a worker."""
+    """Run :func:`score` in a worker."""
     return _score(name, _library_data_set(name, settings), answer, decode(entry))
 
 

@@ -89,7 +89,7 @@ class Clause:
         return next((need for need in self.needs if not need.is_met(under_test)), None)
 
     def applies_to(self, under_test: EnvUnderTest) -> bool:
-        """Tell whether the clause can be tested, as far as that is known before an episode is played."""
+        """Return whether the clause can be tested, as far as that is known before an episode is played."""
         return self.name not in under_test.exemptions and self.unmet_need(under_test) is None
 
     def test(self, under_test: EnvUnderTest) -> None:

@@ -99,7 +99,7 @@ def clauses_for_each(envs: Sequence[EnvUnderTest], every_variant: bool = False) 
 
 
 def _together(metafunc: pytest.Metafunc, under_test: EnvUnderTest) -> list[pytest.MarkDecorator]:
-    """With pytest-xdist's ``--dist loadgroup``, one worker tests an environment, since its clauses share episodes."""
+    """Group an environment's clauses for pytest-xdist's ``--dist loadgroup``, since they share episodes."""
     import pytest
 
     if not metafunc.config.pluginmanager.hasplugin("xdist"):

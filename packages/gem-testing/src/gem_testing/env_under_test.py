@@ -67,7 +67,7 @@ class Episode:
         """``terminated`` and ``truncated`` of the last step."""
 
     def __len__(self) -> int:
-        """The number of steps."""
+        """Return the number of steps."""
         return len(self.records) - 1
 
 
@@ -139,7 +139,7 @@ class EnvUnderTest:
             return False
 
     def _is_on_the_path(self, name: str) -> bool:
-        """Whether the module can be found, and is not only in ``sys.modules`` (as pytest puts test files there)."""
+        """Return whether the path holds the module, which pytest may only have put into ``sys.modules``."""
         from importlib.machinery import PathFinder
 
         top = name.partition(":")[0].partition(".")[0]

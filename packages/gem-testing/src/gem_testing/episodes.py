@@ -101,7 +101,7 @@ def take(env: Env[Any, Any], action: Any, where: str) -> tuple[Any, Any, Any, An
 
 
 def has_ended(env: Env[Any, Any], terminated: Any, truncated: Any) -> bool:
-    """Tell whether the episode is over; with several agents, when none takes part any more."""
+    """Return whether the episode is over; with several agents, when none takes part any more."""
     if isinstance(terminated, dict):
         return not env.unwrapped.agents  # type: ignore[attr-defined]
     return bool(terminated) or bool(truncated)

@@ -9,7 +9,7 @@ __all__ = ["gem_commands"]
 
 @hookimpl
 def gem_commands() -> Named:
-    """The commands ``gem check`` and ``gem new``."""
+    """Return the commands ``gem check`` and ``gem new``."""
     return {
         "check": "gem_testing.cli.check:check_command",
         "new": "gem_testing.cli.new:new_command",

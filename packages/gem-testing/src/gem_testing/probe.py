@@ -153,7 +153,7 @@ def _note(events: list[list[str]], event: str, args: tuple[Any, ...]) -> None:
 
 
 def _snapshot() -> dict[str, Any]:
-    """The parts of the process that an environment could change or leave something in."""
+    """Return the parts of the process that an environment could change or leave residue in."""
     return {
         "threads": _threads(),
         "descriptors": _descriptors(),
@@ -209,7 +209,7 @@ def _cwd() -> str | None:
 
 
 def _settings() -> dict[str, str]:
-    """Settings of the whole process, each as text."""
+    """Return the settings of the whole process, each as text."""
     import decimal
     import locale
     import socket
@@ -239,7 +239,7 @@ def _settings() -> dict[str, str]:
 
 
 def _printed() -> list[int]:
-    """Bytes that standard output and error hold so far."""
+    """Return the bytes written to standard output and error so far."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     return [os.fstat(number).st_size for number in (1, 2)]

@@ -306,7 +306,7 @@ def _announced_by(project_file: Path) -> tuple[dict[str, Any], dict[str, frozens
 
 
 def _metadata_of(project: dict[str, Any]) -> dict[str, Any]:
-    """Name, version and requirements as far as the file says them; a dynamic one is known only to a build."""
+    """Return name, version and requirements as far as the file declares them; dynamic ones need a build."""
     requirements = project.get("dependencies")
     return {
         "distribution": _text(project.get("name")),

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def needs_environment(task: str) -> bool:
-    """Tell whether a task is pointless where the environment cannot be imported."""
+    """Return whether a task is pointless where the environment cannot be imported."""
     from gem_testing.clauses import CLAUSES
 
     return task not in CLAUSES or CLAUSES[task].plays or task in BEGINNINGS

@@ -16,7 +16,7 @@ _LONGEST_SUMMARY = 90
 
 
 class CommandTable(click.Group):
-    """Has the commands of a table, and those of plugins; loads plugins only for names outside the table."""
+    """Offers the commands of a table and those of plugins; loads plugins only for names outside the table."""
 
     table: ClassVar[Mapping[str, str]]
     """Name → ``"module:attribute"``."""
@@ -35,7 +35,7 @@ class CommandTable(click.Group):
         command = load(target)
         if not isinstance(command, click.Command):
             raise click.ClickException(
-                f"the plugin behind 'gem {self.prefix}{cmd_name}' offers {command!r}, which is no click command"
+                f"the plugin behind 'gem {self.prefix}{cmd_name}' offers {command!r}, which is not a click command"
             )
         return command
 

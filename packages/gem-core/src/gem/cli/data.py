@@ -108,7 +108,7 @@ def _dataset(name: str) -> str:
 
 
 def _set_of(spec: EnvSpec) -> tuple[str | None, str | None]:
-    """The data set and split of an environment: of its arguments, or of its constructor's defaults."""
+    """Return the data set and split of an environment: from its arguments, or its constructor's defaults."""
     from gem.entry_points import load
 
     values: dict[str, Any] = dict(spec.kwargs)

@@ -119,7 +119,7 @@ def _unresolved_entry_points() -> list[Diagnosis]:
 
 
 def _module_exists(module: str) -> bool:
-    """Tell whether a module can be found, without importing its package."""
+    """Return whether a module can be found, without importing its package."""
     package, _, name = module.rpartition(".")
     if not package:
         return find_spec(module) is not None

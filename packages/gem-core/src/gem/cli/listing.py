@@ -78,7 +78,7 @@ def _print_tables(specs: list[EnvSpec]) -> None:
             )
         rows.show()
         click.secho(f"{len(rows.rows)} environments, {count} ids\n", dim=True)
-    click.secho("gem info ID shows one of them; append a variant like this: game:Sudoku-v0-easy", dim=True)
+    click.secho("'gem info ID' shows one of them; append a variant like this: game:Sudoku-v0-easy", dim=True)
 
 
 def _base_id(spec: EnvSpec) -> str:

@@ -71,7 +71,7 @@ def run() -> None:
         click.echo("Interrupted.", err=True)
         code = 130
     except BrokenPipeError:
-        # The reader (``| head``) has gone; Python would complain once more when it flushes stdout.
+        # The reader (``| head``) has gone; Python would report this again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except (GemError, OSError) as error:

@@ -30,7 +30,7 @@ def print_json(value: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return an observation or action as text for a person; of pictures and the like only the kind."""
+    """Return an observation or action as text for a person; for pictures and other parts, only the kind."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):
@@ -39,7 +39,7 @@ def as_text(value: Any) -> str:
 
 
 def console() -> Console:
-    """Return a console on stdout. Output that is piped is neither coloured nor cut to a narrow width."""
+    """Return a console on stdout. Piped output is neither coloured nor cut to a narrow width."""
     from rich.console import Console
 
     piped_width = None if sys.stdout.isatty() else 160
@@ -59,7 +59,7 @@ class Table:
         self.rows.append(cells)
 
     def show(self) -> None:
-        """Print the table: drawn to the width of a terminal, or one plain line a row into a pipe."""
+        """Print the table: drawn to the width of a terminal, or as one plain line per row into a pipe."""
         if sys.stdout.isatty():
             console().print(self._drawn())
         else:
@@ -90,7 +90,7 @@ class Table:
 
 
 def progress() -> Progress:
-    """Return a progress bar on stderr that is silent where stderr is no terminal."""
+    """Return a progress bar on stderr that is silent unless stderr is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

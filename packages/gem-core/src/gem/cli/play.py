@@ -141,6 +141,6 @@ class _Hints:
         return self.last
 
     def played(self, action: str) -> None:
-        """Reset the policy to the next observation, where the person does not follow its plan."""
+        """Reset the policy to the next observation if the person did not follow its plan."""
         if self.policy is not None and action != self.last:
             self.policy.reset(*self.first)

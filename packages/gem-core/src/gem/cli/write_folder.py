@@ -1,4 +1,4 @@
-"""Putting a folder of files down: all of it or nothing."""
+"""Writing a folder of files: all of it or nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_target(folder: Path) -> Path:
     """Return ``folder`` if a new package can go there: it does not exist, or is empty.
 
     Raises:
-        ArgumentError: if there is something already.
+        ArgumentError: if something is already there.
     """
     if folder.is_dir():
         inside = next(folder.iterdir(), None)
@@ -25,14 +25,14 @@ def check_target(folder: Path) -> Path:
                 f"the folder {str(folder)!r} is not empty, it holds {inside.name!r}; choose another one with --into"
             )
     elif folder.exists() or folder.is_symlink():
-        raise ArgumentError(f"{str(folder)!r} exists and is no folder; choose another one with --into")
+        raise ArgumentError(f"{str(folder)!r} exists and is not a folder; choose another one with --into")
     return folder
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write ``files`` (relative path → text) into a folder that does not exist or is empty.
 
-    They are written into a temporary folder and then moved, so that a failure leaves the folder unchanged.
+    The files are first written into a temporary folder and then moved, so that a failure leaves the folder unchanged.
 
     Raises:
         ArgumentError: if the folder is not empty.
@@ -57,7 +57,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _move_into(folder: Path, whole: Path) -> None:
-    # The folder itself stays: it may be the working directory of the shell that asks.
+    # The folder itself stays: it may be the working directory of the calling shell.
     moved: list[Path] = []
     try:
         for item in sorted(whole.iterdir()):

@@ -39,7 +39,7 @@ def open_local(path: Path, split: str) -> RowTable:
 
 
 def stream_local(path: Path, split: str) -> RowStream:
-    """Return a split of a file or folder to be read from front to back."""
+    """Return a split of a file or folder as a stream, read from front to back."""
     files = [path] if path.is_file() else files_of_split(splits_of_folder(path), split, f"the folder {path}")
     return RowStream([shard_of(file, split) for file in files])
 

@@ -44,14 +44,14 @@ def open_file(path: Path, split: str) -> RowTable:
             return ArrowTable(arrow_table(path))
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error}") from error
-    raise DatasetError(f"{path} is no data set: its name must end in one of {', '.join(SUFFIXES)}")
+    raise DatasetError(f"{path} is not a data set: its name must end in one of {', '.join(SUFFIXES)}")
 
 
 def arrow_table(path: Path) -> Any:
     """Return the ``pyarrow.Table`` of a Parquet file (decoded) or of an Arrow file of either kind (mapped).
 
     Raises:
-        DatasetError: if it is no such file, or pyarrow is not installed.
+        DatasetError: if it is not such a file, or pyarrow is not installed.
     """
     try:
         import pyarrow as pa
@@ -102,7 +102,7 @@ def _csv(path: Path, delimiter: str) -> RowTable:
 
 
 def _json(path: Path, split: str) -> RowTable:
-    # Many a file of JSON lines is called .json: its first line alone is an object.
+    # Files of JSON lines are often named .json; their first line alone is an object.
     with path.open("rb") as file:
         first = file.readline()
         if json_object(first) is not None and file.read(1):

@@ -1,4 +1,4 @@
-"""Rows that are made on demand."""
+"""Rows that are generated on demand."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["GeneratedRows"]
 
 
 class GeneratedRows:
-    """A set of questions of any size that is stored nowhere.
+    """A set of questions of any size that is generated, not stored.
 
     Args:
         make: ``make(rng, index)`` returns the row at an index. It must draw from ``rng`` alone; every row has a
             generator of its own, so a row is a function of ``seed`` and index alone.
         size: number of rows.
-        seed: another seed, another set.
+        seed: determines the set.
     """
 
     def __init__(self, make: Callable[[random.Random, int], Mapping[str, Any]], size: int, *, seed: int = 0) -> None:

@@ -44,7 +44,7 @@ def open_by_name(name: str, split: str, streaming: bool = False) -> Rows | RowSt
     """Return a split of a data set, given the data set's name at Hugging Face.
 
     Raises:
-        DatasetError: if the data set cannot be had; the message names the ways that need no network.
+        DatasetError: if the data set is unavailable; the message names the ways that need no network.
     """
     _check_name(name)
     folder, lacking = local_copy(name), None
@@ -75,7 +75,7 @@ def open_by_name(name: str, split: str, streaming: bool = False) -> Rows | RowSt
 
 
 def is_dataset_name(text: str) -> bool:
-    """Tell whether a text has the form of a data set's name, ``owner/name`` or ``name``."""
+    """Return whether a text has the form of a data set's name, ``owner/name`` or ``name``."""
     return _NAME.fullmatch(text) is not None and not text.lower().endswith(SUFFIXES)
 
 
@@ -147,7 +147,7 @@ def _check_name(name: str) -> None:
 
 
 def _cache(variable: str, folder: str) -> Path:
-    """A cache folder of Hugging Face's libraries, placed by its own variable, by HF_HOME or by XDG_CACHE_HOME."""
+    """Return a cache folder of Hugging Face's libraries, set by its own variable, HF_HOME or XDG_CACHE_HOME."""
     own = os.environ.get(variable)
     if own:
         return expanded(own)
@@ -158,7 +158,7 @@ def _cache(variable: str, folder: str) -> Path:
 
 
 def _prepared_files(name: str, split: str) -> list[Path]:
-    """The Arrow files of a split that the library ``datasets`` prepared; empty for no version or several versions."""
+    """Return the Arrow files of a split that the library ``datasets`` prepared; none unless one version exists."""
     wanted = _plain(name.replace("/", "___"))
     found = []
     for folder in _subfolders(_cache("HF_DATASETS_CACHE", "datasets")):

@@ -29,7 +29,7 @@ class Order(ABC):
 
     @abstractmethod
     def begin(self, key: int, seed: int | None) -> None:
-        """Begin anew, with a key of 64 bits and its seed."""
+        """Start over with a key of 64 bits and its seed."""
 
     @abstractmethod
     def next(self) -> tuple[int | None, Mapping[str, Any]]:

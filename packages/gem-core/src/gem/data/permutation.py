@@ -16,13 +16,13 @@ class Permutation:
 
     The generalised Feistel network with cycle walking of Black and Rogaway, "Ciphers with Arbitrary Finite
     Domains", CT-RSA 2002, sections 4 and 5: a number is written as two digits to the bases a and b with
-    a·b ≥ ``size``, each round adds a function of one digit to the other, and what comes out beyond the last number
-    goes through the network again. Each round can be undone, so every number comes out once. It is an order to
-    learn in, no secret: the round function is the middle of a square. Every number is as likely as any other to
+    a·b ≥ ``size``, each round adds a function of one digit to the other, and a result beyond the last number
+    goes through the network again. Each round is invertible, so every number comes out once. The order needs no
+    secrecy: the round function is the middle of a square. Every number is as likely as any other to
     come first; of the n! orders of fewer than about fifty numbers, some are a little likelier than others.
 
     Args:
-        size: how many numbers, at least 1.
+        size: number of numbers, at least 1.
         key: any int of 64 bits.
     """
 
@@ -35,7 +35,7 @@ class Permutation:
         self._keys = [_mixed(key + turn) for turn in range(1, _ROUNDS + 1)]
 
     def __getitem__(self, position: int) -> int:
-        """Return the number at a position from 0 to ``size`` - 1; quick, since nothing checks that it is one."""
+        """Return the number at a position from 0 to ``size`` - 1, without a check of the range."""
         a, b = self._low, self._high
         k1, k2, k3, k4, k5, k6 = self._keys
         number = position
@@ -59,7 +59,7 @@ class Permutation:
 
 
 def _mixed(number: int) -> int:
-    """The output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at the ``number``-th state."""
+    """Return the ``number``-th output of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
     z = number * _ODD & _WORD
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _WORD
     z = (z ^ z >> 27) * 0x94D049BB133111EB & _WORD

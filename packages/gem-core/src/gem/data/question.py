@@ -33,7 +33,7 @@ class Grade:
     reward: float
     correct: bool
     well_formed: bool = True
-    """Whether the answer was given in the format that was asked for."""
+    """Whether the answer has the requested format."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the step's info; JSON values that share nothing with the row."""
 
@@ -58,7 +58,7 @@ class QuestionEnv(Env[Observation, Action]):
         rows: the set, or a function that returns it on first use. Pass the result of :func:`gem.data.open_rows`
             where a missing set must be an error when the environment is made.
         shuffle: ask in a random order.
-        seed: of the order, until a reset brings another. None: from this environment's own generator, so that
+        seed: seed of the order until a reset gives another. None: this environment's own generator decides, so that
             environments without a seed ask different questions.
         columns: names that every row must have. The first row is checked when the set is opened; a later row without
             a column is a DatasetError when its turn comes.
@@ -90,7 +90,7 @@ class QuestionEnv(Env[Observation, Action]):
         raise NotSupportedError(f"{type(self).__name__} does not implement question")
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
-        """Grade an action, which may be anything; see :func:`gem.text.action_text`. Never raises, never hangs."""
+        """Grade an action of any kind; see :func:`gem.text.action_text`. Must not raise or hang."""
         raise NotSupportedError(f"{type(self).__name__} does not implement grade")
 
     def reference_answer(self, row: Mapping[str, Any]) -> str:
@@ -104,7 +104,7 @@ class QuestionEnv(Env[Observation, Action]):
             source: Any = self._source
             self._open(source())
         assert self._rows is not None
-        return self._rows  # type: ignore[return-value]  # who opened a stream knows
+        return self._rows  # type: ignore[return-value]  # only the caller of open_rows knows
 
     @property
     def row(self) -> Mapping[str, Any]:
@@ -124,14 +124,14 @@ class QuestionEnv(Env[Observation, Action]):
         return self._epoch
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
-        """Ask a question; see the class for which.
+        """Ask a question; the class describes the order.
 
         Args:
             seed: begins a new order.
-            options: ``{"index": i}`` asks the row at that place of the set, from 0.
+            options: ``{"index": i}`` asks the row at that index of the set, from 0.
 
         Raises:
-            ArgumentError, ArgumentTypeError: for another option or seed, or if there is no such row.
+            ArgumentError, ArgumentTypeError: for an unknown option, an invalid seed, or a missing row.
             DatasetError: if the set or the row is unavailable.
         """
         order = self._order or self._opened()
@@ -237,7 +237,7 @@ class QuestionEnv(Env[Observation, Action]):
         return row
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As its arguments and its state: rows may be a mapped file or a function, which do not pickle.
+        # Pickled as its arguments and its state, since rows may be a mapped file or a function, which do not pickle.
         args, kwargs = self._arguments
         return _rebuilt, (type(self), args, kwargs, self.get_state(), self.spec)
 

@@ -45,10 +45,10 @@ def open_rows(source: Source, *, split: str = "train", streaming: bool = False) 
             * rows: a list of dicts, a ``datasets.Dataset``, anything with a length and an index; or a mapping of
               split to rows, such as a ``datasets.DatasetDict``. A ``datasets.IterableDataset`` is streamed in any case.
         split: which split; ``val``, ``dev`` and the like stand for each other.
-        streaming: read from front to back instead, with few rows in memory.
+        streaming: return a stream that reads from front to back, with few rows in memory.
 
     Raises:
-        DatasetError: if the set or the split cannot be had; the message names the alternatives.
+        DatasetError: if the set or the split is unavailable; the message names the alternatives.
         ArgumentError, ArgumentTypeError: if ``source`` or ``split`` has an impossible value or type.
     """
     string("split", split)

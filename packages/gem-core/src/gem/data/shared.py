@@ -27,7 +27,7 @@ def _begin_in_child() -> None:
 
 
 def shared(key: Hashable, opening: Callable[[], RowTable]) -> RowTable:
-    """Return the open table of a key, or open it. It closes with its last user."""
+    """Return the open table of a key, or open it. It closes when its last user is gone."""
     with _lock:
         table = _open.get(key)
         if table is None:
@@ -42,7 +42,7 @@ def fingerprint(path: Path) -> Hashable:
 
 
 def expanded(path: str) -> Path:
-    """Return a path with ``~`` replaced by the home folder it stands for, if it stands for one."""
+    """Return a path with a leading ``~`` replaced by the home folder, if there is one."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -17,7 +17,7 @@ ALIASES = {
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test", "testing", "eval", "evaluation"),
 }
-"""Split → the words in the names of files and folders that stand for it, as the library ``datasets`` has them."""
+"""Split → the words in the names of files and folders that stand for it, as in the library ``datasets``."""
 
 _WORDS = {word: split for split, words in ALIASES.items() for word in words}
 _SHARD = re.compile(r"^(?P<split>.+?)-(?P<number>\d{5})-of-(?P<count>\d{5})(?:-[0-9a-f]+)?$")
@@ -27,14 +27,14 @@ _SAYS_NOTHING = re.compile(r"^(?:part|data|default|dataset|shard|chunk)?[-_.]?\d
 def splits_of_folder(folder: Path) -> dict[str, list[Path]]:
     """Return the splits of a folder, each with its files in order.
 
-    Three layouts are known: Hugging Face's (``data/train-00000-of-00002.parquet``), plain files (``train.jsonl``,
+    It knows three layouts: Hugging Face's (``data/train-00000-of-00002.parquet``), plain files (``train.jsonl``,
     ``test/part-0.csv``, ``aime24.jsonl``), and that of ``save_to_disk`` of the library ``datasets``. A file whose name
-    tells no split, such as ``data.jsonl`` or ``part-0.csv``, belongs to the split that its folder is named after, and
-    at the top to ``train``.
+    contains no split, such as ``data.jsonl`` or ``part-0.csv``, belongs to the split named by its folder, and at the
+    top to ``train``.
 
     Raises:
-        DatasetError: if no file of a known format is in it, one of several shards is missing, or several folders in
-            it have the same split.
+        DatasetError: if the folder has no file of a known format, one of several shards is missing, or several of its
+            folders have the same split.
     """
     saved = folder / "dataset_dict.json"
     if saved.is_file():
@@ -81,12 +81,12 @@ def _data_files(folder: Path) -> Iterable[Path]:
 
 
 def _describes(path: Path) -> bool:
-    """Tell whether a JSON file describes a data set instead of being one."""
+    """Return whether a JSON file describes a data set instead of being one."""
     return path.name in ("dataset_info.json", "dataset_infos.json", "state.json", "dataset_dict.json", "metadata.json")
 
 
 def _split_of(path: Path) -> str | None:
-    """The split in a file's name, or else in the names of its folders; None if there is none."""
+    """Return the split in a file's name, or else in the names of its folders, or None."""
     shard = _SHARD.match(path.stem)
     for name in (shard["split"] if shard else path.stem, *reversed(path.parts[:-1])):
         if not _SAYS_NOTHING.match(name):
@@ -107,7 +107,7 @@ def _check_shards(split: str, paths: list[Path]) -> None:
 
 
 def _saved_files(folder: Path) -> list[Path]:
-    """The files of a split that ``save_to_disk`` wrote."""
+    """Return the files of a split that ``save_to_disk`` wrote."""
     try:
         state = json.loads((folder / "state.json").read_bytes())
         files = [folder / entry["filename"] for entry in state["_data_files"]]

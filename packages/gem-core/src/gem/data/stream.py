@@ -1,4 +1,4 @@
-"""Sets that are read from front to back, because they exceed the memory or lie on a server."""
+"""Sets that are read from front to back, because they exceed the memory or are on a server."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class RowStream:
     of one shard stay apart.
 
     Args:
-        shards: its parts, at least one.
+        shards: the parts of the set, at least one.
         buffer: number of rows in memory.
     """
 

@@ -60,7 +60,7 @@ class RowTable(ABC):
     __slots__ = ("__weakref__", "reopen")
 
     reopen: tuple[Callable[..., RowTable], tuple[Any, ...]] | None
-    """How to open it again in another process."""
+    """The arguments that open it again in another process."""
 
     def __init__(self) -> None:
         self.reopen = None
@@ -79,7 +79,7 @@ class RowTable(ABC):
         return self._at(index % size)
 
     def __reduce__(self) -> Any:
-        # Never as its rows, since another process can map the same file.
+        # Rows are never pickled, since another process can map the same file.
         if self.reopen is None:
             raise TypeError(f"this {type(self).__name__} was not opened by open_rows, so it cannot be pickled")
         return self.reopen
@@ -102,12 +102,12 @@ class ListTable(RowTable):
 
 
 class JsonLines(RowTable):
-    """A file with one JSON object a line; blank lines are no rows. Takes 16 bytes of memory a row.
+    """A file with one JSON object a line; blank lines are skipped. An open file takes 16 bytes of memory per row.
 
-    The file is mapped, so it must not be cut short while it is open; replace it by another file instead.
+    The file is mapped, so it must not be truncated while it is open; replace it with another file instead.
 
     Raises:
-        DatasetError: on reading a row that is no JSON object; the message names file and line.
+        DatasetError: on reading a row that is not a JSON object; the message names file and line.
     """
 
     __slots__ = ("_ends", "_path", "_starts", "_text")
@@ -194,7 +194,7 @@ class Chain(RowTable):
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that a line is, or None if it is none."""
+    """Return the JSON object on a line, or None if the line is anything else."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -203,6 +203,6 @@ def json_object(line: bytes) -> dict[str, Any] | None:
 
 
 def bad_line(path: Path, number: int, line: bytes) -> DatasetError:
-    """Return the error for a line that is no JSON object."""
+    """Return the error for a line that is not a JSON object."""
     shown = line.strip()[:60].decode("utf-8", "replace")
     return DatasetError(f"{path}, line {number} is not a JSON object: {shown!r}; correct or remove the line")

@@ -126,7 +126,7 @@ def unclaimed_problems() -> tuple[PluginProblem, ...]:
 
 
 def is_installed(distribution: str) -> bool:
-    """Tell whether a distribution of this name is installed."""
+    """Return whether a distribution of this name is installed."""
     try:
         _metadata().distribution(distribution)
     except ModuleNotFoundError:  # PackageNotFoundError is one
@@ -143,7 +143,7 @@ def requirements_of(distribution: str) -> tuple[str, ...] | None:
 
 
 def providers_of(module: str) -> tuple[str, ...]:
-    """Return the installed distributions that bring a top-level module. The first call reads all their file lists."""
+    """Return the installed distributions that contain a top-level module. The first call reads all their file lists."""
     return tuple(dict.fromkeys(_providers().get(module, ())))
 
 
@@ -183,7 +183,7 @@ def _scan() -> tuple[tuple[Announcement, ...], tuple[PluginProblem, ...]]:
             announced = dict.fromkeys(_announced(distribution))
             name = normalized_distribution(next(iter(announced)).distribution) if announced else ""
             if announced and name not in seen and name not in off:
-                # A distribution that stands twice on sys.path is used, as Python does, from the first.
+                # Of a distribution that is on sys.path twice the first copy counts, as for Python itself.
                 seen.add(name)
                 found.extend(announced)
         except Exception as error:  # a fault of one distribution must not hide the others
@@ -194,7 +194,7 @@ def _scan() -> tuple[tuple[Announcement, ...], tuple[PluginProblem, ...]]:
 
 def _announced(distribution: Any) -> Iterator[Announcement]:
     text = distribution.read_text("entry_points.txt")
-    # Parsing costs far more than reading, and nearly no distribution has anything for us.
+    # Parsing costs far more than reading, and few distributions have entry points for GEM.
     if not text or "gem." not in text:
         return
     name, version = _name_and_version(distribution)

@@ -74,7 +74,7 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
     """Return the specs of all environments and variants in a manifest.
 
     Raises:
-        ManifestError: if the file is missing, is no TOML or breaks the schema.
+        ManifestError: if the file is missing, is not TOML, or breaks the schema.
     """
     document = parse(path)
     try:
@@ -92,7 +92,7 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
 
 
 def _specs_of(entry: dict[str, Any], distribution: str | None, version: str | None) -> list[EnvSpec]:
-    """The plain id's spec, then one for each variant.
+    """Return the plain id's spec, then one for each variant.
 
     Any error means an irregularity. Users of the specs rely on the types of the fields and on arguments that survive
     JSON, so this function checks both.

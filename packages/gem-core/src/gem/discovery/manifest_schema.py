@@ -110,7 +110,7 @@ class EnvironmentEntry(_Strict):
             raise ValueError(f"{self.id!r} has variants, so its id needs a version: '{self.id}-v0'")
         for name in self.variant_metadata:
             if name not in self.variants:
-                raise ValueError(f"variant_metadata names {name!r}, which is none of its variants")
+                raise ValueError(f"variant_metadata names {name!r}, which is not one of its variants")
         return self
 
 
@@ -140,7 +140,7 @@ def validate(document: dict[str, Any], path: Path) -> Manifest:
     schema = document.get("schema")
     if type(schema) is int and schema > SCHEMA:
         raise ManifestError(
-            f"{path}: is written in schema {schema}, and this gem-core reads schema {SCHEMA}; "
+            f"{path}: uses schema {schema}, and this gem-core reads schema {SCHEMA}; "
             f"run: {install_line('--upgrade', 'gem-core')}"
         )
     try:

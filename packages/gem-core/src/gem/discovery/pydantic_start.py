@@ -12,9 +12,9 @@ __all__ = ["start_pydantic"]
 def start_pydantic() -> None:
     """Make pydantic usable beside any installed package. Must run before the first model is defined.
 
-    Before its first model pydantic looks for plugins of its own in every distribution. One whose entry points
-    are malformed makes that fail. Pydantic then continues without plugins and does not look again, so it is
-    enough to let one throw-away model fail.
+    Before its first model pydantic searches every distribution for plugins of its own. A distribution with malformed
+    entry points makes the search fail. Pydantic then continues without plugins and does not search again, so one
+    throw-away model that fails is enough.
     """
     from pydantic import TypeAdapter
 

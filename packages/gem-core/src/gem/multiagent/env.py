@@ -65,7 +65,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
     ) -> None:
         self.possible_agents = agent_names("possible_agents", possible_agents)
         self.agents: list[str] = []
-        """Who takes part now, in the order of joining."""
+        """The agents in the episode now, in the order of joining."""
         self.rewards: dict[str, float] = {}
         """The reward of each agent in the last step."""
         self.terminations: dict[str, bool] = {}
@@ -118,8 +118,8 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         """Carry out the actions of the active agents.
 
         Returns:
-            Observations, rewards, terminations, truncations and infos, each by agent. An agent may be left
-            out: it is then observed, and gets reward 0.0, False, False and an empty info.
+            Observations, rewards, terminations, truncations and infos, each by agent. A missing agent
+            gets its observation, reward 0.0, False, False and an empty info.
         """
         raise NotSupportedError(f"{type(self).__name__} does not implement _process_actions")
 
@@ -149,7 +149,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
     ) -> tuple[dict[str, Any], dict[str, Info]]:
         """Begin a new episode with all of ``possible_agents``; see :meth:`gem.Env.reset`.
 
-        A subclass with options takes them itself and calls ``super().reset(seed=seed)``.
+        A subclass with options handles them itself and calls ``super().reset(seed=seed)``.
 
         Raises:
             ArgumentError: if ``options`` is not empty, or no agent takes part.
@@ -182,7 +182,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
             that took part before this step or does after it. An agent removed during the step is terminated.
 
         Raises:
-            ArgumentError: if ``actions`` is no dict, an action is missing, or an inactive agent acts; the
+            ArgumentError: if ``actions`` is not a dict, an action is missing, or an inactive agent acts; the
                 environment is then unchanged.
             ResetNeededError, EpisodeFinishedError: outside an episode.
         """
@@ -194,7 +194,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         before, acting = list(self.agents), self.agent_selection
         given = self._process_actions({agent: actions[agent] for agent in active})
         result = self._completed(given, [*before, *(agent for agent in self.agents if agent not in before)])
-        # If the acting agent was removed, the turn has gone to the one after it already.
+        # If the acting agent was removed, the turn has already passed to the next one.
         if acting is not None and self.agent_selection == acting:
             assert self.agent_selector is not None
             self.agent_selector.next()
@@ -228,7 +228,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         """Put a message into ``shared_memory``.
 
         Raises:
-            ArgumentError: if sender or receiver takes no part.
+            ArgumentError: if sender or receiver is not in the episode.
         """
         self._check_member("sender", from_agent)
         self._check_member("receiver", to_agent)
@@ -336,7 +336,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         if not missing and not extra:
             return
         problem = f"no action for {missing[0]!r}" if missing else f"{extra[0]!r:.80} is not to act"
-        raise ArgumentError(f"{problem}; in this step an action is due from {', '.join(active_agents) or 'nobody'}")
+        raise ArgumentError(f"{problem}; in this step an action is due from {', '.join(active_agents) or 'no agent'}")
 
     def _completed(self, given: object, agents: list[str]) -> AgentsStepResult:
         """Take over the results of a step, and return them with an entry for every agent."""

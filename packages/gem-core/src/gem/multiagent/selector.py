@@ -14,7 +14,7 @@ __all__ = ["AgentSelector", "agent_names"]
 class AgentSelector:
     """Agents that act in rounds, while some leave and others join.
 
-    In ``"sequential"`` mode one agent at a time has the turn, ``selected``, and :meth:`next` hands it on. In a
+    In ``"sequential"`` mode one agent at a time has the turn, ``selected``, and :meth:`next` passes it on. In a
     round every agent has one turn, in the order of joining; one that joins has its turn in the same round,
     unless it had one before it left. When the agent whose turn it is leaves, the turn goes to the one after it,
     without a call of :meth:`next`. So no agent is skipped or acts twice in a round, whichever agents join or leave.
@@ -56,21 +56,21 @@ class AgentSelector:
         return self.selected
 
     def is_first(self) -> bool:
-        """Tell whether no agent has had a turn in this round yet."""
+        """Return whether no agent has had a turn in this round yet."""
         return not self._acted
 
     def is_last(self) -> bool:
-        """Tell whether the round ends with this turn."""
+        """Return whether the round ends with this turn."""
         return self.mode == "parallel" or sum(agent not in self._acted for agent in self._agents) <= 1
 
     def reinit(self, agents: Sequence[str]) -> None:
         """Begin the first round of these agents.
 
         Raises:
-            ArgumentTypeError, ArgumentError: if they are no names, or a name occurs twice.
+            ArgumentTypeError, ArgumentError: if they are not names, or a name occurs twice.
         """
         self._agents = agent_names("agents", agents)
-        self._acted: list[str] = []  # who had a turn in this round, those who have left since included
+        self._acted: list[str] = []  # agents that had a turn in this round, including those that have left since
 
     def add_agent(self, agent: str) -> None:
         """Let an agent join, after all others; does nothing if it is there already."""
@@ -92,7 +92,7 @@ class AgentSelector:
         """Return a selector that continues from a state of ``get_state``.
 
         Raises:
-            StateError: if it is no such state.
+            StateError: if it is not such a state.
         """
         try:
             selector = cls(state["agents"], state["mode"])
@@ -118,7 +118,7 @@ def agent_names(argument: str, agents: object) -> list[str]:
         ArgumentTypeError: if they are not names, which are non-empty str.
         ArgumentError: if a name occurs twice.
     """
-    if not isinstance(agents, Sequence) or isinstance(agents, (str, bytes)):  # the order of a set would be chance
+    if not isinstance(agents, Sequence) or isinstance(agents, (str, bytes)):  # the order of a set would be random
         raise ArgumentTypeError(f"{argument} must be a list of names, got {type(agents).__name__}")
     names = [string(f"a name in {argument}", agent) for agent in agents]
     if len(set(names)) < len(names):

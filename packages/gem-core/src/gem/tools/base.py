@@ -15,7 +15,7 @@ from gem.tools.json_values import copied
 __all__ = ["Tool", "ToolResult", "failure"]
 
 _LONGEST_MESSAGE = 2000
-"""Characters of an exception's message that the agent is shown."""
+"""Maximum number of characters of an exception's message that the agent sees."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -27,7 +27,7 @@ class ToolResult:
     text: str
     """The text for the agent. A lone surrogate, which no UTF-8 file can hold, becomes a question mark."""
     ok: bool = True
-    """False if the call failed; the text then says why."""
+    """False if the call failed; the text then gives the reason."""
     content: tuple[Mapping[str, Any], ...] = ()
     """OpenAI-style content parts that go with the text, pictures for example; JSON values."""
     data: Any = None
@@ -58,7 +58,7 @@ class Tool:
     """
 
     name: str
-    """1 to 64 of ``a-z A-Z 0-9 _ -``, as chat APIs demand."""
+    """1 to 64 characters of ``a-z A-Z 0-9 _ -``, as chat APIs demand."""
     description: str = ""
     parameters: Mapping[str, Any] | None = None
     """JSON schema of the arguments, an object. None: the tool can be called by text only."""
@@ -115,10 +115,10 @@ class Tool:
         raise NotSupportedError(f"{type(self).__name__} does not implement execute")
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out a call, or return the reason why not.
+        """Carry out a call, or return a failed result with the reason.
 
-        An exception of the tool becomes a failed result, also ``sys.exit``; an interrupt or a
-        cancellation of the program is passed on.
+        An exception of the tool, ``sys.exit`` included, becomes a failed result; an interrupt or a cancellation of
+        the program is passed on.
         """
         if call.error is not None:
             return ToolResult(call.error, ok=False)
@@ -153,13 +153,13 @@ class Tool:
         """Continue from a state of ``get_state``; raise ``ValueError`` or ``TypeError`` for anything else."""
 
     def close(self) -> None:
-        """Release the tool's resources. Calling it again does nothing; a later call opens it anew."""
+        """Release the tool's resources. Calling it again does nothing; a later call opens them again."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     def _tag_argument(self) -> str | None:
-        """The argument that the tag's content fills; None without a tag."""
+        """Return the name of the argument that the tag's content fills; None without a tag."""
         if self.tag is None or self.parameters is None:
             return None
         required: list[str] = self.parameters["required"]

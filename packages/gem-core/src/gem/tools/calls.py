@@ -23,7 +23,7 @@ from gem.tools.json_values import copied, decoded
 __all__ = ["ToolCall", "native_calls", "tagged", "text_call"]
 
 _MOST_BLOCKS = 16
-"""So many ``<tool_call>`` blocks of one text are looked at; more would let a text cost time in its square."""
+"""Maximum number of ``<tool_call>`` blocks read in one text; without it, a text could cost time in its square."""
 
 _BLOCK = re.compile(r"<tool_call>\s*(?=\{|<tool_name>)")
 _BLOCK_END = re.compile(r"\s*(?:</tool_call>|\Z)")
@@ -35,18 +35,18 @@ class ToolCall:
     """A call that an agent made, or tried to make."""
 
     name: str | None
-    """Which tool is called; None where that cannot be read."""
+    """Name of the called tool; None if it cannot be read."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     end: int = 0
     """Index of the call's end in the text; the model wrote the rest without knowing the result."""
     error: str | None = None
-    """Why the call cannot be carried out, in a sentence for the agent."""
+    """The reason, as a sentence for the agent, that the call cannot be carried out."""
     id: str | None = None
     """The identifier that a native call carries and that its answer must repeat."""
 
 
 class _NotACallError(ValueError):
-    """The text is no call; the message gives the reason."""
+    """The text is not a call; the message gives the reason."""
 
 
 def tagged(text: str, tag: str) -> tuple[str, int] | None:
@@ -62,8 +62,8 @@ def tagged(text: str, tag: str) -> tuple[str, int] | None:
 def text_call(text: str) -> ToolCall | None:
     """Return the first well-formed ``<tool_call>`` of a text, or else the first malformed one, or None.
 
-    A malformed call has an ``error`` and no name. A block that never closes is no call. Only after complete JSON at the
-    very end may the closing tag be missing, where servers cut off stop words.
+    A malformed call has an ``error`` and no name. A block that never closes is not a call. The closing
+    tag may be missing only after complete JSON at the very end, because servers cut off stop words.
     """
     if "<tool_call>" not in text:
         return None
@@ -83,7 +83,7 @@ def text_call(text: str) -> ToolCall | None:
 def native_calls(action: object) -> list[ToolCall]:
     """Return the native calls of an assistant message, malformed ones with an ``error``.
 
-    Empty for any other action, and for a message whose ``tool_calls`` is no list.
+    Empty for any other action, and for a message whose ``tool_calls`` is not a list.
     """
     calls = action.get("tool_calls") if isinstance(action, Mapping) else None
     return [_native_call(call) for call in calls] if isinstance(calls, (list, tuple)) else []

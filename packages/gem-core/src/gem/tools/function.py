@@ -23,7 +23,7 @@ from gem.tools.base import Tool, ToolResult
 __all__ = ["FunctionTool", "tool"]
 
 _MOST_PROBLEMS = 20
-"""So many problems with arguments are spelt out; an agent mends no more at once."""
+"""Maximum number of problems with arguments in a message; an agent cannot correct more at once."""
 
 _SECTION = re.compile(r"(Args|Arguments|Parameters|Returns|Return|Yields|Raises|Examples?|Notes?):\s*")
 _ENTRY = re.compile(r"\*{0,2}(\w+)(?: *\([^()]*\))?: *(.*)")
@@ -67,7 +67,7 @@ class FunctionTool(Tool):
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, as if it were no tool."""
+        """Call the function itself, as without the decorator."""
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -138,7 +138,7 @@ def _argument_model(
             raise ToolError(f"tool {name}: parameter {parameter} cannot be given by keyword")
         if index == 0 and parameter.name in ("self", "cls"):
             raise ToolError(f"tool {name}: make a tool of a bound method, tool(instance.{name}), not of the class's")
-        # Names of its own, because a parameter may be called as a method of the model is, or start with "_".
+        # Names of its own, because a parameter may have the name of one of the model's methods, or start with "_".
         field = f"argument_{index}"
         fields[field] = parameter.name
         default = ... if parameter.default is parameter.empty else parameter.default
@@ -191,7 +191,7 @@ def _result(value: Any) -> ToolResult:
     try:
         data = to_jsonable_python(value)
         return ToolResult(json.dumps(data, ensure_ascii=False), data=data)
-    except (TypeError, ValueError, RecursionError):  # not JSON, for example NaN, or an object that is no data
+    except (TypeError, ValueError, RecursionError):  # not JSON, for example NaN, or an object that is not data
         return ToolResult(str(value))
 
 

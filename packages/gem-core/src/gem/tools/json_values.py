@@ -16,7 +16,7 @@ def decoded(text: str, position: int = 0) -> tuple[Any, int]:
     """Return the JSON value that begins at a position of a text, and the index after it.
 
     Raises:
-        ValueError: if there is none, with the reason; also for NaN and infinities, which are not JSON.
+        ValueError: if there is none, with the reason; NaN and infinities are not JSON.
     """
     try:
         value, end = _DECODER.raw_decode(text, position)
@@ -24,7 +24,7 @@ def decoded(text: str, position: int = 0) -> tuple[Any, int]:
         raise ValueError(f"{error.msg} at character {error.pos - position}") from error
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
-    except ValueError as error:  # an int of so many digits that Python refuses it
+    except ValueError as error:  # an int with more digits than Python accepts
         raise ValueError(str(error).partition(";")[0]) from error
     # As many brackets are needed for that depth; counting them costs nothing beside the decoding.
     if text.count("[", position, end) + text.count("{", position, end) > DEEPEST and _is_deep(value):
@@ -36,7 +36,7 @@ def copied(value: Any) -> Any:
     """Return a copy of a JSON value that shares nothing with it.
 
     Raises:
-        ValueError, TypeError: if it is none.
+        ValueError, TypeError: if it is not a JSON value.
     """
     if type(value) in _SCALARS:
         return value

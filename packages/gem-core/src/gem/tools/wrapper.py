@@ -36,7 +36,7 @@ LIMIT_REACHED = "\n\nReached the maximum number of tool use. Please output final
 
 _NOT_CARRIED_OUT = "The call was not carried out: the maximum number of tool uses is reached."
 _LONGEST_NAME = 64
-"""Characters of a tool's name, as the agent wrote it, that it is shown again."""
+"""Maximum number of characters of a called name that an answer repeats."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Answer:
     tool: Tool | None = None
     """The tool that was called; None if there is no such tool."""
     call: ToolCall | None = None
-    """The call as it was read; None where the tool itself read it."""
+    """The call as it was read; None if the tool itself read it."""
     used: bool = True
     """Whether the call counts as a use."""
 
@@ -80,12 +80,12 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         tools: a list of tools, of functions (which become tools as with :func:`gem.tools.tool`), of tool classes
             and partials of them (from which this wrapper makes an instance of its own), and of lists of these.
             Several wrappers may share an instance; ``spawn`` copies it.
-        tool_reward: for a call of a tool.
-        tool_success_reward: added if the call succeeds.
+        tool_reward: reward for a call of a tool.
+        tool_success_reward: reward added if the call succeeds.
         tool_execute_error_reward: at most 0.0; if not 0.0, the other two must be.
-        max_tool_uses: uses in one episode, or None for any number. With 0 the tools are not even announced.
+        max_tool_uses: maximum number of uses in one episode; None for no limit. With 0 the instructions omit the tools.
         instructions: whether the first observation of an episode ends with instructions for calling the tools by
-            text. Turn it off where the model gets ``tool_schemas`` through its chat API.
+            text. Turn it off if the model gets ``tool_schemas`` through its chat API.
 
     Raises:
         ToolError: if a tool is declared wrongly, or two have one name.
@@ -118,7 +118,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         self._uses = self._successes = 0
 
     def replace_tools(self, tools: Iterable[Tool]) -> None:
-        """Replace the tools, for example with tools that stand in front of them.
+        """Replace the tools, for example with tools that wrap them.
 
         Raises:
             ToolError: if two of them have the same name.
@@ -145,7 +145,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         """Play one turn, or use tools.
 
         Args:
-            action: any action; see the class for which is a call.
+            action: any action; the class describes which ones are calls.
             verbose: also log the tools' answers, at level INFO as ``gem.tools``.
 
         Raises:

@@ -33,18 +33,18 @@ class VectorEnv:
     thread-safe.
 
     **Autoreset** (:class:`AutoresetMode`) says what follows the end of an episode. In the same step, the returned
-    observation and info are those of the next episode, and the finished one's stand in
-    ``info["final_observation"]`` and ``info["final_info"]``; reward and flags are always the finished one's.
+    observation and info belong to the next episode. Those of the finished episode are in
+    ``info["final_observation"]`` and ``info["final_info"]``. Reward and flags always belong to the finished episode.
 
     **Faults.** An environment that raises, or does not return within ``step_timeout``, ends its episode with
-    reward 0.0, truncated, and ``info["error"]`` (type and message). It is built anew and seeded from its last
-    seed and the number of its faults since, so a run with faults is reproducible too; the others never notice.
+    reward 0.0, truncated, and ``info["error"]`` (type and message). It is rebuilt and seeded from its last
+    seed and the number of its faults since, so a run with faults is reproducible too; the others are unaffected.
     With same-step autoreset ``final_info["error"]`` says that the finished episode failed; ``info["error"]`` is
     there as well, and alone if the finished episode was sound and the next one could not begin (its observation
     is then an empty str, and the next step tries again).
 
-    A backend defines ``_submit_steps``, ``_submit_resets``, ``_collect`` and ``_shut_down``. All checks, and the
-    account of pending actions, are here.
+    A backend defines ``_submit_steps``, ``_submit_resets``, ``_collect`` and ``_shut_down``. This class
+    makes all checks and keeps account of pending actions.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class VectorEnv:
         seeds: Sequence[int | None] | None = None,
         step_timeout: float | None = None,
     ) -> None:
-        """Store what the backend builds its environments from.
+        """Store the data from which the backend builds its environments.
 
         Args:
             makers: one for each environment.
             autoreset: what follows the end of an episode.
-            seeds: for each environment, the seed of its first reset, unless that reset brings one.
+            seeds: for each environment, the seed of its first reset, unless that reset gives one.
             step_timeout: time limit of a step or reset in seconds, for modes that can enforce one.
         """
         integer("num_envs", len(makers), minimum=1)
@@ -195,7 +195,7 @@ class VectorEnv:
     def send_reset(
         self, indices: Iterable[int] | Mapping[int, int | None], options: Mapping[str, Any] | None = None
     ) -> None:
-        """Begin an episode in some environments and return at once; ``recv`` hands back the results.
+        """Begin an episode in some environments and return at once; ``recv`` returns the results.
 
         Args:
             indices: the environments; or a mapping from index to seed (without the index added).
@@ -294,7 +294,7 @@ class VectorEnv:
 
     def _begin(self, indices: Sequence[int]) -> None:
         if not self._pending:
-            self._arrived.clear()  # of a call that was interrupted
+            self._arrived.clear()  # results of an interrupted call
         self._pending.update(indices)
 
     def _gather(self, indices: Sequence[int]) -> list[StepResult]:

@@ -19,7 +19,7 @@ from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
 __all__ = ["AutoresetMode", "EnvRunner", "Maker", "StepResult", "describe"]
 
 Maker = Callable[[], Env[Any, Any]]
-"""Builds the environment, again after a fault. Modes that leave the process need a picklable one."""
+"""Builds the environment, and rebuilds it after a fault. Modes with other processes need a picklable maker."""
 
 StepResult = tuple[Any, float, bool, bool, Info]
 """Observation, reward, terminated, truncated, info: the result of ``EnvRunner.step`` and ``EnvRunner.reset``."""
@@ -40,15 +40,15 @@ class AutoresetMode(str, Enum):
     """The next step ignores its action, begins the next episode and returns reward 0.0 and false flags."""
 
     DISABLED = "disabled"
-    """The environment waits for a reset; stepping it before is an error."""
+    """The environment waits for a reset; a step before it is an error."""
 
 
 class EnvRunner:
-    """Runs one environment, and builds it anew when it fails.
+    """Runs one environment, and rebuilds it when it fails.
 
     An environment fails when it raises. The call reports a truncated episode whose info has ``error``. The environment
     is closed and, where the autoreset mode asks for the next episode, built and reset again. Each call builds at most
-    once, so a broken environment is an error each time and no endless loop.
+    once, so a broken environment causes an error each time, not an endless loop.
 
     ``ResetNeededError``, ``EpisodeFinishedError`` and exceptions outside ``Exception`` (``KeyboardInterrupt``) are
     no faults of the environment and are passed on.
@@ -60,7 +60,7 @@ class EnvRunner:
         Args:
             maker: builds the environment.
             autoreset: what follows the end of an episode.
-            seed: for the first reset, unless that one brings a seed.
+            seed: seed of the first reset, unless that reset gives one.
         """
         self.env: Env[Any, Any] | None = maker()
         self._maker = maker
@@ -110,20 +110,19 @@ class EnvRunner:
         The result has reward 0.0 and is truncated only if the environment failed.
 
         Raises:
-            ArgumentError, TypeError: from the environment, if arguments other than a seed were given: it does
-                not take them.
+            ArgumentError, TypeError: from the environment, if it does not accept the arguments besides the seed.
         """
         extra = {name: value for name, value in arguments.items() if name != "seed"}
         observation, info = self._begin(arguments.get("seed"), extra)
         return observation, 0.0, False, self.lost, info
 
     def replacement(self, error: str, for_good: bool = False) -> EnvRunner:
-        """Return a runner that takes the place of this one, whose environment is given up.
+        """Return a runner that takes the place of this one and abandons its environment.
 
         Another thread may be inside this runner; that thread then builds nothing more.
 
         Args:
-            error: why.
+            error: the reason, type and message.
             for_good: the new runner builds nothing either; every step and reset reports the error.
         """
         heir = copy(self)
@@ -138,7 +137,7 @@ class EnvRunner:
         return self.failed_step()
 
     def failed_step(self) -> StepResult:
-        """Return the result of a step whose environment was given up; nothing is built again yet."""
+        """Return the result of a step whose environment was abandoned; nothing is rebuilt yet."""
         info: Info = {"error": self.error}
         observation = self._observation
         if self._autoreset is AutoresetMode.SAME_STEP:
@@ -147,7 +146,7 @@ class EnvRunner:
         return observation, 0.0, False, True, info
 
     def failed_reset(self) -> StepResult:
-        """Return the result of a reset whose environment was given up."""
+        """Return the result of a reset whose environment was abandoned."""
         return "", 0.0, False, True, {"error": self.error}
 
     def close(self) -> None:
@@ -178,7 +177,7 @@ class EnvRunner:
     def _next_after_fault(self) -> StepResult:
         final = self.failed_step()[4]
         observation, info = self._begin()
-        # Where the next episode cannot begin either, the error is that one's; final_info has the first.
+        # If the next episode cannot begin either, "error" describes that fault; final_info has the first.
         return observation, 0.0, False, True, {**final, **info}
 
     def _begin(self, seed: int | None = None, extra: Mapping[str, Any] | None = None) -> tuple[Any, Info]:

@@ -39,7 +39,7 @@ class LocalVectorEnv(VectorEnv):
 
     @property
     def envs(self) -> tuple[Env[Any, Any], ...]:
-        """The environments; one that failed is replaced by a new one, so do not keep them.
+        """The environments; one that failed is replaced by a new one, so do not hold references.
 
         Raises:
             VectorError: if one has failed and is not built again yet, or after ``close``.

@@ -55,10 +55,10 @@ def make_vec(
         num_envs: number of environments. One id is repeated (default 1); a list is cycled, so that environment i
             is ``env_ids[i % len(env_ids)]``.
         wrappers: applied to every environment, as in :func:`gem.make`.
-        mode: ``"sync"`` (one after the other, in the calling thread), ``"thread"``, or one that a plugin brings.
+        mode: ``"sync"`` (one after the other, in the calling thread), ``"thread"``, or the name of a plugin's mode.
         autoreset: ``"same_step"``, ``"next_step"`` or ``"disabled"``; see :class:`AutoresetMode`.
-        seed: environment i is seeded with ``seed + i`` in its first reset without a seed. A constructor that takes a
-            ``seed`` gets it too.
+        seed: environment i is seeded with ``seed + i`` in its first reset without a seed. A constructor with a
+            parameter ``seed`` gets it too.
         vec_kwargs: constructor arguments for each environment, one mapping each. A ``seed`` in it replaces
             ``seed + i``.
         step_timeout: time limit of a step or reset in seconds; exceeding it is a fault. Threads cannot be killed: in

@@ -16,7 +16,7 @@ __all__ = ["SyncVectorEnv"]
 class SyncVectorEnv(LocalVectorEnv):
     """Runs its environments one after the other in the calling thread.
 
-    ``recv`` runs all pending actions, with a timeout only until it has passed. Nothing can interrupt a step, so
+    ``recv`` runs pending actions until all are done or the timeout has passed. Nothing can interrupt a step, so
     ``step_timeout`` has no effect.
     """
 

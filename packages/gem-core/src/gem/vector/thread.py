@@ -17,11 +17,11 @@ _MAX_HUNG = 8  # threads of one environment that may hang at a time
 
 
 class ThreadVectorEnv(LocalVectorEnv):
-    """Runs its environments in as few threads as suffice, and in a thread each where they wait.
+    """Runs its environments in as few threads as suffice, and environments that wait in a thread each.
 
     One thread at a time runs an environment, not always the same one. An environment that does not return within
-    ``step_timeout`` stays behind in its thread, which cannot be killed. Its late result is discarded, and it is closed
-    when it does return. Once eight threads of an environment hang at the same time, it is not built again.
+    ``step_timeout`` stays behind in its thread, which cannot be killed. A late result is discarded, and the
+    environment is then closed. Once eight threads of an environment hang at the same time, it is not built again.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ThreadVectorEnv(LocalVectorEnv):
         """Leave an environment behind in its thread, and put another in its place."""
         index, function, _ = call
         old, in_step = self._runners[index], function is self._steps[index]
-        rebuilding = old.lost  # then the rebuilding hung, and one attempt a call is enough
+        rebuilding = old.lost  # then the rebuild hung, and one attempt per call is enough
         error = f"TimeoutError: no return from {'step' if in_step else 'reset'} within {self.step_timeout} s"
         hung = self._scheduler.count_abandoned(index) + 1
         if hung >= _MAX_HUNG:

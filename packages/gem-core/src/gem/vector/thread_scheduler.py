@@ -1,7 +1,7 @@
 """A pool of threads that grows only while calls wait: :class:`ThreadScheduler`.
 
 Most steps take microseconds, and a thread for each would cost more than the step. Others wait for a tool or a
-server, and all of those must wait at the same time. The scheduler cannot know which is which, so all calls enter one
+server, and all of those must wait at the same time. The scheduler cannot know in advance, so all calls enter one
 queue and one thread is woken to empty it. While the queue moves slowly, a monitor wakes more threads: 1, 4, 16, …
 A call that keeps a thread busy marks its environment as slow, and the next calls of that environment each get a
 thread at once.
@@ -35,7 +35,7 @@ from typing import Any
 __all__ = ["TIMED_OUT", "Call", "ThreadScheduler"]
 
 Call = tuple[int, Callable[[Any], Any], Any]
-"""Index of the environment, function, argument. Calls are told apart by identity."""
+"""Index of the environment, function, argument. Calls are distinguished by identity."""
 
 TIMED_OUT: Any = object()
 """Takes the place of a result in ``finished``: the call exceeded the time limit."""
@@ -44,7 +44,7 @@ _POLL = 0.001  # seconds between two polls of the monitor while calls are runnin
 _QUIET_POLLS = 20  # after this many polls of an empty queue the monitor sleeps
 _PACE = 16_000.0  # calls a second; below it the queue moves slowly, and another thread may help
 _SLOW_CALLS = 8  # after a slow call, this many calls of the environment get a thread each
-_SLICE = 0.5  # seconds; the longest single wait, as Python handles a Ctrl-C just before a wait only after it
+_SLICE = 0.5  # seconds; the longest single wait, since Python handles a Ctrl-C just before a wait only after it
 _NEVER = 1 << 62
 
 
@@ -132,7 +132,7 @@ class ThreadScheduler:
         return taken
 
     def abandon(self, call: Call, close: Callable[[], None]) -> None:
-        """Have ``close`` called once ``call`` no longer runs; the caller must then search ``finished`` for it."""
+        """Arrange a call of ``close`` after the end of ``call``; the caller must then search ``finished`` for it."""
         self._abandoned[id(call)] = (call, close)
 
     def close_abandoned(self, call: Call) -> None:
@@ -147,7 +147,7 @@ class ThreadScheduler:
         return sum(call[0] == index for call, _ in list(self._abandoned.values()))
 
     def stop(self) -> None:
-        """Have every thread end after its current call. Takes no lock and does not wait, so a finalizer may call it."""
+        """Tell every thread to end after its current call. Without a lock or a wait, so a finalizer may call it."""
         self._stopped = True
         self._queue.clear()
         for lock in [thread.wake for thread in list(self._threads)] + [self._wake_monitor]:
@@ -207,7 +207,7 @@ class ThreadScheduler:
                 raise
 
     def _run(self, pooled: _PoolThread) -> None:
-        """The life of a thread."""
+        """Run queued calls until ``stop``; the main function of a thread."""
         take, finished, ready, abandoned = self._queue.popleft, self.finished, self._ready, self._abandoned
         while True:
             try:
@@ -240,7 +240,7 @@ class ThreadScheduler:
         return not self._stopped
 
     def _watch(self) -> None:
-        """The life of the monitor: poll every millisecond while calls are queued, and rarely or never otherwise."""
+        """Poll every millisecond while calls are queued, and rarely or never otherwise; the monitor's main function."""
         polled_at, begun_before, burst, woken, quiet = time.monotonic(), 0, 1, 0, 0
         while not self._stopped:
             self._wake_monitor.acquire(timeout=_POLL)

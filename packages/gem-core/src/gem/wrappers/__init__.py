@@ -40,7 +40,7 @@ def apply_wrappers(env: Env[Any, Any], wrappers: WrapperLike | Iterable[WrapperL
     """
     if isinstance(wrappers, Mapping):
         raise ArgumentTypeError(
-            "wrappers is a list, in which arguments are given like this: gem.wrappers.wrapper('python_tool', timeout=2)"
+            "wrappers must be a list; give arguments to a wrapper like this: gem.wrapper('python_tool', timeout=2)"
         )
     if isinstance(wrappers, str) or callable(wrappers):
         wrappers = [wrappers]

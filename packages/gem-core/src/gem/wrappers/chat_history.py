@@ -45,7 +45,7 @@ class Messages(HistoryWrapper):
     user, because chat APIs refuse tool messages without a native call. ``prefix`` and ``suffix`` of an info
     stand inside the first and the last message.
 
-    Each observation is a new list, but its messages are shared with other observations: read them only.
+    Each observation is a new list, but its messages are shared with other observations: do not change them.
     """
 
     _tool_role = "user"
@@ -79,12 +79,13 @@ class ConcatChat(HistoryWrapper):
     """Shows the conversation so far as one text in the chat format of a tokenizer, ready for completion.
 
     ``suffix`` of an info stands at the end of the last message, before the opening of the assistant's turn
-    (the original put it after that, into the agent's mouth), and ``prefix`` at the beginning of the first.
-    Where messages hold pictures, the observation is a list of content parts: the text, then the pictures in
+    (the original put it after the opening, as if the agent had written it). ``prefix`` stands at the beginning of the
+    first message.
+    If messages contain pictures, the observation is a list of content parts: the text, then the pictures in
     the order in which the text refers to them.
 
-    A turn costs the same late in an episode as early, except for the copy of the text, where the template
-    allows; see :mod:`gem.wrappers.chat_template`.
+    If the template allows, a late turn costs as much as an early one, except for the copy of the text; see
+    :mod:`gem.wrappers.chat_template`.
 
     Args:
         env: the environment.
@@ -235,7 +236,7 @@ def _checked_arguments(given: Mapping[str, Any] | None) -> dict[str, Any]:
 def _for_template(message: Message) -> Message:
     """Return an assistant message as chat templates expect it: content is text, arguments of calls are dicts.
 
-    A call whose arguments are no JSON object has no such form and is written out in the text.
+    A call whose arguments are not a JSON object has no such form and is written out in the text.
     """
     reasoning = message.get("reasoning_content")
     kept = {"reasoning_content": reasoning} if isinstance(reasoning, str) else {}

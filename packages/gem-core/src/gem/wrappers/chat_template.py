@@ -65,11 +65,11 @@ def render(tokenizer: ChatTokenizer, messages: Sequence[Message], arguments: Map
 
 
 class GrowingPrompt:
-    """The prompt of one conversation at a time: extended where the template is local, else rendered anew.
+    """The prompt of one conversation at a time: extended where the template is local, else rendered again.
 
     Args:
-        tokenizer: renders messages. Its template is read from its attribute ``chat_template``; without one
-            there, the template never counts as local.
+        tokenizer: renders messages. The attribute ``chat_template`` holds its template; without it,
+            the template never counts as local.
         arguments: passed on to ``apply_chat_template``, for example ``tools`` or ``enable_thinking``.
     """
 
@@ -98,7 +98,7 @@ class GrowingPrompt:
                 return self._extended(messages, last)
             except Exception:
                 # Templates may refuse an order of roles that only the stand-in has, or the last message
-                # without its suffix. The whole conversation, below, is refused only where it has to be.
+                # without its suffix. The whole conversation, below, is rejected only where it must be.
                 self._extendable = False
         shown = self._render([*messages[:-1], last])
         self._text, self._count = None if suffix else shown, len(messages)
@@ -125,6 +125,6 @@ class GrowingPrompt:
 
 def _with_end_replaced(text: str, old: str, new: str) -> str:
     """Return ``text`` with its ending, by which ``old`` differs from ``new``, replaced by that of ``new``."""
-    # Not os.path.commonprefix, which goes character by character.
+    # Not os.path.commonprefix, which compares character by character.
     shared = bisect_left(range(1, min(len(old), len(new)) + 1), True, key=lambda n: not new.startswith(old[:n]))
     return text[: len(text) - (len(old) - shared)] + new[shared:]

@@ -39,7 +39,7 @@ class _Turn(NamedTuple):
     text: Content
     """The same, as :class:`gem.wrappers.text_history.ConcatWithAction` would show it."""
     tokens: int
-    """Its tokens, where they are counted."""
+    """The number of its tokens, if they are counted."""
 
 
 class _Context(HistoryWrapper):
@@ -60,7 +60,7 @@ class _Context(HistoryWrapper):
         return 0
 
     def _opening(self) -> Content:
-        """The part before the turns."""
+        """Return the part before the turns."""
         return self._first
 
     def _begin(self, observation: Content) -> None:
@@ -127,8 +127,8 @@ class TokenBudget(_Context):
     observation always stay, so that only they can exceed the budget.
 
     Every piece is counted once, when it arrives; the budget applies to the sum over pieces.
-    A tokenizer may join characters across the end of a piece, which ends in a newline, so the whole can come out
-    a token or two different at each joint.
+    A tokenizer may join characters across the end of a piece, which ends in a newline, so the whole can differ by
+    a token or two at each joint.
 
     Args:
         env: the environment.

@@ -1,7 +1,7 @@
 """The parts of an episode's history, and the base of the wrappers that show it to the agent.
 
 A *content* is an observation: a str, or a list of content parts. A *message* is a chat message, a dict
-with ``role`` and ``content``. A *piece* is a content as a part of a text: it ends its line.
+with ``role`` and ``content``. A *piece* is a content as part of a text: it ends with a newline.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class HistoryWrapper(Wrapper[Any, Action]):
     """Shows the agent the history of the episode in place of the latest observation.
 
     A subclass records turns in ``_begin`` and ``_extend``, and builds the observation in ``_shown``. Observations of
-    the wrapped environment are str or lists of content parts. ``info`` is passed on unchanged; three keys count:
+    the wrapped environment are str or lists of content parts. ``info`` is passed on unchanged; three of
+    its keys have a meaning here:
 
     * ``parsed_action`` replaces the action in the history;
     * ``prefix`` and ``suffix``, of the latest ``info`` only, stand before and after the history.
@@ -102,7 +103,7 @@ def line(text: str) -> str:
 
 
 def piece(content: Content) -> Content:
-    """Return a content as :func:`line` does a text; one that ends in a picture stays as it is."""
+    """Return a content with a newline at its end, as :func:`line` does; one that ends in a picture stays unchanged."""
     if isinstance(content, str):
         return line(content)
     if not content or not is_text(content[-1]):
@@ -140,7 +141,7 @@ def text_if_possible(content: Content) -> Content:
 
 
 def is_text(part: Mapping[str, Any]) -> bool:
-    """Tell whether a content part is text."""
+    """Return whether a content part is text."""
     return part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
@@ -158,9 +159,9 @@ def shown_action(action: Action, info: Info) -> str:
 
 
 def assistant_message(action: Action, info: Info) -> Message:
-    """Return an action as an assistant message; a native one stays what it is, tool calls included.
+    """Return an action as an assistant message; a native one stays unchanged, tool calls included.
 
-    A value that JSON cannot hold is no message of a model; of such an action only the text is kept.
+    A value that JSON cannot hold is not a model's message; only the text of such an action is kept.
     """
     parsed = info.get("parsed_action")
     if not isinstance(action, Mapping):
@@ -183,13 +184,13 @@ def reply_messages(assistant: Message, observation: Content, info: Info, tool_ro
     """Return the environment's answer to an assistant message as messages.
 
     Chat APIs demand a tool message for each native call, so each call gets one, from a tool or the environment.
-    ``info["tool_results"]``, where there are any, tell the answers apart; otherwise the whole observation is the
-    answer to the last call.
+    ``info["tool_results"]``, if present, separates the answers; otherwise the whole observation is the answer to
+    the last call.
 
     Args:
-        assistant: the message that is answered.
-        observation: the answer.
-        info: of the same step; ``use_tool`` marks the answer of a tool.
+        assistant: the agent's message.
+        observation: the answer to it.
+        info: the info of the same step; ``use_tool`` marks the answer of a tool.
         tool_role: role of an answer to a tool call that was written as text.
     """
     calls = tool_calls(assistant)
@@ -226,7 +227,7 @@ def messages_from_state(value: Any) -> list[Message]:
     """Return a copy of the messages in a state.
 
     Raises:
-        TypeError: if they are none.
+        TypeError: if they are not messages.
     """
     messages = copied(value)
     if not isinstance(messages, list):

@@ -42,7 +42,7 @@ class _Limit(Wrapper[Any, Any]):
         raise NotImplementedError
 
     def _is_used_up(self) -> bool:
-        """Tell whether the step just taken was the last; called once a step."""
+        """Return whether the step just taken was the last; called once per step."""
         raise NotImplementedError
 
 

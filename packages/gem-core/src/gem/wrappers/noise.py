@@ -19,13 +19,12 @@ __all__ = ["ToolFailure"]
 class ToolFailure(Wrapper[Any, Any]):
     """Makes tool calls fail at random, so that an agent learns to cope with faulty tools.
 
-    Goes around a :class:`gem.tools.ToolEnvWrapper`, with any wrappers in between. A call that is made to fail
-    does not reach the tool, except in tools that find and carry out a call in one go (those written for the
-    original), where it is their answer that is lost. To the agent it looks like any failed call, and
-    ``info["tool_error"]`` is true.
+    Wraps a :class:`gem.tools.ToolEnvWrapper`, with any wrappers in between. A call chosen to fail does not reach
+    the tool. Tools written for the original find and carry out a call in one operation; their answer is discarded
+    instead. The agent sees an ordinary failed call, and ``info["tool_error"]`` is true.
 
-    Which calls fail is a function of the seed that ``reset`` was given last and of the number of calls since
-    then; the environment's own generator is not touched. Without a seed it is a matter of chance.
+    The last seed given to ``reset`` and the number of calls since then determine the calls that fail; the
+    environment's own generator stays unused. Without a seed the choice is random.
 
     Args:
         env: an environment with tools.
@@ -54,7 +53,7 @@ class ToolFailure(Wrapper[Any, Any]):
         return observation, info
 
     def _failure(self, name: str) -> ToolResult | None:
-        """Decide about one call: return its failed result, or None if the tool is to run."""
+        """Decide about one call: return its failed result, or None if the tool should run."""
         self._calls += 1
         # A str seeds differently from any int, so this stream never coincides with the environment's.
         if random.Random(f"failure {self._calls} of {self._seed}").random() >= self.rate:
@@ -70,7 +69,7 @@ class ToolFailure(Wrapper[Any, Any]):
 
 
 class _UnreliableTool(Tool):
-    """A tool in front of a tool, which lets only some calls pass."""
+    """A tool around a tool that lets only some calls pass."""
 
     def __init__(self, tool: Tool, failure: Callable[[str], ToolResult | None]) -> None:
         self.tool = tool
@@ -119,4 +118,4 @@ def _tool_wrapper(env: Env[Any, Any]) -> ToolEnvWrapper:
         if isinstance(env, ToolEnvWrapper):
             return env
         env = env.env
-    raise ArgumentError("tool_failure goes around an environment with tools; apply a ToolEnvWrapper first")
+    raise ArgumentError("tool_failure wraps an environment with tools; apply a ToolEnvWrapper first")

@@ -19,7 +19,7 @@ _HARMLESS = frozenset({
     "ExprStmt", "Filter", "FloorDiv", "Getattr", "Getitem", "If", "Keyword", "List", "Mod", "Mul", "Name", "Neg", "Not",
     "Operand", "Or", "Output", "Pair", "Pos", "Pow", "Slice", "Sub", "TemplateData", "Test", "Tuple",
 })
-"""Kinds of nodes that are harmless if everything inside them is."""
+"""Kinds of nodes that are harmless if all their children are."""
 
 _FUNCTIONS = frozenset({"dict", "namespace", "raise_exception", "range", "strftime_now"})
 
@@ -37,7 +37,7 @@ _MOST_DROPPED = 2
 
 @lru_cache(maxsize=64)
 def is_local(template: str) -> bool:
-    """Tell whether a Jinja chat template is proved to be local, as :mod:`gem.wrappers.chat_template` defines it.
+    """Return whether a Jinja chat template is proved to be local, as :mod:`gem.wrappers.chat_template` defines it.
 
     False also where jinja2 is not installed or cannot parse the template.
     """
@@ -77,7 +77,7 @@ class _Proof:
     def __init__(self, macros: Iterable[Any], assignments: Iterable[Any]) -> None:
         self.functions = _FUNCTIONS.union(macro.name for macro in macros)
         self.lists = {"messages"}
-        """Every name that the messages, or what is left of them without the first few, have anywhere."""
+        """Every name that the template gives to the messages or to all but the first few of them."""
         names = [(a.target.name, _sliced(a.node)) for a in assignments if _kind(a.target) == "Name"]
         for _ in names:
             self.lists.update(name for name, source in names if source in self.lists)
@@ -101,7 +101,7 @@ class _Proof:
                 self.looped = any(after)
             elif kind == "Macro":
                 for inner in node.iter_child_nodes():
-                    self.check(inner, in_loop=True)  # from where it may be called
+                    self.check(inner, in_loop=True)  # the context of its calls
             elif kind == "For" and self.is_list(node.iter):
                 self.message_loop(node)
             elif kind == "Assign" and _kind(node.target) == "Name" and self.is_list(node.node):
@@ -119,7 +119,7 @@ class _Proof:
         self.loop_list, self.looped = "", True
 
     def is_list(self, node: Any) -> bool:
-        """Tell whether an expression is the messages or all but the first of them."""
+        """Return whether an expression is the messages or all but the first of them."""
         if _kind(node) == "Name":
             return node.name in self.lists
         if _kind(node) == "Getitem" and _kind(node.arg) == "Slice" and self.is_list(node.node):
@@ -136,8 +136,8 @@ class _Proof:
         Args:
             node: any node.
             in_loop: it stands in the loop over the messages.
-            own: and in no loop inside that one, so that ``loop`` is that loop.
-            not_first: and is not reached for the first message.
+            own: it also stands in no inner loop, so that ``loop`` is that loop.
+            not_first: it is also not reached for the first message.
         """
         kind = _kind(node)
         if self.is_allowed(node, own, not_first):
@@ -159,13 +159,13 @@ class _Proof:
             raise _RefusedError
 
     def is_refused(self, node: Any, own: bool) -> bool:
-        """Tell whether a node of a harmless kind is the messages as a whole, the loop as a whole, or chance."""
+        """Return whether a node of a harmless kind is the messages as a whole, the loop as a whole, or chance."""
         if _kind(node) == "Filter":
             return bool(node.name == "random")
         return _kind(node) == "Name" and (node.name in self.lists or (own and node.name == "loop"))
 
     def is_allowed(self, node: Any, own: bool, not_first: bool) -> bool:
-        """Tell whether a node is one of the ways of using the messages or the loop that locality allows."""
+        """Return whether a node is one of the ways of using the messages or the loop that locality allows."""
         kind = _kind(node)
         if kind == "Getitem":
             return self.is_neighbour(node, own, not_first)
@@ -191,7 +191,7 @@ class _Proof:
             self.check(argument, in_loop, own, not_first)
 
     def is_neighbour(self, node: Any, own: bool, not_first: bool) -> bool:
-        """Tell whether a subscript gives the first message, a neighbour, or after the loop the last message."""
+        """Return whether a subscript gives the first message, a neighbour, or after the loop the last message."""
         if _kind(node.node) != "Name" or node.node.name not in self.lists:
             return False
         if _is_constant(node.arg, 0):
@@ -208,7 +208,7 @@ class _Proof:
         return False
 
     def is_length_test(self, node: Any) -> bool:
-        """Tell whether a comparison asks if any message is left, which is always true."""
+        """Return whether a comparison asks whether any message remains, which is always true."""
         counted = node.expr
         return (
             _kind(counted) == "Filter"
@@ -224,7 +224,7 @@ def _kind(node: Any) -> str:
 
 
 def _sliced(node: Any) -> str:
-    """The name that an expression is, or is a slice of; empty for any other."""
+    """Return the name that an expression is, or is a slice of; empty for any other."""
     while _kind(node) == "Getitem" and _kind(node.arg) == "Slice":
         node = node.node
     name: str = node.name if _kind(node) == "Name" else ""
@@ -242,20 +242,20 @@ def _is_loop(node: Any) -> bool:
 
 
 def _index_start(node: Any) -> int | None:
-    """0 for ``loop.index0``, 1 for ``loop.index``, None for anything else."""
+    """Return 0 for ``loop.index0``, 1 for ``loop.index``, None for anything else."""
     if _kind(node) != "Getattr" or not _is_loop(node.node):
         return None
     return {"index0": 0, "index": 1}.get(node.attr)
 
 
 def _is_first_test(node: Any) -> bool:
-    """Tell whether a comparison of the loop's index asks for nothing but whether this is the first turn."""
+    """Return whether a comparison of the loop's index only asks whether this is the first turn."""
     start = _index_start(node.expr)
     return start is not None and len(node.ops) == 1 and _is_constant(node.ops[0].expr, start)
 
 
 def _at_first(node: Any) -> bool | None:
-    """The value that a condition has for the first message, None where that is not known."""
+    """Return the value of a condition for the first message; None if unknown."""
     kind = _kind(node)
     if kind == "Getattr" and _is_loop(node.node) and node.attr == "first":
         return True

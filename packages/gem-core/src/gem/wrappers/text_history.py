@@ -67,8 +67,8 @@ class Concat(HistoryWrapper):
             return
         added, joined = join(pieces), self._joined
         if isinstance(added, str) and isinstance(joined, str):
-            # Held by this one name, CPython grows the text in place, so where the caller has let go of the
-            # last observation (a worker that sent it off) not even the copy is made.
+            # CPython extends a text in place if this name holds the only reference to it. So once the caller has
+            # dropped the last observation (a worker that sent it), there is not even a copy.
             self._joined = ""
             joined += added
             self._joined = joined

@@ -54,7 +54,7 @@ class CodeProblem:
         return self.name.replace("_", "-")
 
     def text(self) -> str:
-        """The statement with its examples, as the agent sees it."""
+        """Return the statement with its examples, as the agent sees it."""
         if self.is_program:
             parts = [f"Input:\n{given.strip()}\nOutput:\n{self.solve(given).strip()}" for given in self.examples]
         else:
@@ -67,12 +67,12 @@ class CodeProblem:
         return f"{self.statement}{signature}\n\n{word}:\n" + "\n".join(parts)
 
     def solution(self) -> str:
-        """The source of the reference solution, as an agent would write it."""
+        """Return the source of the reference solution, as an agent would write it."""
         source = _source(self.solve)
         return f"{source}\nimport sys\nprint({self.name}(sys.stdin.read()))\n" if self.is_program else source
 
     def inputs(self, seed: int = 0) -> list[Any]:
-        """Inputs of tests; those of the hidden ones for seed 0. No two are the same, nor an example."""
+        """Return inputs of tests; those of the hidden ones for seed 0. No two are the same, nor an example."""
         rng = random.Random(f"{_VERSION} {self.id} {seed}")
         seen = {json.dumps(given) for given in self.examples}
         drawn = []
@@ -84,13 +84,13 @@ class CodeProblem:
         return drawn
 
     def case(self, given: Any) -> Case:
-        """The test with an input."""
+        """Return the test with an input."""
         if self.is_program:
             return Case(given, self.solve(given))
         return Case(json.dumps(given), json.dumps(self.solve(*_copy(given))))
 
     def suite(self, inputs: Iterable[Any]) -> Suite:
-        """The tests with these inputs."""
+        """Return the tests with these inputs."""
         checker = None if self.check is None else f"{_source(self.check)}\ncheck = {self.check.__name__}\n"
         return Suite(tuple(map(self.case, inputs)), None if self.is_program else self.name, checker)
 
@@ -128,7 +128,7 @@ def function(
 
 
 def _copy(arguments: tuple[Any, ...]) -> Any:
-    """Arguments as the tested code gets them: from JSON, and its own to change."""
+    """Return arguments as the tested code gets them: from JSON, and its own to change."""
     return json.loads(json.dumps(arguments))
 
 

@@ -17,7 +17,7 @@ __all__ = [
 
 
 def arithmetic_sequence(rng: random.Random) -> MathProblem:
-    """A term, a sum or the number of terms of an arithmetic sequence."""
+    """Return a problem on a term, a sum or the number of terms of an arithmetic sequence."""
     first, step, n = rng.randint(-30, 40), nonzero(rng, 15), rng.randint(10, 90)
     shown = ", ".join(str(first + step * i) for i in range(3))
     last = first + step * (n - 1)
@@ -35,7 +35,7 @@ def arithmetic_sequence(rng: random.Random) -> MathProblem:
 
 
 def geometric_sequence(rng: random.Random) -> MathProblem:
-    """A term or a finite sum of a geometric sequence."""
+    """Return a problem on a term or a finite sum of a geometric sequence."""
     first, ratio, n = (
         nonzero(rng, 40),
         Fraction(rng.choice((2, 3, 4, 5, -2, -3))) / rng.choice((1, 1, 2, 3)),
@@ -57,7 +57,7 @@ def geometric_sequence(rng: random.Random) -> MathProblem:
 
 
 def geometric_series(rng: random.Random) -> MathProblem:
-    """An infinite geometric series, or the ratio that gives it a sum."""
+    """Return a problem on an infinite geometric series, or on the ratio that gives it a certain sum."""
     low = rng.randint(2, 12)
     ratio, first = Fraction(nonzero(rng, low - 1), low), nonzero(rng, 60)
     total = first / (1 - ratio)
@@ -79,7 +79,7 @@ def geometric_series(rng: random.Random) -> MathProblem:
 
 
 def recursion(rng: random.Random) -> MathProblem:
-    """A term of a sequence that its earlier terms define."""
+    """Return a problem on a term of a sequence that its earlier terms define."""
     p, q, a, b, n = nonzero(rng, 4), nonzero(rng, 4), nonzero(rng, 9), nonzero(rng, 9), rng.randint(5, 9)
     terms = [a, b]
     while len(terms) < n:
@@ -90,7 +90,7 @@ def recursion(rng: random.Random) -> MathProblem:
 
 
 def congruence(rng: random.Random) -> MathProblem:
-    """The smallest solution of a linear congruence."""
+    """Return a problem on the smallest solution of a linear congruence."""
     m = rng.randint(7, 120)
     a, x = rng.randint(2, m - 1), rng.randint(1, m - 1)
     if math.gcd(a, m) > 1:
@@ -102,7 +102,7 @@ def congruence(rng: random.Random) -> MathProblem:
 
 
 def two_congruences(rng: random.Random) -> MathProblem:
-    """The smallest number with two remainders."""
+    """Return a problem on the smallest number with two remainders."""
     m, n = rng.sample(range(5, 48), 2)
     if math.gcd(m, n) > 1:
         raise Rejected
@@ -115,7 +115,7 @@ def two_congruences(rng: random.Random) -> MathProblem:
 
 
 def inverse_modulo(rng: random.Random) -> MathProblem:
-    """An inverse of a number for a modulus."""
+    """Return a problem on an inverse of a number for a modulus."""
     m = rng.randint(11, 997)
     a = rng.randint(2, m - 1)
     if math.gcd(a, m) > 1:
@@ -125,7 +125,7 @@ def inverse_modulo(rng: random.Random) -> MathProblem:
 
 
 def multiples(rng: random.Random) -> MathProblem:
-    """How many numbers in a range are divisible by one or by either of two."""
+    """Return a problem on the count of numbers in a range that one or either of two numbers divides."""
     low = rng.randint(1, 400)
     high = low + rng.randint(100, 4000)
     a, b = rng.sample(range(3, 24), 2)
@@ -154,7 +154,7 @@ _WORDS = (
 
 
 def letters(rng: random.Random) -> MathProblem:
-    """Arrangements of letters, some of them alike, perhaps with a condition."""
+    """Return a problem on arrangements of letters with repetitions, perhaps under a condition."""
     if rng.random() < 0.1:
         text = rng.choice(_WORDS)
     else:
@@ -178,7 +178,7 @@ def letters(rng: random.Random) -> MathProblem:
 
 
 def committee(rng: random.Random) -> MathProblem:
-    """Choosing from two groups, with a condition."""
+    """Return a problem on a choice from two groups, with a condition."""
     a, b, size = rng.randint(3, 20), rng.randint(3, 20), rng.randint(3, 6)
     least = rng.randint(1, size - 1)
     total = sum(math.comb(a, k) * math.comb(b, size - k) for k in range(least, size + 1))
@@ -194,7 +194,7 @@ def committee(rng: random.Random) -> MathProblem:
 
 
 def binomial_coefficient(rng: random.Random) -> MathProblem:
-    """A coefficient of a power of a sum."""
+    """Return a problem on a coefficient of a power of a sum."""
     a, b, n = rng.randint(1, 9), nonzero(rng, 9), rng.randint(4, 12)
     k = rng.randint(1, n - 1)
     value = math.comb(n, k) * a**k * b ** (n - k)
@@ -204,7 +204,7 @@ def binomial_coefficient(rng: random.Random) -> MathProblem:
 
 
 def lattice_paths(rng: random.Random) -> MathProblem:
-    """Paths on a grid, through or around a point."""
+    """Return a problem on paths on a grid, through or around a point."""
     wide, high = rng.randint(3, 14), rng.randint(3, 14)
     x, y = rng.randint(1, wide - 1), rng.randint(1, high - 1)
     through = math.comb(x + y, x) * math.comb(wide - x + high - y, wide - x)
@@ -220,7 +220,7 @@ def lattice_paths(rng: random.Random) -> MathProblem:
 
 
 def balls(rng: random.Random) -> MathProblem:
-    """Drawing balls from an urn without putting them back."""
+    """Return a problem on balls drawn from an urn without replacement."""
     colours = rng.sample(("red", "blue", "green", "white", "black", "yellow"), 3)
     counts = [rng.randint(2, 12) for _ in colours]
     total, a = sum(counts), counts[0]
@@ -241,7 +241,7 @@ def balls(rng: random.Random) -> MathProblem:
 
 
 def dice(rng: random.Random) -> MathProblem:
-    """Two dice with any numbers of faces."""
+    """Return a problem on two dice with any numbers of faces."""
     m, n = rng.randint(4, 24), rng.randint(4, 24)
     bound = rng.randint(4, m + n - 2)
     names = ("exactly", "at least", "at most")

@@ -19,12 +19,12 @@ _LETTERS = "xyztnmkpuvw"
 
 
 def nonzero(rng: random.Random, size: int) -> int:
-    """A number from -``size`` to ``size`` that is not 0."""
+    """Return a number from -``size`` to ``size`` that is not 0."""
     return rng.choice((1, -1)) * rng.randint(1, size)
 
 
 def linear_equation(rng: random.Random) -> MathProblem:
-    """The unknown on both sides, perhaps in parentheses."""
+    """Return a problem on a linear equation with the unknown on both sides, perhaps in parentheses."""
     v = rng.choice(_LETTERS)
     a, b, c, d = nonzero(rng, 15), nonzero(rng, 40), nonzero(rng, 15), nonzero(rng, 40)
     if rng.random() < 0.5:
@@ -41,7 +41,7 @@ def linear_equation(rng: random.Random) -> MathProblem:
 
 
 def rational(rng: random.Random) -> MathProblem:
-    """A quotient of two linear terms."""
+    """Return a problem on an equation with a quotient of two linear terms."""
     v = rng.choice(_LETTERS)
     a, b, c, d, p, q = (nonzero(rng, 12) for _ in range(6))
     q = abs(q)
@@ -58,7 +58,7 @@ def rational(rng: random.Random) -> MathProblem:
 
 
 def system_of_two(rng: random.Random) -> MathProblem:
-    """Two linear equations."""
+    """Return a problem on two linear equations."""
     x, y = nonzero(rng, 20), nonzero(rng, 20)
     a, b, c, d = (nonzero(rng, 9) for _ in range(4))
     if a * d == b * c:
@@ -70,7 +70,7 @@ def system_of_two(rng: random.Random) -> MathProblem:
 
 
 def system_of_three(rng: random.Random) -> MathProblem:
-    """Three linear equations."""
+    """Return a problem on three linear equations."""
     values = [nonzero(rng, 9) for _ in range(3)]
     rows = [[rng.randint(-5, 5) for _ in range(3)] for _ in range(3)]
     (a, b, c), (d, e, f), (g, h, i) = rows
@@ -92,7 +92,7 @@ def _root_ask(rng: random.Random, equation: str, low: Fraction, high: Fraction, 
 
 
 def quadratic(rng: random.Random) -> MathProblem:
-    """Two rational or two irrational solutions."""
+    """Return a problem on a quadratic equation with two rational or two irrational solutions."""
     v = rng.choice(_LETTERS)
     if rng.random() < 0.6:
         low, high = sorted(
@@ -116,7 +116,7 @@ def quadratic(rng: random.Random) -> MathProblem:
 
 
 def vieta(rng: random.Random) -> MathProblem:
-    """A symmetric function of the solutions, which need not be found."""
+    """Return a problem on a symmetric function of the solutions, which need not be found."""
     a, b, c = rng.randint(1, 6), nonzero(rng, 20), nonzero(rng, 25)
     total, product = Fraction(-b, a), Fraction(c, a)
     if b * b == 4 * a * c:
@@ -135,7 +135,7 @@ def vieta(rng: random.Random) -> MathProblem:
 
 
 def cubic(rng: random.Random) -> MathProblem:
-    """Three whole solutions."""
+    """Return a problem on a cubic equation with three integer solutions."""
     roots = sorted(rng.sample([n for n in range(-12, 13) if n], 3))
     a = rng.choice((1, 1, 2, -1))
     p, q, r = roots
@@ -150,7 +150,7 @@ def cubic(rng: random.Random) -> MathProblem:
 
 
 def nonlinear_system(rng: random.Random) -> MathProblem:
-    """A sum and a product, or a sum and a sum of squares, and a function of the two numbers."""
+    """Return a problem on two numbers, known by a sum and a product or by a sum and a sum of squares."""
     x, y = nonzero(rng, 25), nonzero(rng, 25)
     if x == y or x + y == 0:
         raise Rejected
@@ -182,7 +182,7 @@ _SIGNS = {"<": "<", ">": ">", "<=": r"\le", ">=": r"\ge"}
 
 
 def linear_inequality(rng: random.Random) -> MathProblem:
-    """One linear inequality; the answer is an interval."""
+    """Return a problem on a linear inequality; the answer is an interval."""
     a, b, c, d = nonzero(rng, 15), nonzero(rng, 40), nonzero(rng, 15), nonzero(rng, 40)
     if a == c:
         raise Rejected
@@ -198,7 +198,7 @@ def linear_inequality(rng: random.Random) -> MathProblem:
 
 
 def quadratic_inequality(rng: random.Random) -> MathProblem:
-    """A quadratic inequality with an interval or two as its solution set, or the number of whole solutions."""
+    """Return a problem on a quadratic inequality: its solution set, or the number of whole solutions."""
     low, high = sorted(Fraction(nonzero(rng, 15), rng.choice((1, 1, 2))) for _ in range(2))
     if low == high:
         raise Rejected
@@ -222,7 +222,7 @@ def quadratic_inequality(rng: random.Random) -> MathProblem:
 
 
 def absolute_value(rng: random.Random) -> MathProblem:
-    """An absolute value; a sum, a product or one of the solutions is asked for."""
+    """Return a problem on an absolute value: a sum or a product of the solutions, or one of them."""
     a, b, c = rng.randint(1, 9), nonzero(rng, 30), rng.randint(1, 40)
     roots = sorted((Fraction(c - b, a), Fraction(-c - b, a)))
     ask, answer = rng.choice(
@@ -238,7 +238,7 @@ def absolute_value(rng: random.Random) -> MathProblem:
 
 
 def radical(rng: random.Random) -> MathProblem:
-    """A square root that equals a linear term, with one true solution."""
+    """Return a problem on a square root that equals a linear term, with one true solution."""
     x, shift = rng.randint(-30, 60), rng.randint(-30, 30)
     value = x - shift
     a = rng.randint(1, 15)
@@ -253,7 +253,7 @@ def radical(rng: random.Random) -> MathProblem:
 
 
 def exponential(rng: random.Random) -> MathProblem:
-    """Powers of one base with linear exponents."""
+    """Return a problem on powers of the same base with linear exponents."""
     base = rng.choice((2, 3, 5, 6, 7, 10))
     p, q = rng.sample((1, 2, 3, 4), 2)
     a, b, c, d = nonzero(rng, 6), nonzero(rng, 12), nonzero(rng, 6), nonzero(rng, 12)
@@ -266,7 +266,7 @@ def exponential(rng: random.Random) -> MathProblem:
 
 
 def logarithmic(rng: random.Random) -> MathProblem:
-    """A logarithm of a linear term, or a sum of two logarithms."""
+    """Return a problem on a logarithm of a linear term, or a sum of two logarithms."""
     base = rng.choice((2, 3, 4, 5, 6, 7, 10))
     if rng.random() < 0.5:
         a, b, c = rng.randint(1, 12), nonzero(rng, 40), rng.randint(-1, 4)

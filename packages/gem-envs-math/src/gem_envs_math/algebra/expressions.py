@@ -17,7 +17,7 @@ __all__ = [
 
 
 def expand(rng: random.Random) -> MathProblem:
-    """A coefficient of a product."""
+    """Return a problem on a coefficient of a product."""
     first = [nonzero(rng, 9) for _ in range(rng.randint(2, 3))]
     second = [nonzero(rng, 9) for _ in range(rng.randint(2, 3))]
     product = [0] * (len(first) + len(second) - 1)
@@ -31,7 +31,7 @@ def expand(rng: random.Random) -> MathProblem:
 
 
 def factor(rng: random.Random) -> MathProblem:
-    """A quadratic as a product of two linear factors with whole coefficients."""
+    """Return a problem on a quadratic that is a product of two linear factors with integer coefficients."""
     a, b, p, q = rng.randint(1, 6), rng.randint(1, 6), nonzero(rng, 15), nonzero(rng, 15)
     from math import gcd
 
@@ -50,7 +50,7 @@ def factor(rng: random.Random) -> MathProblem:
 
 
 def division(rng: random.Random) -> MathProblem:
-    """The quotient of two polynomials that leaves a constant."""
+    """Return a problem on the quotient of two polynomials whose division leaves a constant."""
     quotient = [nonzero(rng, 6), *(rng.randint(-9, 9) for _ in range(rng.randint(1, 2)))]
     divisor, rest = [1, nonzero(rng, 9)], nonzero(rng, 30)
     product = [0] * (len(quotient) + 1)
@@ -63,7 +63,7 @@ def division(rng: random.Random) -> MathProblem:
 
 
 def remainder_theorem(rng: random.Random) -> MathProblem:
-    """The remainder of a polynomial of high degree."""
+    """Return a problem on the remainder of a polynomial of high degree."""
     degree = rng.randint(5, 60)
     root = rng.choice((-2, -1, 1, 2)) if degree < 16 else rng.choice((-1, 1))
     a, b, c = nonzero(rng, 9), nonzero(rng, 30), nonzero(rng, 90)
@@ -74,7 +74,7 @@ def remainder_theorem(rng: random.Random) -> MathProblem:
 
 
 def evaluate(rng: random.Random) -> MathProblem:
-    """A polynomial in two variables at a point."""
+    """Return a problem on a polynomial in two variables at a point."""
     x, y = nonzero(rng, 9), nonzero(rng, 9)
     a, b, c, d = nonzero(rng, 6), nonzero(rng, 6), nonzero(rng, 6), nonzero(rng, 20)
     value = a * x * x + b * x * y + c * y * y + d
@@ -83,7 +83,7 @@ def evaluate(rng: random.Random) -> MathProblem:
 
 
 def function_values(rng: random.Random) -> MathProblem:
-    """A quadratic function from three of its values."""
+    """Return a problem on a quadratic function from three of its values."""
     a, b, c = nonzero(rng, 6), rng.randint(-12, 12), rng.randint(-20, 20)
     points = sorted(rng.sample(range(-5, 6), 3))
     asked = rng.choice([n for n in range(-8, 9) if n not in points])
@@ -98,7 +98,7 @@ def function_values(rng: random.Random) -> MathProblem:
 
 
 def composition(rng: random.Random) -> MathProblem:
-    """The composition of two functions."""
+    """Return a problem on the composition of two functions."""
     a, b, c, d, e, x = (
         nonzero(rng, 8),
         nonzero(rng, 15),
@@ -123,7 +123,7 @@ def composition(rng: random.Random) -> MathProblem:
 
 
 def inverse(rng: random.Random) -> MathProblem:
-    """A value of the inverse of a fraction of linear terms."""
+    """Return a problem on a value of the inverse of a fraction of linear terms."""
     a, b, c, d, y = nonzero(rng, 9), nonzero(rng, 15), nonzero(rng, 9), nonzero(rng, 15), nonzero(rng, 12)
     if a * d == b * c or a == y * c:
         raise Rejected
@@ -137,7 +137,7 @@ def inverse(rng: random.Random) -> MathProblem:
 
 
 def vertex(rng: random.Random) -> MathProblem:
-    """The vertex or the extreme value of a parabola."""
+    """Return a problem on the vertex or the extreme value of a parabola."""
     a, h, k = nonzero(rng, 6), nonzero(rng, 14), nonzero(rng, 40)
     f = polynomial([a, -2 * a * h, a * h * h + k])
     if rng.random() < 0.5:
@@ -147,7 +147,7 @@ def vertex(rng: random.Random) -> MathProblem:
 
 
 def radical_sum(rng: random.Random) -> MathProblem:
-    """A sum of roots that simplifies to one, asked for as a pair."""
+    """Return a problem on a sum of roots that simplifies to a single root; the answer is a pair."""
     inside = rng.choice((2, 3, 5, 6, 7, 10, 11, 13))
     parts = [(nonzero(rng, 9), rng.randint(2, 9)) for _ in range(rng.randint(2, 3))]
     factor = sum(a * n for a, n in parts)
@@ -162,7 +162,7 @@ def radical_sum(rng: random.Random) -> MathProblem:
 
 
 def radical_product(rng: random.Random) -> MathProblem:
-    """A product of sums with a root, asked for as a pair."""
+    """Return a problem on a product of sums with a root; the answer is a pair."""
     n = rng.choice((2, 3, 5, 6, 7, 10, 11, 13))
     a, b, c, d = nonzero(rng, 12), nonzero(rng, 9), nonzero(rng, 12), nonzero(rng, 9)
     root = f"\\sqrt{{{n}}}"
@@ -172,7 +172,7 @@ def radical_product(rng: random.Random) -> MathProblem:
 
 
 def rationalise(rng: random.Random) -> MathProblem:
-    """A root in a denominator, asked for as a pair of rational numbers."""
+    """Return a problem on a root in a denominator; the answer is a pair of rational numbers."""
     n = rng.choice((2, 3, 5, 6, 7, 10, 11, 13))
     a, b, c = rng.randint(1, 12), nonzero(rng, 12), nonzero(rng, 6)
     low = b * b - c * c * n
@@ -185,7 +185,7 @@ def rationalise(rng: random.Random) -> MathProblem:
 
 
 def log_value(rng: random.Random) -> MathProblem:
-    """A sum of logarithms with a rational value."""
+    """Return a problem on a sum of logarithms with a rational value."""
     base = rng.choice((2, 3, 5, 6, 7))
     b, c = rng.sample((1, 2, 3, 4), 2)
     p, q = rng.randint(1, 7), rng.randint(1, 5)
@@ -202,7 +202,7 @@ def _complex(a: Fraction | int, b: Fraction | int) -> str:
 
 
 def complex_product(rng: random.Random) -> MathProblem:
-    """A product of two complex numbers, and a third one added; asked for as a pair."""
+    """Return a problem on a product of two complex numbers plus a third one; the answer is a pair."""
     a, b, c, d, e, f = (nonzero(rng, 12) for _ in range(6))
     text = f"({_complex(a, b)})({_complex(c, d)}) + ({_complex(e, f)})"
     question = f"Write ${text}$ as $p + qi$ with real numbers $p$ and $q$. Find $(p, q)$."
@@ -210,7 +210,7 @@ def complex_product(rng: random.Random) -> MathProblem:
 
 
 def complex_division(rng: random.Random) -> MathProblem:
-    """A quotient of two complex numbers, or its squared absolute value."""
+    """Return a problem on a quotient of two complex numbers, or its squared absolute value."""
     a, b, c, d = (nonzero(rng, 12) for _ in range(4))
     size = c * c + d * d
     text = f"\\frac{{{_complex(a, b)}}}{{{_complex(c, d)}}}"
@@ -231,7 +231,7 @@ def complex_division(rng: random.Random) -> MathProblem:
 
 
 def complex_power(rng: random.Random) -> MathProblem:
-    """A power of a complex number; its real or imaginary part."""
+    """Return a problem on the real or imaginary part of a power of a complex number."""
     a, b, n = nonzero(rng, 20), nonzero(rng, 20), rng.randint(3, 6)
     real, imaginary = 1, 0
     for _ in range(n):
@@ -243,7 +243,7 @@ def complex_power(rng: random.Random) -> MathProblem:
 
 
 def distance_surd(rng: random.Random) -> MathProblem:
-    """A distance or a length that is a root."""
+    """Return a problem on a distance or a length that is a root."""
     points = [(rng.randint(-20, 20), rng.randint(-20, 20)) for _ in range(2)]
     (a, b), (c, d) = points
     squared = (a - c) ** 2 + (b - d) ** 2

@@ -15,7 +15,7 @@ __all__ = ["angle_at_centre", "chord", "chords", "cyclic_quadrilateral", "sector
 
 
 def chord(rng: random.Random) -> MathProblem:
-    """Radius, chord and distance from the centre."""
+    """Return a problem on the radius, a chord and its distance from the centre."""
     a, b = point_names(rng)[:2]
     m, o = "M", "O"
     if m in (a, b):
@@ -54,7 +54,7 @@ def chord(rng: random.Random) -> MathProblem:
 
 
 def chords(rng: random.Random) -> MathProblem:
-    """Two chords that cross."""
+    """Return a problem on two chords that cross."""
     a, b, c, d, p = point_names(rng)[:5]
     pa, pb, pc = rng.randint(2, 30), rng.randint(2, 30), rng.randint(2, 30)
     if pa * pb % pc:
@@ -79,7 +79,7 @@ def chords(rng: random.Random) -> MathProblem:
 
 
 def _through(a: Point, b: Point, c: Point) -> tuple[Point, float]:
-    """Centre and radius of the circle through three points."""
+    """Return centre and radius of the circle through three points."""
     (ax, ay), (bx, by), (cx, cy) = a, b, c
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
     a2, b2, c2 = ax * ax + ay * ay, bx * bx + by * by, cx * cx + cy * cy
@@ -89,7 +89,7 @@ def _through(a: Point, b: Point, c: Point) -> tuple[Point, float]:
 
 
 def angle_at_centre(rng: random.Random) -> MathProblem:
-    """Angles over one arc: at the centre and on the circle."""
+    """Return a problem on angles over one arc: at the centre and on the circle."""
     a, b, c = point_names(rng)[:3]
     o = "O"
     on_circle = rng.randint(28, 80)
@@ -120,7 +120,7 @@ def angle_at_centre(rng: random.Random) -> MathProblem:
 
 
 def cyclic_quadrilateral(rng: random.Random) -> MathProblem:
-    """Opposite angles of a quadrilateral in a circle."""
+    """Return a problem on opposite angles of a quadrilateral in a circle."""
     names = "".join(point_names(rng)[:4])
     arcs = [rng.randint(25, 70) * 2 for _ in range(3)]
     arcs.append(360 - sum(arcs))
@@ -145,7 +145,7 @@ def cyclic_quadrilateral(rng: random.Random) -> MathProblem:
 
 
 def tangent(rng: random.Random) -> MathProblem:
-    """A tangent from a point outside."""
+    """Return a problem on a tangent from a point outside."""
     p, t = point_names(rng)[:2]
     o = "O"
     radius, long = legs_of_right_triangle(rng, 4, 40)
@@ -171,7 +171,7 @@ def tangent(rng: random.Random) -> MathProblem:
 
 
 def sector(rng: random.Random) -> MathProblem:
-    """The area of a sector or the length of its arc, in terms of π."""
+    """Return a problem on the area of a sector or the length of its arc, in terms of π."""
     a, b = point_names(rng)[:2]
     o = "O"
     radius, angle = rng.randint(3, 60), rng.randint(6, 33) * 5

@@ -31,7 +31,7 @@ def _on_grid(names: str, points: list[tuple[int, int]], path: str) -> tuple[Figu
 
 
 def coordinate_area(rng: random.Random) -> MathProblem:
-    """The area of a triangle or a quadrilateral on a grid."""
+    """Return a problem on the area of a triangle or a quadrilateral on a grid."""
     count = rng.choice((3, 3, 4))
     names = "".join(point_names(rng)[:count])
     points = _lattice(rng, count)
@@ -52,7 +52,7 @@ def coordinate_area(rng: random.Random) -> MathProblem:
 
 
 def coordinate_distance(rng: random.Random) -> MathProblem:
-    """The length of a segment on a grid, or the perimeter of a triangle with a right angle."""
+    """Return a problem on the length of a segment on a grid, or the perimeter of a triangle with a right angle."""
     names = "".join(point_names(rng)[:2])
     points = _lattice(rng, 2, 10)
     (a, b), (c, d) = points
@@ -68,7 +68,7 @@ def coordinate_distance(rng: random.Random) -> MathProblem:
 
 
 def grid_slope(rng: random.Random) -> MathProblem:
-    """The slope of a line, or where it meets an axis."""
+    """Return a problem on the slope of a line, or where it meets an axis."""
     names = "".join(point_names(rng)[:2])
     points = _lattice(rng, 2, 10)
     (a, b), (c, d) = points

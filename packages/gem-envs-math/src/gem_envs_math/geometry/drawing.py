@@ -229,7 +229,7 @@ def _place_labels(figure: Mapping[str, Any], layout: FigureLayout) -> None:
 
 
 def _outward(a: Spot, b: Spot, middle: Spot) -> float:
-    """On which side of a segment the middle of the figure does not lie."""
+    """Return the side of a segment that faces away from the middle of the figure."""
     dx, dy = _direction(a, b)
     return 1.0 if -dy * ((a[0] + b[0]) / 2 - middle[0]) + dx * ((a[1] + b[1]) / 2 - middle[1]) >= 0 else -1.0
 
@@ -336,7 +336,7 @@ def _covered(layout: FigureLayout, box: Box) -> float:
 
 
 def crosses(a: Spot, b: Spot, box: Box) -> bool:
-    """Whether a segment enters a box (Liang and Barsky, 1984)."""
+    """Return whether a segment enters a box (Liang and Barsky, 1984)."""
     low, high = 0.0, 1.0
     for start, delta, least, most in ((a[0], b[0] - a[0], box[0], box[2]), (a[1], b[1] - a[1], box[1], box[3])):
         if delta == 0:

@@ -39,7 +39,7 @@ class Figure:
         return self
 
     def line(self, path: str, dashed: bool = False) -> Figure:
-        """Segments along a path of one-letter points: ``"ABCA"`` is a triangle."""
+        """Draw segments along a path of one-letter points: ``"ABCA"`` is a triangle."""
         for a, b in pairwise(path):
             self._add("dashed" if dashed else "segments", [a, b])
         return self
@@ -48,11 +48,11 @@ class Figure:
         return self._add("lengths", [ends[0], ends[1], str(label)])
 
     def span(self, ends: str, label: object) -> Figure:
-        """The length of a side that has another point on it, with a dimension line so that no part is meant."""
+        """Label the length of a side on which another point lies, with a dimension line for the whole side."""
         return self._add("spans", [ends[0], ends[1], str(label)])
 
     def angle(self, path: str, label: object) -> Figure:
-        """The angle at the middle letter, which is smaller than 180°."""
+        """Label the angle at the middle letter, which is smaller than 180°."""
         return self._add("angles", [*path, str(label)])
 
     def right(self, path: str) -> Figure:
@@ -77,25 +77,25 @@ class Figure:
 
 
 def polar(degrees: float, radius: float = 1.0, centre: Point = (0.0, 0.0)) -> Point:
-    """The point at an angle and a distance."""
+    """Return the point at an angle and a distance."""
     turn = math.radians(degrees)
     return centre[0] + radius * math.cos(turn), centre[1] + radius * math.sin(turn)
 
 
 def at(a: Point, b: Point, share: float) -> Point:
-    """The point that lies so far on the way from a to b."""
+    """Return the point at a fraction of the way from a to b."""
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
 
 
 def rotated(points: dict[str, Point], degrees: float, mirrored: bool = False) -> dict[str, Point]:
-    """All points turned about the origin, perhaps mirrored before."""
+    """Return the points after a turn about the origin, mirrored first if asked for."""
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     flip = -1.0 if mirrored else 1.0
     return {name: (flip * x * cos - y * sin, flip * x * sin + y * cos) for name, (x, y) in points.items()}
 
 
 def point_names(rng: random.Random) -> list[str]:
-    """Seven names of points, often in the order of the alphabet."""
+    """Return seven names of points, often in alphabetical order."""
     if rng.random() < 0.5:
         first = rng.randint(0, len(_ALPHABET) - 7)
         return list(_ALPHABET[first : first + 7])
@@ -103,5 +103,5 @@ def point_names(rng: random.Random) -> list[str]:
 
 
 def randomly_turned(rng: random.Random, points: dict[str, Point]) -> dict[str, Point]:
-    """All points turned by a random angle about the origin, perhaps mirrored."""
+    """Return the points after a turn by a random angle about the origin, perhaps mirrored."""
     return rotated(points, rng.choice(_TURNS) + rng.choice((0, 0, rng.randint(-10, 10))), rng.random() < 0.5)

@@ -14,7 +14,7 @@ __all__ = ["l_shape", "parallel_lines", "parallelogram", "polygon_angles", "rhom
 
 
 def parallelogram(rng: random.Random) -> MathProblem:
-    """The area of a parallelogram, or an angle of it."""
+    """Return a problem on the area of a parallelogram, or an angle of it."""
     a, b, c, d, e = point_names(rng)[:5]
     base, high, lean = rng.randint(8, 50), rng.randint(4, 40), rng.randint(2, 25)
     if not 0.3 < high / base < 1.5 or not 0.15 < lean / base < 0.6:
@@ -45,7 +45,7 @@ def parallelogram(rng: random.Random) -> MathProblem:
 
 
 def trapezium(rng: random.Random) -> MathProblem:
-    """The area of a trapezium."""
+    """Return a problem on the area of a trapezium."""
     a, b, c, d, e = point_names(rng)[:5]
     long, short, high, lean = rng.randint(12, 60), rng.randint(5, 45), rng.randint(4, 30), rng.randint(1, 20)
     if long < short + lean + 1 or not 0.25 < high / long < 1.2 or lean / long < 0.12 or short / long < 0.25:
@@ -67,7 +67,7 @@ def trapezium(rng: random.Random) -> MathProblem:
 
 
 def rhombus(rng: random.Random) -> MathProblem:
-    """Area or side of a rhombus from its diagonals."""
+    """Return a problem on the area or side of a rhombus from its diagonals."""
     a, b, c, d, m = point_names(rng)[:5]
     p, q = rng.randint(3, 30), rng.randint(3, 30)
     if not 0.4 < p / q < 2.5:
@@ -93,7 +93,7 @@ def rhombus(rng: random.Random) -> MathProblem:
 
 
 def l_shape(rng: random.Random) -> MathProblem:
-    """Area or perimeter of a rectangle with a corner cut out."""
+    """Return a problem on the area or perimeter of a rectangle with a corner cut out."""
     a, b, c, d, e, f = point_names(rng)[:6]
     wide, high = rng.randint(8, 40), rng.randint(8, 40)
     x, y = rng.randint(3, wide - 3), rng.randint(3, high - 3)
@@ -116,7 +116,7 @@ def l_shape(rng: random.Random) -> MathProblem:
 
 
 def parallel_lines(rng: random.Random) -> MathProblem:
-    """Two parallel lines, and a point between or beside them joined to both."""
+    """Return a problem on two parallel lines and a point, between or beside them, joined to both."""
     a, b, c, d, e = point_names(rng)[:5]
     alpha, gamma = rng.randint(25, 75), rng.randint(25, 75)
     one, two = rng.randint(4, 6), rng.randint(4, 6)
@@ -138,7 +138,7 @@ def parallel_lines(rng: random.Random) -> MathProblem:
 
 
 def polygon_angles(rng: random.Random) -> MathProblem:
-    """The last angle of a convex quadrilateral, pentagon or hexagon."""
+    """Return a problem on the last angle of a convex quadrilateral, pentagon or hexagon."""
     count = rng.randint(4, 6)
     names = "".join(point_names(rng)[:count])
     # Corners of an ellipse-like ring, rounded so that all the angles shown are whole.
@@ -178,7 +178,7 @@ def polygon_angles(rng: random.Random) -> MathProblem:
 
 
 def shaded_frame(rng: random.Random) -> MathProblem:
-    """A rectangle without a triangle or a smaller rectangle."""
+    """Return a problem on a rectangle without a triangle or a smaller rectangle."""
     a, b, c, d, e = point_names(rng)[:5]
     wide, high = rng.randint(8, 50), rng.randint(6, 40)
     x = rng.randint(2, wide - 2)

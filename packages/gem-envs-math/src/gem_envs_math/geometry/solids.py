@@ -16,12 +16,12 @@ _LEAN = (0.45, 0.35)
 
 
 def _shown(value: float, most: float) -> float:
-    """A length in the sketch: proportions are kept only as far as they leave the labels room."""
+    """Return a length in the sketch: in proportion as far as the labels leave room."""
     return max(value, 0.45 * most)
 
 
 def box(rng: random.Random) -> MathProblem:
-    """Volume, surface or diagonal of a box."""
+    """Return a problem on the volume, surface or diagonal of a box."""
     wide, deep, high = (rng.randint(2, 30) for _ in range(3))
     most = max(wide, deep, high)
     w, d, h = _shown(wide, most), _shown(deep, most), _shown(high, most)
@@ -50,7 +50,7 @@ def box(rng: random.Random) -> MathProblem:
 
 
 def prism(rng: random.Random) -> MathProblem:
-    """Volume or surface of a prism over a right-angled triangle."""
+    """Return a problem on the volume or surface of a prism over a right-angled triangle."""
     m, n, k = rng.randint(2, 6), rng.randint(1, 5), rng.randint(1, 9)
     if m <= n:
         raise Rejected
@@ -79,7 +79,7 @@ def prism(rng: random.Random) -> MathProblem:
 
 
 def pyramid(rng: random.Random) -> MathProblem:
-    """Volume of a pyramid over a rectangle."""
+    """Return a problem on the volume of a pyramid over a rectangle."""
     wide, deep, high = (rng.randint(2, 40) for _ in range(3))
     most = max(wide, deep, high)
     d, h = _shown(deep, most), _shown(high, most) * 1.2
@@ -107,7 +107,7 @@ def pyramid(rng: random.Random) -> MathProblem:
 
 
 def cylinder(rng: random.Random) -> MathProblem:
-    """Volume or surface of a cylinder, in terms of π."""
+    """Return a problem on the volume or surface of a cylinder, in terms of π."""
     radius, high = rng.randint(2, 90), rng.randint(2, 120)
     most = max(radius, high)
     r, h = max(radius, 0.4 * most), max(high, 0.55 * most)
@@ -134,7 +134,7 @@ def cylinder(rng: random.Random) -> MathProblem:
 
 
 def cone(rng: random.Random) -> MathProblem:
-    """Volume or lateral surface of a cone, in terms of π."""
+    """Return a problem on the volume or lateral surface of a cone, in terms of π."""
     radius, high = rng.randint(2, 90), rng.randint(2, 120)
     most = max(radius, high)
     r, h = max(radius, 0.4 * most), max(high, 0.6 * most)

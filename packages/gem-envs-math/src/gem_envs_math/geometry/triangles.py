@@ -24,14 +24,14 @@ __all__ = [
 
 
 def _triangle(alpha: float, beta: float, base: float = 10.0) -> tuple[Point, Point, Point]:
-    """A triangle with the angles alpha and beta at the ends of its base."""
+    """Return a triangle with the angles alpha and beta at the ends of its base."""
     gamma = 180 - alpha - beta
     side = base * math.sin(math.radians(beta)) / math.sin(math.radians(gamma))
     return (0.0, 0.0), (base, 0.0), polar(alpha, side)
 
 
 def triangle_angles(rng: random.Random) -> MathProblem:
-    """The third angle of a triangle."""
+    """Return a problem on the third angle of a triangle."""
     a, b, c = point_names(rng)[:3]
     alpha, beta = rng.randint(24, 110), rng.randint(24, 110)
     if not 180 - alpha - beta >= 24:
@@ -50,7 +50,7 @@ def triangle_angles(rng: random.Random) -> MathProblem:
 
 
 def exterior_angle(rng: random.Random) -> MathProblem:
-    """An angle of a triangle from an exterior angle and another one."""
+    """Return a problem on an angle of a triangle from an exterior angle and another one."""
     a, b, c, d = point_names(rng)[:4]
     alpha, gamma = rng.randint(24, 85), rng.randint(24, 85)
     outer = alpha + gamma
@@ -71,7 +71,7 @@ def exterior_angle(rng: random.Random) -> MathProblem:
 
 
 def isosceles(rng: random.Random) -> MathProblem:
-    """Two equal sides, one angle; another one is asked for."""
+    """Return a problem on an isosceles triangle with one known angle."""
     a, b, c = point_names(rng)[:3]
     base, side = rng.randint(26, 76), rng.randint(5, 40)
     apex = 180 - 2 * base
@@ -92,7 +92,7 @@ def isosceles(rng: random.Random) -> MathProblem:
 
 
 def legs_of_right_triangle(rng: random.Random, low: int = 3, high: int = 40) -> tuple[int, int]:
-    """Two whole legs of which neither is far longer than the other."""
+    """Return two integer legs, neither far longer than the other."""
     p, q = rng.randint(low, high), rng.randint(low, high)
     if not 0.3 < p / q < 3.4:
         raise Rejected
@@ -100,7 +100,7 @@ def legs_of_right_triangle(rng: random.Random, low: int = 3, high: int = 40) -> 
 
 
 def legs_and_hypotenuse(rng: random.Random) -> MathProblem:
-    """A side of a right-angled triangle, whole or a root."""
+    """Return a problem on a side of a right-angled triangle, whole or a root."""
     a, b, c = point_names(rng)[:3]
     p, q = legs_of_right_triangle(rng)
     figure = Figure(randomly_turned(rng, {a: (p, 0), b: (0, q), c: (0, 0)})).line(a + b + c + a).right(a + c + b)
@@ -118,7 +118,7 @@ def legs_and_hypotenuse(rng: random.Random) -> MathProblem:
 
 
 def right_triangle_parts(rng: random.Random) -> MathProblem:
-    """Area, perimeter or altitude of a right-angled triangle with whole sides."""
+    """Return a problem on the area, perimeter or altitude of a right-angled triangle with integer sides."""
     a, b, c, d = point_names(rng)[:4]
     m, n, k = rng.randint(2, 7), rng.randint(1, 6), rng.randint(1, 9)
     if m <= n:
@@ -152,7 +152,7 @@ def right_triangle_parts(rng: random.Random) -> MathProblem:
 
 
 def triangle_area(rng: random.Random) -> MathProblem:
-    """Base and altitude, or from the area to one of them."""
+    """Return a problem on the base, altitude and area of a triangle."""
     a, b, c, d = point_names(rng)[:4]
     base, high, split = rng.randint(6, 60), rng.randint(4, 50), rng.randint(20, 80)
     if not 0.35 < high / base < 1.6:
@@ -174,7 +174,7 @@ def triangle_area(rng: random.Random) -> MathProblem:
 
 
 def similar(rng: random.Random) -> MathProblem:
-    """A line parallel to a side of a triangle."""
+    """Return a problem on a line parallel to a side of a triangle."""
     a, b, c, d, e = point_names(rng)[:5]
     low = rng.randint(3, 9)
     top = rng.randint(2, low - 1)
@@ -204,7 +204,7 @@ def similar(rng: random.Random) -> MathProblem:
 
 
 def bisector(rng: random.Random) -> MathProblem:
-    """The bisector of an angle divides the opposite side in the ratio of the others."""
+    """Return a problem on an angle bisector, which divides the opposite side in the ratio of the other two."""
     a, b, c, d = point_names(rng)[:4]
     ab, ac, bc = rng.randint(6, 50), rng.randint(6, 50), rng.randint(6, 60)
     bd = Fraction(bc * ab, ab + ac)

@@ -63,12 +63,12 @@ class Quotient:
         return self.above[ONE] / self.below[ONE] if ONE in self.above else None
 
     def variables(self) -> set[str]:
-        """The names of its variables, if it holds nothing but variables and numbers."""
+        """Return the names of a formula's variables, if it holds only variables and numbers."""
         return {atom for part in (self.above, self.below) for mono in part for atom, _ in mono}
 
 
 def same(one: Quotient, two: Quotient) -> bool | None:
-    """Whether two formulas are equal; None: undecided.
+    """Return whether two formulas are equal; None if undecided.
 
     Raises:
         TooMuchError: if that takes too many terms.
@@ -82,7 +82,7 @@ def same(one: Quotient, two: Quotient) -> bool | None:
 
 
 def proportional(one: Quotient, two: Quotient) -> bool | None:
-    """Whether one formula is the other one times a number that is not zero, so that they vanish together."""
+    """Return whether one formula is a non-zero multiple of the other, so that both vanish together."""
     if not one.above or not two.above:
         return not one.above and not two.above
     if _signature(one.above) != _signature(two.above):
@@ -95,7 +95,7 @@ def proportional(one: Quotient, two: Quotient) -> bool | None:
 
 
 def quotient(node: Node) -> Quotient:
-    """The normal form of a formula.
+    """Return the normal form of a formula.
 
     Raises:
         ZeroDivisionError: if it divides by zero.
@@ -145,7 +145,7 @@ def _combined(operation: str, one: Quotient, two: Quotient) -> Quotient:
 
 
 def written(value: Quotient) -> str:
-    """A text that is the same for the same normal form."""
+    """Return a text that is the same for equal normal forms."""
     return f"{sum_key(value.above)}/{sum_key(value.below)}"
 
 
@@ -237,7 +237,7 @@ def _power_of_term(base: Quotient, power: Fraction) -> Quotient:
 
 
 def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
-    """A power whose exponent is no rational number: ``2^{x+1}`` is 2 times an atom for ``2^x``."""
+    """Return a power whose exponent is not a rational number: ``2^{x+1}`` is 2 times an atom for ``2^x``."""
     number = base.number
     if number == 1:
         return base
@@ -276,7 +276,7 @@ def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
 
 
 def _root_of_unity(turn: Fraction) -> Quotient | None:
-    """The number e^(i pi turn) for multiples of a half, a third, a quarter and a sixth."""
+    """Return the number e^(i pi turn) for multiples of a half, a third, a quarter and a sixth."""
     turn %= 2
     r3, r2 = (("#3", _HALF),), (("#2", _HALF),)
     cosines: dict[Fraction, tuple[Monomial, Fraction]] = {
@@ -333,7 +333,7 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
 
 
 def _logarithm(argument: Quotient) -> Quotient | None:
-    """The natural logarithm of a positive number made of primes and e: a sum over logarithms of primes."""
+    """Return the natural logarithm of a positive number made of primes and e: a sum over logarithms of primes."""
     if len(argument.above) != 1 or len(argument.below) != 1 or not argument.exact:
         return None
     value = _simplified(argument.above, argument.below, True)

@@ -29,7 +29,7 @@ Judge = Callable[[Node, Node], bool | None]
 
 
 def equal(one: Value, two: Value, judge: Judge | None = None) -> bool | None:
-    """Whether two values are the same answer; the order of the two makes no difference.
+    """Return whether two values are the same answer; the order of the two makes no difference.
 
     Raises:
         ZeroDivisionError: if one of them divides by zero.
@@ -83,7 +83,7 @@ def _formulas(one: Formula, two: Formula, judge: Judge | None) -> bool | None:
 
 
 def _letter_is_unit(one: Formula, a: Quotient, two: Formula, b: Quotient) -> bool:
-    """Whether "5m" means what "5 m" does."""
+    """Return whether "5m" means the same as "5 m"."""
     unit, bare, value = (one.unit, b, a) if one.unit is not None else (two.unit, a, b)
     assert unit is not None
     if unit[0] != 1 or len(unit[1]) != 1 or unit[1][0][1] != 1:
@@ -113,7 +113,7 @@ def _inequalities(one: Interval | Relational, two: Interval | Relational, judge:
 
 
 def _as_relation(value: Interval | Relational) -> Relational | None:
-    """``x < y`` as an inequality of ``x - y``."""
+    """Return ``x < y`` as an inequality of ``x - y``."""
     if isinstance(value, Relational):
         return value
     variable: Node = ("v", value.variable)
@@ -145,7 +145,7 @@ def _assigned(one: Value, two: Value, judge: Judge | None) -> bool | None:
 
 
 def _mentions(assignment: Assignment) -> bool:
-    """Whether the right side has variables, so that the equation can be solved for another one."""
+    """Return whether the right side has variables, so that the equation can be solved for another one."""
     return assignment.difference is not None and len(quotient(assignment.difference).variables()) > 1
 
 
@@ -227,7 +227,7 @@ def _is_special(value: Value, name: str) -> bool:
 
 
 def _all(told: object) -> bool | None:
-    """No if one says no, else unknown if one does not know."""
+    """Return False if any answer is False, else None if any is None, else True."""
     unsure = False
     for answer in told:  # type: ignore[attr-defined]
         if answer is False:

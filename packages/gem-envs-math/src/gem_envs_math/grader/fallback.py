@@ -43,7 +43,7 @@ def decide(answer: str, gold: str) -> list[Any]:
 
 
 def _fit(one: Value, two: Value) -> bool:
-    """Whether math-verify may decide: it takes ``{1,2}`` for ``(1,2)``, for example."""
+    """Return whether math-verify may decide; it accepts ``{1,2}`` for ``(1,2)``, for example."""
     for first, second in ((one, two), (two, one)):
         if isinstance(first, UnreadLatex):
             if not isinstance(second, (UnreadLatex, Formula, Unordered)):
@@ -158,7 +158,7 @@ def _verified(gold: str, answer: str) -> bool:
 
 
 def _comparable(one: Any, two: Any) -> bool:
-    """Whether two readings by math-verify are of one kind and speak of the same variables."""
+    """Return whether two readings by math-verify have one kind and the same variables."""
     import sympy
 
     kinds = []

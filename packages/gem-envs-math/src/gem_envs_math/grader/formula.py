@@ -46,7 +46,7 @@ class FormulaParser:
         return self._tokens[self.position + 1] if self.position + 1 < self._end else END
 
     def whole(self) -> Node:
-        """A formula up to the last token.
+        """Read a formula that extends to the last token.
 
         Raises:
             NotMathError: if there is none.
@@ -57,7 +57,7 @@ class FormulaParser:
         return node
 
     def sum(self) -> Node:
-        """A sum, as far as it goes."""
+        """Read a sum up to its last term."""
         self._enter()
         node: Node | None = None
         while True:
@@ -190,7 +190,7 @@ class FormulaParser:
         return ("n", value)
 
     def _fraction_behind(self) -> Fraction | None:
-        """The fraction of a mixed number, if one comes."""
+        """Read the fraction of a mixed number, if one follows."""
         tokens, start = self._tokens, self.position
         if self.next.kind == "frac":
             reader = FormulaParser(tokens, start + 1, self._end)
@@ -236,7 +236,7 @@ class FormulaParser:
         return "".join(parts)
 
     def _argument(self) -> Node:
-        """The argument of a command: a group, or a single digit or letter."""
+        """Read the argument of a command: a group, or a single digit or letter."""
         token = self.next
         if token.kind == "{":
             self._take()
@@ -303,7 +303,7 @@ class FormulaParser:
         return ("^", node, power)
 
     def _function_argument(self) -> Node:
-        """The product behind a function's name, up to the next function."""
+        """Read the product after a function's name, up to the next function."""
         negative = self.next.kind == "-" and bool(self._take())
         node = self._factor()
         while self.next.kind in ("num", "sym", "frac", "sqrt", "{", "*", "/"):
@@ -350,7 +350,7 @@ class FormulaParser:
 
 
 def spread(tokens: list[Token]) -> list[Token]:
-    """The tokens with runs of letters that are products (``xy``) taken apart; words and units stay whole."""
+    """Return the tokens with products of letters (``xy``) taken apart; words and units stay whole."""
     if not any(token.kind == "word" for token in tokens):
         return tokens
     spread_out: list[Token] = []

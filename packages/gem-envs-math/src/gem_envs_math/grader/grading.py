@@ -46,7 +46,7 @@ class GradeResult:
 
 
 def is_correct(answer: object, gold: object, *, seconds: float = 1.0) -> bool:
-    """Whether an answer is right; see :func:`grade`."""
+    """Return whether an answer is right; see :func:`grade`."""
     return grade(answer, gold, seconds=seconds).correct
 
 
@@ -115,7 +115,7 @@ def _read(text: str) -> Value | None:
 
 @lru_cache(maxsize=4096)
 def _remembered(text: str) -> Value | None:
-    """The value of a text; gold answers and answers repeat."""
+    """Return the value of a text, cached because gold answers and answers repeat."""
     try:
         return parse(text)
     except NotMathError:
@@ -123,7 +123,7 @@ def _remembered(text: str) -> Value | None:
 
 
 def _text(value: Any) -> str | None:
-    """The text of an answer; None if it has none."""
+    """Return the text of an answer, or None."""
     if isinstance(value, str):
         return value.strip() or None
     if hasattr(value, "item") and callable(value.item) and not isinstance(value, type):  # a NumPy number

@@ -46,7 +46,7 @@ _BOX = re.compile(r"\\f?boxed\s*\{")
 
 
 def parse(text: str) -> Value:
-    """The value of an answer.
+    """Return the value of an answer.
 
     Raises:
         TooMuchError: beyond the limits.
@@ -76,7 +76,7 @@ def parse(text: str) -> Value:
 
 
 def words_of(text: str) -> str:
-    """The normal form of a text answer: no case, no marks around it, single spaces."""
+    """Return the normal form of a text answer: lower case, no marks around it, single spaces."""
     text = _TEXT_ONLY.sub(r"\1", text)
     return " ".join(text.split()).casefold().strip(" .,;:!?\"'")
 
@@ -274,7 +274,7 @@ def _matrix(tokens: list[Token], depth: int) -> Value:
 
 
 def _quantity(tokens: list[Token]) -> Value:
-    """A formula and its unit."""
+    """Return a formula and its unit."""
     sign = 1 if tokens[0].kind == "-" and len(tokens) > 1 and tokens[1].kind in _CURRENCIES else 0
     if tokens[sign].kind in _CURRENCIES and len(tokens) > sign + 1:
         value = _quantity(tokens[:sign] + tokens[sign + 1 :])
@@ -334,7 +334,7 @@ def _unit(tokens: list[Token]) -> Unit | None:
 
 
 def _name(tokens: list[Token]) -> str | None:
-    r"""The name that a side of an equation is: ``x``, ``x_1``, ``f(x)``, ``x_{12}``; None if it is no name."""
+    r"""Return the name on one side of an equation (``x``, ``x_1``, ``f(x)``, ``x_{12}``), or None."""
     kinds = [token.kind for token in tokens]
     if not kinds or kinds[0] not in ("sym", "word"):
         return None
@@ -367,7 +367,7 @@ def _split_by(tokens: list[Token], kinds: frozenset[str]) -> tuple[list[list[Tok
 
 
 def _split_at(tokens: list[Token], is_mark: object) -> tuple[list[list[Token]], list[str]]:
-    """The parts between marks that are in no brackets, and the marks."""
+    """Return the parts between marks outside brackets, and the marks."""
     assert callable(is_mark)
     parts: list[list[Token]] = [[]]
     marks: list[str] = []
@@ -386,7 +386,7 @@ def _split_at(tokens: list[Token], is_mark: object) -> tuple[list[list[Token]], 
 
 
 def _closes(tokens: list[Token]) -> int:
-    """Where the bracket that opens the tokens is closed."""
+    """Return the index at which the bracket that opens the tokens closes."""
     depth = 0
     for position, token in enumerate(tokens):
         if token.kind in _OPENING:

@@ -114,7 +114,7 @@ _NAMES = {
 
 
 def cleaned(text: str) -> str:
-    """The text without what only makes it look better: Unicode variants, sizes, spaces, dollars around it."""
+    """Return the text without typographic details: Unicode variants, sizes, spaces, dollars around it."""
     if not text.isascii():
         text = _SUPER.sub(lambda found: "^{" + found[0].translate(_SUPERSCRIPTS) + "}", text)
         text = _SUB.sub(lambda found: "_{" + found[0].translate(_SUBSCRIPTS) + "}", text)
@@ -134,7 +134,7 @@ def cleaned(text: str) -> str:
 
 
 def scan(text: str) -> list[Token]:
-    """The tokens of a cleaned text.
+    """Return the tokens of a cleaned text.
 
     Raises:
         NotMathError: if a character has no place in a formula.
@@ -182,7 +182,7 @@ _TEXT_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|\S")
 
 
 def _words(text: str, space: bool) -> list[Token]:
-    r"""The content of ``\text{…}``: words, never variables; numbers as elsewhere."""
+    r"""Return the content of ``\text{…}``: words, never variables; numbers as elsewhere."""
     tokens = []
     for part in _TEXT_TOKEN.finditer(text):
         raw = part[0]

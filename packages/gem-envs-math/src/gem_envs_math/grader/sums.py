@@ -89,7 +89,7 @@ def _merged(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
 
 
 def normal(powers: dict[str, Fraction]) -> tuple[Monomial, Fraction]:
-    """A product of powers as a monomial and a number: primes keep exponents in [0, 1), i those in [0, 2)."""
+    """Return a product of powers as a monomial and a number: primes keep exponents in [0, 1), i in [0, 2)."""
     factor = Fraction(1)
     left: list[tuple[str, Fraction]] = []
     for atom, power in powers.items():
@@ -121,7 +121,7 @@ def check_size(value: Fraction) -> None:
 
 
 def prime_factors(number: int) -> list[tuple[int, int, bool]]:
-    """Factors, how often, and whether each is known to be prime."""
+    """Return factors with their multiplicity, and whether each is known to be prime."""
     found: list[tuple[int, int, bool]] = []
     for prime in _SMALL_PRIMES:
         if prime * prime > number:

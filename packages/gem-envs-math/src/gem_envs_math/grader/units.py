@@ -73,7 +73,7 @@ NO_UNITS = frozenset({
 
 @lru_cache(maxsize=1024)
 def unit_of(words: tuple[str, ...]) -> Unit | None:
-    """The unit that words and marks say (``("km", "/", "h")``, ``("square", "feet")``); None if they say none."""
+    """Return the unit that words and marks name (``("km", "/", "h")``, ``("square", "feet")``), or None."""
     worth, powers = Fraction(1), dict[str, int]()
     sign, following, position = 1, 1, 0
     if not words or len(words) > 9:
@@ -123,10 +123,10 @@ def _single(word: str) -> tuple[str, Fraction]:
 
 
 def is_unit_letter(letter: str) -> bool:
-    """Whether a single letter behind a number and a blank is a unit rather than a variable."""
+    """Return whether a single letter after a number and a blank is a unit rather than a variable."""
     return letter in _LETTERS
 
 
 def is_known(unit: Unit) -> bool:
-    """Whether a unit is one of measurement, rather than a word for the objects counted."""
+    """Return whether a unit is one of measurement, rather than a word for counted objects."""
     return any(base in _BASES for base, _ in unit[1])

@@ -16,7 +16,7 @@ __all__ = [
 
 
 def boxes(rng: random.Random) -> MathProblem:
-    """Packing: how many boxes are needed, so the last may not be full."""
+    """Return a problem on the number of boxes needed, the last of which may not be full."""
     hero = people(rng, 1)[0]
     things = rng.choice(THINGS)
     pieces, per, size = rng.randint(5, 60), rng.randint(4, 30), rng.randint(5, 48)
@@ -38,7 +38,7 @@ def boxes(rng: random.Random) -> MathProblem:
 
 
 def leftovers(rng: random.Random) -> MathProblem:
-    """The smallest number with given remainders."""
+    """Return a problem on the smallest number with given remainders."""
     from math import lcm
 
     hero = people(rng, 1)[0]
@@ -63,7 +63,7 @@ def leftovers(rng: random.Random) -> MathProblem:
 
 
 def ratio(rng: random.Random) -> MathProblem:
-    """A share in a ratio, from the whole or from a difference."""
+    """Return a problem on a share in a ratio, from the whole or from a difference."""
     partners = people(rng, rng.randint(2, 3))
     parts = [rng.randint(1, 12) for _ in partners]
     unit = rng.randint(3, 90)
@@ -86,7 +86,7 @@ def ratio(rng: random.Random) -> MathProblem:
 
 
 def fractions_of_rest(rng: random.Random) -> MathProblem:
-    """Repeated fractions of a remainder; the question asks for the rest or the beginning."""
+    """Return a problem on repeated fractions of a remainder; it asks for the rest or the beginning."""
     hero = people(rng, 1)[0]
     start = rng.randint(12, 900) * 2
     rest, told = Fraction(start), []
@@ -114,7 +114,7 @@ def fractions_of_rest(rng: random.Random) -> MathProblem:
 
 
 def percent_chain(rng: random.Random) -> MathProblem:
-    """A population that grows and shrinks by percentages."""
+    """Return a problem on a population that grows and shrinks by percentages."""
     what = rng.choice(
         (
             "town has {n} inhabitants",
@@ -140,7 +140,7 @@ def percent_chain(rng: random.Random) -> MathProblem:
 
 
 def groups(rng: random.Random) -> MathProblem:
-    """Two overlapping groups (Venn)."""
+    """Return a problem on two overlapping groups (Venn)."""
     a, b, both, neither = (rng.randint(3, 80) for _ in range(4))
     what = rng.choice(
         (
@@ -162,7 +162,7 @@ def groups(rng: random.Random) -> MathProblem:
 
 
 def mixture(rng: random.Random) -> MathProblem:
-    """Two solutions of different strengths, poured together."""
+    """Return a problem on two solutions of different strengths, poured together."""
     p, q = rng.sample(range(2, 96), 2)
     a, b = rng.randint(2, 60) * 5, rng.randint(2, 60) * 5
     strength = Fraction(p * a + q * b, a + b)
@@ -182,7 +182,7 @@ def mixture(rng: random.Random) -> MathProblem:
 
 
 def dilution(rng: random.Random) -> MathProblem:
-    """How much water makes a solution weaker."""
+    """Return a problem on the amount of water that dilutes a solution."""
     p, volume = rng.randint(6, 90), rng.randint(2, 90) * 10
     q = rng.randint(2, p - 1)
     added = Fraction(p * volume, q) - volume
@@ -194,7 +194,7 @@ def dilution(rng: random.Random) -> MathProblem:
 
 
 def blend(rng: random.Random) -> MathProblem:
-    """The price of a blend of two sorts."""
+    """Return a problem on the price of a blend of two sorts."""
     what = rng.choice(("tea", "coffee", "rice", "nuts", "spice"))
     p, q = (rng.randint(8, 160) * 25 for _ in range(2))
     a, b = rng.randint(2, 30), rng.randint(2, 30)
@@ -210,7 +210,7 @@ def blend(rng: random.Random) -> MathProblem:
 
 
 def recipe(rng: random.Random) -> MathProblem:
-    """A recipe for more people, in other units."""
+    """Return a problem on a recipe for more people, in other units."""
     hero = people(rng, 1)[0]
     serves, guests = rng.sample(range(2, 31), 2)
     flour, sugar = rng.randint(4, 90) * 10, rng.randint(2, 60) * 5
@@ -241,7 +241,7 @@ _UNITS = (
 
 
 def units(rng: random.Random) -> MathProblem:
-    """A large quantity less several small ones, in two units."""
+    """Return a problem on a large quantity less several small ones, in two units."""
     large, small, factor = rng.choice(_UNITS)
     whole, piece, count = rng.randint(2, 40), rng.randint(3, 400), rng.randint(2, 30)
     rest = whole * factor - piece * count
@@ -261,7 +261,7 @@ def units(rng: random.Random) -> MathProblem:
 
 
 def map_scale(rng: random.Random) -> MathProblem:
-    """Distances on a map."""
+    """Return a problem on distances on a map."""
     scale = rng.choice((10_000, 20_000, 25_000, 50_000, 75_000, 100_000, 200_000, 250_000))
     millimetres = rng.randint(12, 480)
     km = Fraction(millimetres * scale, 1_000_000)
@@ -278,7 +278,7 @@ def map_scale(rng: random.Random) -> MathProblem:
 
 
 def fence(rng: random.Random) -> MathProblem:
-    """Posts along a straight fence or around a field."""
+    """Return a problem on posts along a straight fence or around a field."""
     gap, count = rng.randint(2, 12), rng.randint(8, 90)
     if rng.random() < 0.5:
         hero = people(rng, 1)[0]
@@ -302,7 +302,7 @@ def fence(rng: random.Random) -> MathProblem:
 
 
 def garden(rng: random.Random) -> MathProblem:
-    """A garden with a path around it, or tiles for a floor."""
+    """Return a problem on a garden with a path around it, or tiles for a floor."""
     wide, long, path = rng.randint(4, 40), rng.randint(4, 40), rng.randint(1, 4)
     if rng.random() < 0.5:
         area = (wide + 2 * path) * (long + 2 * path) - wide * long
@@ -329,7 +329,7 @@ def garden(rng: random.Random) -> MathProblem:
 
 
 def rows(rng: random.Random) -> MathProblem:
-    """Rows of seats that grow, or a pile that shrinks, by the same number each time."""
+    """Return a problem on rows of seats that grow, or a pile that shrinks, by the same number each time."""
     first, step, count = rng.randint(6, 60), rng.randint(1, 9), rng.randint(4, 40)
     last = first + step * (count - 1)
     total = (first + last) * count // 2
@@ -348,7 +348,7 @@ def rows(rng: random.Random) -> MathProblem:
 
 
 def stacking(rng: random.Random) -> MathProblem:
-    """Something that multiplies again and again."""
+    """Return a problem on a quantity that multiplies again and again."""
     start, factor, every = rng.randint(2, 60), rng.choice((2, 2, 3, 4)), rng.randint(2, 30)
     steps = rng.randint(3, 9)
     end = start * factor**steps

@@ -15,7 +15,7 @@ __all__ = [
 
 
 def elapsed(rng: random.Random) -> MathProblem:
-    """From a beginning over several parts to an end, which is the answer, or the other way round."""
+    """Return a problem on a period of several parts that asks for its end or its beginning."""
     hero = people(rng, 1)[0]
     begin = rng.randint(6 * 60, 13 * 60)
     parts = [rng.randint(10, 130) for _ in range(rng.randint(2, 4))]
@@ -44,7 +44,7 @@ def elapsed(rng: random.Random) -> MathProblem:
 
 
 def departures(rng: random.Random) -> MathProblem:
-    """A bus that leaves every so many minutes."""
+    """Return a problem on a bus that leaves at regular intervals."""
     first, every = rng.randint(5 * 60, 8 * 60), rng.randint(7, 45)
     number = rng.randint(3, 98)
     if rng.random() < 0.5:
@@ -71,7 +71,7 @@ def departures(rng: random.Random) -> MathProblem:
 
 
 def shifts(rng: random.Random) -> MathProblem:
-    """Two things that happen together, and when they do so again."""
+    """Return a problem on two periodic events and the next time that they coincide."""
     from math import lcm
 
     a, b = rng.sample(range(6, 60), 2)
@@ -93,7 +93,7 @@ def shifts(rng: random.Random) -> MathProblem:
 
 
 def time_zones(rng: random.Random) -> MathProblem:
-    """A flight between two places with different clocks."""
+    """Return a problem on a flight between two places with different clocks."""
     begin, flight = rng.randint(0, 23 * 60 + 59), rng.randint(65, 15 * 60)
     ahead = rng.choice([hours for hours in range(-11, 12) if hours])
     hours, minutes = divmod(flight, 60)
@@ -114,7 +114,7 @@ def time_zones(rng: random.Random) -> MathProblem:
 
 
 def weekday(rng: random.Random) -> MathProblem:
-    """Which day it is after, or was before, so many days."""
+    """Return a problem on the day of the week a number of days before or after a given one."""
     hero = people(rng, 1)[0]
     today, days, event = (
         rng.randrange(7),
@@ -140,7 +140,7 @@ def _written(day: date) -> str:
 
 
 def dates(rng: random.Random) -> MathProblem:
-    """The number of days between two dates."""
+    """Return a problem on the number of days between two dates."""
     hero = people(rng, 1)[0]
     begin = date(rng.randint(1950, 2040), 1, 1) + timedelta(rng.randint(0, 364))
     end = begin + timedelta(rng.randint(20, 700))
@@ -158,7 +158,7 @@ def dates(rng: random.Random) -> MathProblem:
 
 
 def weekday_of_date(rng: random.Random) -> MathProblem:
-    """From the weekday of one date to that of another."""
+    """Return a problem on the weekday of a date, given that of another."""
     begin = date(rng.randint(1900, 2080), 1, 1) + timedelta(rng.randint(0, 364))
     end = begin + timedelta(rng.randint(20, 800))
     told = [f"{_written(begin)} is a {DAYS[begin.weekday()]}."]
@@ -171,7 +171,7 @@ def weekday_of_date(rng: random.Random) -> MathProblem:
 
 
 def age_ratio(rng: random.Random) -> MathProblem:
-    """One is so many times as old as the other now, and another number of times then."""
+    """Return a problem on the ratio of two ages now and at another time."""
     one, two = people(rng, 2)
     young, k, then = rng.randint(2, 30), rng.randint(2, 9), rng.randint(2, 40)
     old = k * young
@@ -190,7 +190,7 @@ def age_ratio(rng: random.Random) -> MathProblem:
 
 
 def age_sum(rng: random.Random) -> MathProblem:
-    """A sum of ages, a difference, and a shift in time."""
+    """Return a problem on a sum of ages, a difference, and a shift in time."""
     one, two = people(rng, 2)
     a, b, then = rng.randint(5, 80), rng.randint(5, 80), rng.randint(2, 25)
     if a <= b or (then >= b):
@@ -212,7 +212,7 @@ def age_sum(rng: random.Random) -> MathProblem:
 
 
 def age_three(rng: random.Random) -> MathProblem:
-    """Three ages in a chain, and their sum."""
+    """Return a problem on three ages in a chain, and their sum."""
     one, two, three = people(rng, 3)
     c, k, d = rng.randint(2, 24), rng.randint(2, 4), rng.randint(2, 30)
     b = k * c

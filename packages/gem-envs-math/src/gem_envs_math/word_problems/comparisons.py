@@ -38,7 +38,7 @@ class _Theme:
 
 
 def _counted(verb: str, base: str, things: str) -> _Theme:
-    """A person has, reads or scores a number of things; ``base`` is the verb in a question."""
+    """Return the theme of persons who have, read or score things; ``base`` is the verb in a question."""
     auxiliary = "do" if verb in ("has", "owns") else "did"
     does = "does" if auxiliary == "do" else "did"
     return _Theme(
@@ -57,7 +57,7 @@ def _counted(verb: str, base: str, things: str) -> _Theme:
 
 
 def _measured(is_: str, unit: str, more: str, less: str, as_much: str, verb: str, ask: str, holders: str) -> _Theme:
-    """Things that weigh, cost or last so much; ``verb`` is the verb of several, ``ask`` "How much does {s} weigh"."""
+    """Return a theme of weights, prices or times; ``verb`` is the plural verb, ``ask`` "How much does {s} weigh"."""
     n = "${n}" if unit == "$" else f"{{n}} {unit}"
     several = ask.replace("does {s}", "do {s}")
     return _Theme(
@@ -92,7 +92,7 @@ _MEASURES = (
 
 
 def _theme(rng: random.Random) -> tuple[_Theme, list[str]]:
-    """A theme, and the holders of its quantities in a random order."""
+    """Return a theme, and the holders of its quantities in a random order."""
     if rng.random() < 0.45:
         theme = rng.choice(_MEASURES)
         return theme, rng.sample(theme.holders, len(theme.holders))
@@ -171,7 +171,7 @@ def _listed(names: list[str]) -> str:
 def comparison(
     rng: random.Random, relations: tuple[int, int], shuffled: bool = False, hard: bool = False
 ) -> MathProblem:
-    """One quantity is given, the others follow from it."""
+    """Return a problem in which one quantity is given and the others follow from it."""
     theme, names = _theme(rng)
     world = _World(theme, names)
     first = Fraction(rng.randint(4, 120))
@@ -199,7 +199,7 @@ def comparison(
 
 
 def comparison_backwards(rng: random.Random, relations: tuple[int, int], hard: bool = False) -> MathProblem:
-    """Only what several come to together is given, and one of them is asked for."""
+    """Return a problem that gives the total of several quantities and asks for one of them."""
     theme, names = _theme(rng)
     world = _World(theme, names)
     world.values.append(Fraction(rng.randint(4, 120)))

@@ -209,7 +209,7 @@ class _Story:
 
 
 def events(rng: random.Random, count: tuple[int, int]) -> MathProblem:
-    """The beginning is known, the end is asked for."""
+    """Return a problem that gives the beginning and asks for the end."""
     story = _Story(rng)
     first = story.say(story.theme.begin, story.start)
     for _ in range(rng.randint(*count)):
@@ -219,7 +219,7 @@ def events(rng: random.Random, count: tuple[int, int]) -> MathProblem:
 
 
 def events_backwards(rng: random.Random, count: tuple[int, int]) -> MathProblem:
-    """The end is known, the beginning is asked for."""
+    """Return a problem that gives the end and asks for the beginning."""
     story = _Story(rng)
     first = story.say(story.theme.begin_hidden)
     for _ in range(rng.randint(*count)):
@@ -230,7 +230,7 @@ def events_backwards(rng: random.Random, count: tuple[int, int]) -> MathProblem:
 
 
 def events_gap(rng: random.Random, count: tuple[int, int]) -> MathProblem:
-    """Beginning and end are known, and one event's number is asked for."""
+    """Return a problem that gives beginning and end and asks for the number of one event."""
     story = _Story(rng)
     first = story.say(story.theme.begin, story.start)
     gap_at = rng.randint(1, count[1])

@@ -31,12 +31,12 @@ def _plural(good: str) -> str:
 
 
 def _prices(rng: random.Random, count: int) -> list[tuple[str, int]]:
-    """Goods and what one costs, in cents: a multiple of five."""
+    """Return goods with their unit prices in cents, each a multiple of five."""
     return [(good, rng.randint(low // 5, high // 5) * 5) for good, low, high in rng.sample(_GOODS, count)]
 
 
 def _basket(rng: random.Random, count: int) -> tuple[list[str], list[str], int]:
-    """Sentences on prices and purchases, and the sum in cents."""
+    """Return sentences on prices and purchases, and the sum in cents."""
     goods = _prices(rng, count)
     prices, bought, total = [], [], 0
     for good, price in goods:
@@ -52,7 +52,7 @@ def _and(parts: list[str]) -> str:
 
 
 def shopping(rng: random.Random) -> MathProblem:
-    """The price of several goods; one price may not matter."""
+    """Return a problem on the price of several goods, perhaps with a price that does not matter."""
     hero = people(rng, 1)[0]
     prices, bought, total = _basket(rng, rng.randint(2, 4))
     ask = f"{hero.name} buys {_and(bought)}. How many dollars does {hero.he} pay?"
@@ -60,7 +60,7 @@ def shopping(rng: random.Random) -> MathProblem:
 
 
 def change(rng: random.Random) -> MathProblem:
-    """Paying with a banknote."""
+    """Return a problem on the change from a banknote."""
     hero = people(rng, 1)[0]
     prices, bought, total = _basket(rng, rng.randint(1, 3))
     note = next((note for note in (1000, 2000, 5000, 10_000, 20_000) if note > total), None)
@@ -74,7 +74,7 @@ def change(rng: random.Random) -> MathProblem:
 
 
 def discounts(rng: random.Random) -> MathProblem:
-    """A discount, perhaps a coupon, perhaps a tax on top."""
+    """Return a problem on a discount, perhaps a coupon, perhaps a tax on top."""
     hero = people(rng, 1)[0]
     good = rng.choice(("coat", "tent", "sofa", "guitar", "camera", "bicycle", "desk", "tablet", "kayak", "telescope"))
     price = Fraction(rng.randint(8, 120) * 1000)
@@ -97,7 +97,7 @@ def discounts(rng: random.Random) -> MathProblem:
 
 
 def price_backwards(rng: random.Random) -> MathProblem:
-    """From the price after one or two changes to the price before."""
+    """Return a problem that gives the price after one or two changes and asks for the price before."""
     good = rng.choice(("jacket", "printer", "watch", "ladder", "suitcase", "drill", "blender", "stove", "skateboard"))
     old = Fraction(rng.randint(4, 200) * 500)
     price = old
@@ -115,7 +115,7 @@ def price_backwards(rng: random.Random) -> MathProblem:
 
 
 def how_many(rng: random.Random) -> MathProblem:
-    """How many pieces a budget allows after something else was bought."""
+    """Return a problem on the number of pieces that a budget allows after another purchase."""
     hero = people(rng, 1)[0]
     (first, first_price), (second, second_price) = _prices(rng, 2)
     pieces, budget = rng.randint(1, 5), rng.randint(20, 150) * 100
@@ -132,7 +132,7 @@ def how_many(rng: random.Random) -> MathProblem:
 
 
 def two_baskets(rng: random.Random) -> MathProblem:
-    """Two purchases of the same goods, from which the prices follow."""
+    """Return a problem on two purchases of the same goods, which determine the prices."""
     one, two = people(rng, 2)
     (first, p), (second, q) = _prices(rng, 2)
     a, b, c, d = (rng.randint(1, 7) for _ in range(4))
@@ -151,7 +151,7 @@ def two_baskets(rng: random.Random) -> MathProblem:
 
 
 def wages(rng: random.Random) -> MathProblem:
-    """Hours at two rates, and something deducted."""
+    """Return a problem on hours at two rates, and something deducted."""
     hero = people(rng, 1)[0]
     rate, normal = rng.randint(11, 48), rng.choice((30, 35, 36, 38, 40))
     extra, worked = rng.choice((25, 50, 100)), normal + rng.randint(1, 14)
@@ -169,7 +169,7 @@ def wages(rng: random.Random) -> MathProblem:
 
 
 def taxi(rng: random.Random) -> MathProblem:
-    """A basic charge and a price for each kilometre, forwards or backwards."""
+    """Return a problem on a basic charge and a price for each kilometre, forwards or backwards."""
     hero = people(rng, 1)[0]
     base, per, tip, km = rng.randint(20, 80) * 10, rng.randint(8, 40) * 10, rng.randint(1, 9) * 100, rng.randint(3, 60)
     total = base + per * km + tip
@@ -182,7 +182,7 @@ def taxi(rng: random.Random) -> MathProblem:
 
 
 def break_even(rng: random.Random) -> MathProblem:
-    """Two tariffs: from how many units on the one with the higher base is cheaper."""
+    """Return a problem on two tariffs and the quantity at which the higher base charge pays off."""
     what, unit = rng.choice(
         (("gym", "visit"), ("library", "loan"), ("ski lift", "ride"), ("car club", "hour"), ("pool", "swim"))
     )
@@ -201,7 +201,7 @@ def break_even(rng: random.Random) -> MathProblem:
 
 
 def savings(rng: random.Random) -> MathProblem:
-    """Saving week by week until something can be bought."""
+    """Return a problem on weekly savings towards a purchase."""
     hero = people(rng, 1)[0]
     has, earns, spends = rng.randint(5, 200), rng.randint(15, 90), rng.randint(3, 60)
     goal = rng.randint(150, 2500)
@@ -218,7 +218,7 @@ def savings(rng: random.Random) -> MathProblem:
 
 
 def interest(rng: random.Random) -> MathProblem:
-    """Simple or compound interest over some years."""
+    """Return a problem on simple or compound interest over some years."""
     hero = people(rng, 1)[0]
     principal, rate, years = Fraction(rng.randint(4, 900) * 50), rng.randint(2, 12), rng.randint(2, 6)
     if rng.random() < 0.6:
@@ -241,7 +241,7 @@ def interest(rng: random.Random) -> MathProblem:
 
 
 def exchange(rng: random.Random) -> MathProblem:
-    """Money changed twice, with something spent in between."""
+    """Return a problem on money exchanged twice, with a purchase in between."""
     hero = people(rng, 1)[0]
     name = rng.choice(("crowns", "florins", "guilders", "ducats", "talers"))
     rate, taken, fee = rng.randint(3, 40), rng.randint(6, 90) * 10, rng.randint(2, 5)
@@ -257,7 +257,7 @@ def exchange(rng: random.Random) -> MathProblem:
 
 
 def profit(rng: random.Random) -> MathProblem:
-    """Goods bought by the crate, partly spoilt, and sold by the piece."""
+    """Return a problem on goods bought by the crate, partly spoilt, and sold by the piece."""
     hero = people(rng, 1)[0]
     fruit = rng.choice(("oranges", "peaches", "lemons", "avocados", "coconuts", "pears"))
     crates, each, cost = rng.randint(2, 15), rng.randint(4, 12) * 10, rng.randint(8, 40)
@@ -276,7 +276,7 @@ def profit(rng: random.Random) -> MathProblem:
 
 
 def tickets(rng: random.Random) -> MathProblem:
-    """Tickets at two prices, and the revenue."""
+    """Return a problem on tickets at two prices, and the revenue."""
     show = rng.choice(("play", "match", "concert", "circus", "film", "puppet show"))
     adults, children = rng.randint(12, 250), rng.randint(12, 250)
     adult, child = rng.randint(8, 30), rng.randint(2, 7)
@@ -290,7 +290,7 @@ def tickets(rng: random.Random) -> MathProblem:
 
 
 def coins(rng: random.Random) -> MathProblem:
-    """Coins of two values, and their total value."""
+    """Return a problem on coins of two values, and their total value."""
     hero = people(rng, 1)[0]
     low, high = sorted(rng.sample((1, 2, 5, 10, 20, 25, 50), 2))
     a, b = rng.randint(3, 90), rng.randint(3, 90)
@@ -304,7 +304,7 @@ def coins(rng: random.Random) -> MathProblem:
 
 
 def rent(rng: random.Random) -> MathProblem:
-    """A shared cost, shared anew when a person leaves or joins."""
+    """Return a problem on a shared cost that is divided again when a person leaves or joins."""
     friends, more = rng.randint(3, 9), rng.randint(1, 4)
     joins = rng.random() < 0.5
     others = friends + more if joins else friends - more

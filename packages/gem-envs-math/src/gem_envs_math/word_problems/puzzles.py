@@ -16,7 +16,7 @@ __all__ = [
 
 
 def heads_and_legs(rng: random.Random) -> MathProblem:
-    """Two kinds with different numbers of legs, wheels or arms."""
+    """Return a problem on two kinds with different numbers of legs, wheels or arms."""
     place, (one, p), (two, q), part = rng.choice(
         (
             ("farm", ("hens", 2), ("cows", 4), "legs"),
@@ -38,7 +38,7 @@ def heads_and_legs(rng: random.Random) -> MathProblem:
 
 
 def average_missing(rng: random.Random) -> MathProblem:
-    """The result that lifts an average to a goal."""
+    """Return a problem on the result that lifts an average to a goal."""
     hero = people(rng, 1)[0]
     scores = [rng.randint(40, 98) for _ in range(rng.randint(3, 6))]
     goal = rng.randint(50, 95)
@@ -52,7 +52,7 @@ def average_missing(rng: random.Random) -> MathProblem:
 
 
 def average_joined(rng: random.Random) -> MathProblem:
-    """Averages of two groups, put together or taken apart."""
+    """Return a problem on averages of two groups, put together or taken apart."""
     a, b, p, q = rng.randint(3, 40), rng.randint(3, 40), rng.randint(20, 95), rng.randint(20, 95)
     joint = Fraction(a * p + b * q, a + b)
     if (joint * 100).denominator != 1 or p == q:
@@ -68,7 +68,7 @@ def average_joined(rng: random.Random) -> MathProblem:
 
 
 def consecutive(rng: random.Random) -> MathProblem:
-    """Consecutive numbers with a given sum."""
+    """Return a problem on consecutive numbers with a given sum."""
     count, kind = rng.randint(3, 7), rng.choice(("whole", "even", "odd"))
     step = 1 if kind == "whole" else 2
     first = rng.randint(5, 900)
@@ -82,7 +82,7 @@ def consecutive(rng: random.Random) -> MathProblem:
 
 
 def digits(rng: random.Random) -> MathProblem:
-    """A number of two or three digits, known from its digits."""
+    """Return a problem on a number of two or three digits with known properties of its digits."""
     if rng.random() < 0.5:
         tens, ones = rng.randint(1, 9), rng.randint(1, 9)
         if tens == ones:
@@ -120,7 +120,7 @@ def digits(rng: random.Random) -> MathProblem:
 
 
 def number_riddle(rng: random.Random) -> MathProblem:
-    """Operations on an unknown number, and the result."""
+    """Return a problem on operations on an unknown number, and the result."""
     hero = people(rng, 1)[0]
     value = Fraction(rng.randint(3, 150))
     start, told = value, [f"{hero.name} thinks of a number."]
@@ -143,7 +143,7 @@ def number_riddle(rng: random.Random) -> MathProblem:
 
 
 def handshakes(rng: random.Random) -> MathProblem:
-    """Handshakes and matches: each person meets each other person."""
+    """Return a problem on handshakes or matches in which each person meets every other person."""
     teams = rng.randint(6, 60)
     kind = rng.randrange(4)
     if kind == 0:
@@ -196,7 +196,7 @@ def handshakes(rng: random.Random) -> MathProblem:
 
 
 def outfits(rng: random.Random) -> MathProblem:
-    """Choices that multiply, some of which are not allowed."""
+    """Return a problem on choices that multiply, except for some forbidden combinations."""
     hero = people(rng, 1)[0]
     shirts, trousers, hats, shoes = rng.randint(3, 15), rng.randint(2, 12), rng.randint(2, 9), rng.randint(2, 8)
     bad_shirts, bad_trousers = rng.randint(1, shirts - 1), rng.randint(1, trousers - 1)
@@ -218,7 +218,7 @@ def outfits(rng: random.Random) -> MathProblem:
 
 
 def queue(rng: random.Random) -> MathProblem:
-    """Places in a line of people."""
+    """Return a problem on places in a line of people."""
     one, two = people(rng, 2)
     front, between, back = rng.randint(2, 60), rng.randint(2, 60), rng.randint(2, 60)
     told = [
@@ -235,7 +235,7 @@ def queue(rng: random.Random) -> MathProblem:
 
 
 def quiz(rng: random.Random) -> MathProblem:
-    """Points for right answers, and points lost for wrong ones."""
+    """Return a problem on points for right answers, and points lost for wrong ones."""
     hero = people(rng, 1)[0]
     right, wrong, plus, minus = rng.randint(5, 60), rng.randint(2, 30), rng.randint(3, 12), rng.randint(1, 6)
     total = right * plus - wrong * minus
@@ -250,7 +250,7 @@ def quiz(rng: random.Random) -> MathProblem:
 
 
 def transfers(rng: random.Random) -> MathProblem:
-    """Two shelves, and what moves from one to the other makes them equal or so many times as full."""
+    """Return a problem on two shelves and the transfer that makes them equal or one a multiple of the other."""
     a, b, moved = rng.randint(8, 200), rng.randint(4, 200), rng.randint(2, 60)
     k = rng.randint(1, 5)
     if moved >= a or (b + moved) != k * (a - moved) or (a == b):

@@ -18,7 +18,7 @@ _VEHICLES = ("truck", "bus", "cyclist", "train", "motorboat", "hiker", "van", "t
 
 
 def legs(rng: random.Random) -> MathProblem:
-    """The distance of a journey in several legs."""
+    """Return a problem on the distance of a journey in several legs."""
     hero = people(rng, 1)[0]
     told, total = [f"{hero.name} goes on a journey."], Fraction(0)
     for place in range(rng.randint(2, 4)):
@@ -41,7 +41,7 @@ def legs(rng: random.Random) -> MathProblem:
 
 
 def average_speed(rng: random.Random) -> MathProblem:
-    """There at one speed and back at another, or two stretches."""
+    """Return a problem on a return trip at two speeds, or on two stretches."""
     what = rng.choice(_VEHICLES)
     a, b = rng.sample(range(4, 120, 2), 2)
     distance = rng.randint(2, 60) * 10
@@ -73,7 +73,7 @@ def _hours(count: int) -> str:
 
 
 def meeting(rng: random.Random) -> MathProblem:
-    """Two start towards each other, one of them perhaps later."""
+    """Return a problem on two travellers towards each other, one of whom may start later."""
     one, two = people(rng, 2)
     a, b, minutes = rng.randint(4, 60), rng.randint(4, 60), rng.randint(3, 40) * 6
     head_start = rng.choice((0, 0, rng.randint(1, 10) * 6))
@@ -99,7 +99,7 @@ def meeting(rng: random.Random) -> MathProblem:
 
 
 def catching_up(rng: random.Random) -> MathProblem:
-    """One follows the other, faster."""
+    """Return a problem on a faster traveller who follows another."""
     one, two = people(rng, 2)
     slow = rng.randint(3, 50)
     fast = slow + rng.randint(2, 50)
@@ -116,7 +116,7 @@ def catching_up(rng: random.Random) -> MathProblem:
 
 
 def current(rng: random.Random) -> MathProblem:
-    """A boat with and against the current."""
+    """Return a problem on a boat with and against the current."""
     still, flow = rng.randint(6, 40), rng.randint(1, 5)
     down, up = still + flow, still - flow
     distance = rng.randint(1, 12) * down * up // 2 if (down * up) % 2 == 0 else rng.randint(1, 6) * down * up
@@ -135,7 +135,7 @@ def current(rng: random.Random) -> MathProblem:
 
 
 def together(rng: random.Random) -> MathProblem:
-    """Workers who finish a job together, or one whose own time is asked for."""
+    """Return a problem on workers who finish a job together, or on the time that one of them needs alone."""
     job = rng.choice(
         ("paint a fence", "mow a meadow", "clear a cellar", "tile a floor", "harvest a vineyard", "print a brochure")
     )
@@ -156,7 +156,7 @@ def together(rng: random.Random) -> MathProblem:
 
 
 def two_shifts(rng: random.Random) -> MathProblem:
-    """One begins a job alone, and another helps to finish it."""
+    """Return a problem on a job that one worker begins and two finish."""
     one, two = people(rng, 2)
     job = rng.choice(("dig a ditch", "sort the archive", "repair a roof", "build a wall", "pick the cherries"))
     a, b, alone = rng.randint(4, 40), rng.randint(4, 40), rng.randint(1, 12)
@@ -172,7 +172,7 @@ def two_shifts(rng: random.Random) -> MathProblem:
 
 
 def tank(rng: random.Random) -> MathProblem:
-    """Pipes that fill and a drain that empties."""
+    """Return a problem on pipes that fill a tank and a drain that empties it."""
     fill, drain, minutes = (
         [rng.randint(6, 60) for _ in range(rng.randint(1, 3))],
         rng.randint(3, 50),
@@ -190,7 +190,7 @@ def tank(rng: random.Random) -> MathProblem:
 
 
 def machines(rng: random.Random) -> MathProblem:
-    """So many machines make so many pieces in so many hours; how many do others make?"""
+    """Return a problem on the output of machines that all work at the same rate."""
     what = rng.choice(("bolts", "bottles", "bricks", "candles", "screws", "pens", "tiles", "boxes"))
     m1, h1, rate, m2, h2 = (
         rng.randint(2, 15),
@@ -213,7 +213,7 @@ def machines(rng: random.Random) -> MathProblem:
 
 
 def reading(rng: random.Random) -> MathProblem:
-    """A book at two paces."""
+    """Return a problem on a book at two paces."""
     hero = people(rng, 1)[0]
     days, per, more, rest_days = rng.randint(2, 12), rng.randint(8, 60), rng.randint(3, 25), rng.randint(2, 15)
     pages = days * per + rest_days * (per + more)
@@ -227,7 +227,7 @@ def reading(rng: random.Random) -> MathProblem:
 
 
 def fuel(rng: random.Random) -> MathProblem:
-    """Consumption for 100 km: fuel left, or its cost."""
+    """Return a problem on fuel consumption for 100 km: the fuel left, or its cost."""
     hero = people(rng, 1)[0]
     per = Fraction(rng.randint(40, 120), 10)
     distance, full, price = rng.randint(3, 60) * 10, rng.randint(35, 90), rng.randint(110, 240)
@@ -250,7 +250,7 @@ def fuel(rng: random.Random) -> MathProblem:
 
 
 def candles(rng: random.Random) -> MathProblem:
-    """Two candles that burn down at different rates."""
+    """Return a problem on two candles that burn down at different rates."""
     a, b = rng.randint(20, 60), rng.randint(10, 40)
     fast, slow = rng.randint(3, 12), rng.randint(1, 8)
     if a <= b or fast <= slow or (a - b) % (fast - slow) or a - fast * (a - b) // (fast - slow) <= 0:
@@ -268,7 +268,7 @@ def candles(rng: random.Random) -> MathProblem:
 
 
 def gears(rng: random.Random) -> MathProblem:
-    """Wheels that drive each other."""
+    """Return a problem on wheels that drive each other."""
     teeth = [rng.randint(8, 60) for _ in range(rng.randint(2, 3))]
     turns = rng.randint(6, 400)
     result = Fraction(turns * teeth[0], teeth[-1])

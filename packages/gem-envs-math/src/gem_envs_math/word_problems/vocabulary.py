@@ -166,28 +166,28 @@ _ASIDES = (
 
 
 def people(rng: random.Random, count: int) -> list[Person]:
-    """So many people with different names."""
+    """Return ``count`` people with different names."""
     names = rng.sample(_SHE + _HE, count)
     return [Person(name, "she", "her") if name in _SHE else Person(name, "he", "his") for name in names]
 
 
 def word(number: int) -> str:
-    """A small number in words, a large one in digits."""
+    """Return a small number in words, a large one in digits."""
     return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)
 
 
 def times(factor: int) -> str:
-    """``"twice"``, ``"three times"`` and so on."""
+    """Return ``"twice"``, ``"three times"`` and so on."""
     return "twice" if factor == 2 else f"{word(factor)} times"
 
 
 def dollars(cents: int) -> str:
-    """An amount of money: ``$12`` or ``$12.50``."""
+    """Return an amount of money: ``$12`` or ``$12.50``."""
     return f"${cents // 100}" if cents % 100 == 0 else f"${cents // 100}.{cents % 100:02d}"
 
 
 def amount(cents: Fraction | int) -> str:
-    """An amount of money as an answer, in dollars: ``12`` or ``12.50``."""
+    """Return an amount of money as an answer, in dollars: ``12`` or ``12.50``."""
     value = Fraction(cents) / 100
     return (
         decimal(value)
@@ -197,7 +197,7 @@ def amount(cents: Fraction | int) -> str:
 
 
 def clock(minutes: int) -> str:
-    """A time of the day, in minutes after midnight, on the 24-hour clock."""
+    """Return a time of day, given in minutes after midnight, on the 24-hour clock."""
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
 
 

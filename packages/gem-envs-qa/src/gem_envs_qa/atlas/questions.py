@@ -186,7 +186,7 @@ _PUT_TOGETHER: dict[str, Callable[[AtlasWorld, random.Random], Iterator[Question
 
 
 def _ends_at(world: AtlasWorld, kind: str, hops: tuple[int, ...]) -> _Starts:
-    """Ways that end at entities of a kind."""
+    """Return ways that end at entities of a kind."""
     ways: list[tuple[str, tuple[Relation, ...]]] = []
     for number in hops:
         ways += [(path[0].subject, path) for path in paths(number, kind)] if number else [(kind, ())]
@@ -222,7 +222,7 @@ def _follow(world: AtlasWorld, start: Entity, path: tuple[Relation, ...]) -> Fac
 
 
 def _apart(one: FactChain, other: FactChain) -> bool:
-    """Whether two chains share no entity and no article, so that each adds to what must be found."""
+    """Return whether two chains share no entity and no article."""
     return not ({*one.met, *one.documents} & {*other.met, *other.documents})
 
 
@@ -277,7 +277,7 @@ def _phrase(start: Entity, path: Iterable[Relation], rng: random.Random) -> str:
 
 
 def _accepted(question: Question) -> list[str]:
-    """Every way of writing the answer that is accepted, the plainest first."""
+    """Return every accepted way of writing the answer, the plainest first."""
     answer = question.answer
     if isinstance(answer, Entity):
         return [answer.name] if answer.alias is None else [answer.name, answer.alias]

@@ -72,7 +72,7 @@ def rule_sentence(rule: Rule, lexicon: Lexicon, rng: random.Random) -> str:
 
 
 def _conditions(body: Iterable[Literal], lexicon: Lexicon) -> list[str]:
-    """The conditions, those on anyone first."""
+    """Return the conditions, those on anyone first."""
     parts: list[str] = []
     for atom, holds in body:
         if atom.subject != ANYONE:

@@ -134,7 +134,7 @@ def _line(what: str) -> Callable[[str], str]:
 
 
 def _proposed_author(distribution: str) -> str:
-    """Who commits here, according to git; whatever else it says than a name is not taken."""
+    """Return the committer's name according to git, or an empty proposal if git gives no name."""
     import subprocess
 
     try:

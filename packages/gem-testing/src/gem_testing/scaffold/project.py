@@ -53,16 +53,16 @@ class Project(NamedTuple):
     examples: tuple[ExampleEnvironment, ...]
 
     def environments(self) -> list[str]:
-        """The ids that the package will offer, without variants."""
+        """Return the ids that the package will offer, without variants."""
         return [f"{self.namespace}:{example.name}-v0" for example in self.examples]
 
     def files(self) -> dict[str, str]:
-        """Every file of the package: path relative to its folder, with ``/`` → text."""
+        """Return every file of the package: path relative to its folder, with ``/`` → text."""
         blanks = self._blanks()
         return {path: _filled(template, blanks) for path, template in self._templates()}
 
     def _templates(self) -> Iterator[tuple[str, str]]:
-        """Path of a file and the templates that it is joined of."""
+        """Yield each file's path and the templates that form it."""
         package = f"src/{self.import_name}"
         yield ".github/workflows/ci.yml", "ci.yml"
         yield ".gitignore", "gitignore"
