@@ -49,7 +49,7 @@ class SnapshotHook(BuildHookInterface[Any]):
 
     @property
     def _script(self) -> Path:
-        return Path(self.root).parents[1] / "hub" / "official_index.py"
+        return Path(self.root).parent.parent / "hub" / "official_index.py"
 
     @property
     def _carried(self) -> Path:

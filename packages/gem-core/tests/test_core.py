@@ -128,12 +128,16 @@ def test_state_survives_json_and_continues() -> None:
     assert twin.sample_random_action() == env.sample_random_action()
 
 
+generator_state = Dice(10**9).get_state()["rng"]
+
+
 @given(
     st.one_of(
         st.none(),
         st.integers(),
         st.fixed_dictionaries({"version": st.integers(), "words": st.text(max_size=9), "gauss": st.none()}),
         st.fixed_dictionaries({"version": st.just(3), "words": st.just(""), "gauss": st.text()}),
+        st.fixed_dictionaries({**{k: st.just(v) for k, v in generator_state.items()}, "gauss": st.text()}),
     )
 )
 def test_a_damaged_generator_state_raises_and_changes_nothing(damaged: Any) -> None:

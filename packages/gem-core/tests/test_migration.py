@@ -118,6 +118,15 @@ import gem.testing.clauses.contract
 import gem_testing, gem_testing.conformance, sys
 assert agents is old and old.NullPolicy is new.NullPolicy
 assert EnvConformance is gem_testing.conformance.EnvConformance
+assert {"EnvConformance", "run_clauses"} <= set(dir(sys.modules["gem.testing"]))
+try:
+    from gem.testing import nothing
+except ImportError as error:
+    assert str(error).startswith("cannot import name 'nothing' from 'gem.testing'"), error
+try:
+    import gem.testing.nothing
+except ModuleNotFoundError as error:
+    assert error.name == "gem.testing.nothing", error
 assert sys.modules["gem_testing.agents"] is new and new.__name__ == new.__spec__.name == "gem_testing.agents"
 """
 

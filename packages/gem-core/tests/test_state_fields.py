@@ -107,6 +107,32 @@ def test_an_attribute_of_another_type_cannot_be_saved(value: Any) -> None:
         StateFields(a=int).save(SimpleNamespace(a=value))
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (list[int], (1, 2)),
+        (list[int], {}),
+        (set[int], frozenset({1})),
+        (tuple[int, ...], [1]),
+        (tuple[int, str], [1, "a"]),
+        (Card, ("a", 1)),
+        (dict[str, int], [("a", 1)]),
+    ],
+)
+def test_a_container_of_another_type_cannot_be_saved(kind: Any, value: Any) -> None:
+    """It would come back as the declared one."""
+    with pytest.raises(StateError, match=r"SimpleNamespace\.a, declared as .* cannot be saved"):
+        StateFields(a=kind).save(SimpleNamespace(a=value))
+
+
+@pytest.mark.parametrize("kind", [int | str, list[int | str], int | list[str | None]])
+@pytest.mark.parametrize("value", [1.5, [1.5], {}])
+def test_an_attribute_of_no_type_of_a_union_cannot_be_saved(kind: Any, value: Any) -> None:
+    """The error names the attribute, as for any other type."""
+    with pytest.raises(StateError, match=r"SimpleNamespace\.a, declared as .* cannot be saved"):
+        StateFields(a=kind).save(SimpleNamespace(a=value))
+
+
 def test_sets_have_one_order() -> None:
     """Equal sets give equal states, whatever order they were filled in."""
     fields = StateFields(a=set[int])
@@ -114,7 +140,7 @@ def test_sets_have_one_order() -> None:
     assert fields.save(SimpleNamespace(a=one)) == fields.save(SimpleNamespace(a=other)) == {"a": sorted(one, key=str)}
 
 
-@pytest.mark.parametrize("kind", [object, list, tuple, complex, bytes, SimpleNamespace, 5, "int"])
+@pytest.mark.parametrize("kind", [object, list, tuple, complex, bytes, SimpleNamespace, 5, "int", tuple[()]])
 def test_an_unknown_type_is_refused_when_it_is_declared(kind: Any) -> None:
     """Not when the first state is taken."""
     with pytest.raises(ArgumentTypeError, match="a state cannot hold"):

@@ -241,6 +241,22 @@ def test_a_move_may_cost_two_turns() -> None:
     assert (terminated, truncated, info["turn"]) == (True, True, 2)
 
 
+def test_a_move_may_cost_more_turns_than_are_left() -> None:
+    """The episode is over then, and its state is a state."""
+
+    class Leap(NimEnv):
+        def _play(self, taken: int) -> MoveResult:
+            self._turn += taken
+            return legal("You leap.")
+
+    env = Leap(max_turns=2)
+    env.reset(seed=1)
+    *_, terminated, truncated, info = env.step("\\boxed{3}")
+    assert (terminated, truncated, info["turn"]) == (True, True, 4)
+    twin = env.spawn(same_state=True)
+    assert twin.get_state() == env.get_state()
+
+
 def test_observations_hold_turn_message_board_and_request() -> None:
     """The first one the instructions, the last one a closing line; without a board there is no empty line."""
     env = NimEnv(most=5)
@@ -284,8 +300,24 @@ def test_options_are_the_arguments_of_begin() -> None:
         with pytest.raises(GemError):
             env.reset(options=options)  # type: ignore[arg-type]
     assert env.reset(options={})
+    for options in ([], "", 0, False):
+        with pytest.raises(ArgumentTypeError, match="must be a dict"):
+            env.reset(options=options)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"NimEnv has no reset options, got \['seed'\]"):
         NimEnv().reset(options={"seed": 1})
+
+
+def test_begin_may_take_any_option() -> None:
+    """Where ``_begin`` has ``**options``, or a decorator that hides its arguments, Python itself checks them."""
+
+    class Open(NimEnv):
+        def _begin(self, **options: int) -> None:
+            super()._begin()
+            self.stones = options.get("stones", self.stones)
+
+    env = Open()
+    env.reset(options={"stones": 3})
+    assert env.stones == 3
 
 
 def test_a_reset_that_fails_leaves_no_episode_in_play() -> None:
@@ -400,10 +432,11 @@ def test_a_damaged_state_changes_nothing(env_class: type[gem.TextEnv[Any]], data
 
 
 @pytest.mark.parametrize(
-    ("phase", "turn", "stones"), [("playing", 11, 5), ("playing", 2, -1), ("asked", 2, 5), ("over", -1, 0), (0, 2, 5)]
+    ("phase", "turn", "stones"),
+    [("playing", 11, 5), ("playing", 2, -1), ("asked", 2, 5), ("playing", 10, 5), ("over", -1, 0), (0, 2, 5)],
 )
 def test_a_state_out_of_bounds_is_refused(phase: Any, turn: int, stones: int) -> None:
-    """A phase that there is not, more turns than announced, and what a subclass checks in ``_load``."""
+    """An unknown phase, play after the last announced turn, and what a subclass checks in ``_load``."""
 
     class Checked(NimEnv):
         def _load(self, episode: dict[str, Any]) -> None:
@@ -425,6 +458,24 @@ def test_anything_else_is_no_state(state: Any) -> None:
         NimEnv().set_state(state)
 
 
+def test_a_state_nested_too_deeply_is_refused() -> None:
+    """As a StateError, like any other damage."""
+
+    class Notes(NimEnv):
+        saved = StateFields(stones=int, notes=Any)
+        notes: Any = None
+
+    env = Notes()
+    env.reset(seed=1)
+    state = env.get_state()
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(StateError, match="not a state of Notes"):
+        env.set_state({**state, "episode": {"stones": 5, "notes": deep}})
+    assert env.get_state() == state
+
+
 def test_an_attribute_that_is_missing_or_of_another_type_is_named() -> None:
     """get_state says which attribute does not hold what ``saved`` declares."""
     env = NimEnv()
@@ -441,6 +492,8 @@ def test_an_attribute_that_is_missing_or_of_another_type_is_named() -> None:
 
 def test_a_class_without_rules_or_moves_cannot_be_defined() -> None:
     """It says which part is missing, unless it leaves the part to its subclasses, and then it cannot be made."""
+    with pytest.raises(IncompleteEnvError, match="TextEnv is abstract: it does not define _instructions or _play"):
+        gem.TextEnv()
     with pytest.raises(IncompleteEnvError, match="Talk does not define _instructions or _play"):
 
         class Talk(gem.TextEnv[str]):

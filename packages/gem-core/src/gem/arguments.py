@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf, isfinite
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gem.errors import ArgumentError, ArgumentTypeError, UnknownArgumentError
 
-__all__ = ["boolean", "check_names", "choice", "integer", "nearest", "real", "seed_value", "string"]
+__all__ = ["boolean", "check_names", "choice", "integer", "keyword_names", "nearest", "real", "seed_value", "string"]
 
 T = TypeVar("T")
+
+_VARIADIC_KEYWORD = 0x08  # a code flag, documented in the inspect module
 
 
 def integer(name: str, value: object, *, minimum: int | None = None, maximum: int | None = None) -> int:
@@ -110,6 +112,15 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
             else:
                 advice = "it takes none"
             raise UnknownArgumentError(f"{owner} has no argument {name!r}; {advice}")
+
+
+def keyword_names(method: Any) -> tuple[str, ...] | None:
+    """Return the names of a method's arguments without ``self``; None where it takes any name or hides its code."""
+    code = getattr(method, "__code__", None)
+    if code is None or code.co_flags & _VARIADIC_KEYWORD:
+        return None
+    names: tuple[str, ...] = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    return names
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -59,7 +59,7 @@ from collections.abc import Mapping
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from gem.arguments import check_names, seed_value
+from gem.arguments import check_names, keyword_names, real, seed_value
 from gem.errors import ArgumentTypeError, IncompleteEnvError, NotSupportedError, StateError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ Info = dict[str, Any]
 Observation = str | list[dict[str, Any]]
 Action = str | dict[str, Any]
 
-_VARIADIC_POSITIONAL, _VARIADIC_KEYWORD = 0x04, 0x08  # code flags, documented in the inspect module
+_VARIADIC_POSITIONAL = 0x04  # a code flag, documented in the inspect module
 
 
 class Env(Generic[ObsT, ActT]):
@@ -379,8 +379,9 @@ def _check_signature(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         raise ArgumentTypeError(
             f"{cls.__name__} got {len(args)} positional arguments; it {takes}. Use keyword arguments"
         )
-    if not code.co_flags & _VARIADIC_KEYWORD:
-        check_names(cls.__name__, kwargs, code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    names = keyword_names(getattr(cls, "__init__"))  # noqa: B009  # as above
+    if names is not None:
+        check_names(cls.__name__, kwargs, names)
 
 
 def _pack(rng: random.Random) -> Info:
@@ -393,7 +394,8 @@ def _unpack(state: Any) -> random.Random:
     rng = random.Random(0)
     try:
         words = array("I", b64decode(state["words"], validate=True))
-        rng.setstate((state["version"], tuple(_little_endian(words)), state["gauss"]))
+        gauss = None if state["gauss"] is None else real("gauss", state["gauss"])  # setstate takes anything
+        rng.setstate((state["version"], tuple(_little_endian(words)), gauss))
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"not the state of a random generator: {error!r}") from error
     return rng

@@ -176,12 +176,15 @@ class _RenamedLoader:
         try:
             new = import_module(self.new)
         except ModuleNotFoundError as error:
-            if error.name != self.new.partition(".")[0]:
-                raise
-            raise _missing(module.__name__, self.distribution) from None
+            if error.name == self.new.partition(".")[0]:
+                raise _missing(module.__name__, self.distribution) from None
+            if error.name == self.new:  # told by the old name, "from OLD import NAME" becomes the usual ImportError
+                raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__) from None
+            raise
         module.__doc__ = new.__doc__
         module.__all__ = list(getattr(new, "__all__", ()))  # type: ignore[attr-defined]
         module.__getattr__ = lambda name: getattr(new, name)  # type: ignore[method-assign]
+        module.__dir__ = lambda: dir(new)  # type: ignore[method-assign]
 
 
 class _Loader:

@@ -45,6 +45,6 @@ def unchanged_on_error(env: Env[Any, Any]) -> Iterator[None]:
         env.__dict__.update(before)
         if isinstance(error, NotSupportedError):
             raise
-        if isinstance(error, (LookupError, TypeError, ValueError, AttributeError)):
+        if isinstance(error, (LookupError, TypeError, ValueError, AttributeError, RecursionError)):
             raise StateError(f"not a state of {type(env).__name__}: {error!r}") from error
         raise

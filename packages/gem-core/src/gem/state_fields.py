@@ -86,9 +86,9 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _string(value: object) -> str:
-    if not isinstance(value, str):
-        raise ArgumentTypeError(f"must be a str, got {type(value).__name__}")
+def _require(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ArgumentTypeError(f"must be a {kind.__name__}, got {type(value).__name__}")
     return value
 
 
@@ -105,7 +105,7 @@ _PLAIN = {
     bool: _Codec(_same, lambda value: boolean("it", value)),
     int: _Codec(_same, lambda value: integer("it", value)),
     float: _Codec(_same, lambda value: real("it", value)),
-    str: _Codec(_same, _string),
+    str: _Codec(_same, lambda value: _require(str, value)),
     NoneType: _Codec(_same, _nothing),
     None: _Codec(_same, _nothing),
     Any: _Codec(_copied, _copied),
@@ -127,14 +127,14 @@ def _codec_of(kind: Any) -> _Codec:
     if origin is tuple and args:
         if len(args) == 2 and args[1] is ...:
             return _collection(tuple, _codec_of(args[0]))
-        return _tuple(tuple, [_codec_of(arg) for arg in args if arg != ()])
+        return _tuple(tuple, tuple, [_codec_of(arg) for arg in args])
     if origin is dict:
         return _dict(args[0], _codec_of(args[0]), _codec_of(args[1]))
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _Codec(lambda member: member.value, lambda value: kind(choice("it", value, [one.value for one in kind])))
     if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make"):
         hints = get_type_hints(kind)
-        return _tuple(kind._make, [_codec_of(hints[name]) for name in kind._fields])  # type: ignore[attr-defined]
+        return _tuple(kind, kind._make, [_codec_of(hints[name]) for name in kind._fields])  # type: ignore[attr-defined]
     raise ArgumentTypeError(f"a state cannot hold {kind!r}; see gem.state_fields.StateFields for the types it can")
 
 
@@ -142,7 +142,10 @@ def _union(kinds: tuple[Any, ...]) -> _Codec:
     members = [_codec_of(kind) for kind in kinds]
 
     def encode(value: Any) -> Any:
-        return next(encoded for encoded, decoded in fitting(value) if decoded == value)
+        for encoded, decoded in fitting(value):
+            if decoded == value:
+                return encoded
+        raise no_member(value)
 
     def fitting(value: Any) -> Any:
         for member in members:
@@ -158,46 +161,44 @@ def _union(kinds: tuple[Any, ...]) -> _Codec:
                 return member.decode(value)
             except (ArgumentError, ArgumentTypeError):
                 continue
-        raise ArgumentTypeError(f"must be one of {kinds}, got {type(value).__name__}")
+        raise no_member(value)
+
+    def no_member(value: Any) -> ArgumentTypeError:
+        return ArgumentTypeError(f"must be one of {kinds}, got {type(value).__name__}")
 
     return _Codec(encode, decode)
 
 
-def _items(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ArgumentTypeError(f"must be a list, got {type(value).__name__}")
-    return value
-
-
-def _collection(make: Callable[[list[Any]], Any], item: _Codec) -> _Codec:
+def _collection(kind: type, item: _Codec) -> _Codec:
     def encode(values: Any) -> list[Any]:
-        encoded = [item.encode(value) for value in values]
+        encoded = [item.encode(value) for value in _require(kind, values)]
         # The order of a set follows from hashes, which differ between processes.
         return sorted(encoded, key=json.dumps) if isinstance(values, (set, frozenset)) else encoded
 
-    return _Codec(encode, lambda values: make([item.decode(value) for value in _items(values)]))
+    return _Codec(encode, lambda values: kind([item.decode(value) for value in _require(list, values)]))
 
 
-def _tuple(make: Callable[[list[Any]], Any], items: list[_Codec]) -> _Codec:
+def _tuple(kind: type, make: Callable[[list[Any]], Any], items: list[_Codec]) -> _Codec:
+    def encode(values: Any) -> list[Any]:
+        return [item.encode(value) for item, value in zip(items, _require(kind, values), strict=True)]
+
     def decode(values: Any) -> Any:
-        if len(_items(values)) != len(items):
+        if len(_require(list, values)) != len(items):
             raise ArgumentError(f"must be a list of {len(items)} values, got {len(values)}")
         return make([item.decode(value) for item, value in zip(items, values, strict=True)])
 
-    return _Codec(lambda values: [item.encode(value) for item, value in zip(items, values, strict=True)], decode)
+    return _Codec(encode, decode)
 
 
 def _dict(key_kind: Any, key: _Codec, value: _Codec) -> _Codec:
     def encode_pairs(mapping: dict[Any, Any]) -> list[list[Any]]:
         return [[key.encode(k), value.encode(v)] for k, v in mapping.items()]
 
-    pair = _tuple(tuple, [key, value])
+    pair = _tuple(tuple, tuple, [key, value])
     if key_kind is not str:
-        return _Codec(encode_pairs, lambda pairs: dict(pair.decode(p) for p in _items(pairs)))
+        return _Codec(encode_pairs, lambda pairs: dict(pair.decode(p) for p in _require(list, pairs)))
 
     def decode(mapping: Any) -> dict[str, Any]:
-        if not isinstance(mapping, dict):
-            raise ArgumentTypeError(f"must be a dict, got {type(mapping).__name__}")
-        return {_string(k): value.decode(v) for k, v in mapping.items()}
+        return {_require(str, k): value.decode(v) for k, v in _require(dict, mapping).items()}
 
     return _Codec(lambda mapping: {k: value.encode(v) for k, v in mapping.items()}, decode)

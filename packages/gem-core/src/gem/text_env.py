@@ -48,7 +48,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from gem.action_forms import ActionForm
-from gem.arguments import check_names, integer
+from gem.arguments import check_names, integer, keyword_names
 from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
 from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
@@ -195,11 +195,11 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         if seed is not None:
             super().reset(seed=seed)
         self._phase, self._read = EpisodePhase.NOT_BEGUN, None
-        if options:
+        if options is None:
+            self._begin()
+        else:
             self._check_options(options)
             self._begin(**options)
-        else:
-            self._begin()
         self._turn = 0
         self._of_turns = f" of {self.max_turns}. "
         self._phase, self._read = EpisodePhase.PLAYING, self.form.read
@@ -270,8 +270,11 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
                 self._load(state["episode"])
                 integer("max_turns", self.max_turns, minimum=1, maximum=MAX_TURNS)
                 self._of_turns = f" of {self.max_turns}. "
-            self._turn = integer("turn", state["turn"], minimum=0, maximum=self.max_turns)
-            self._read = self.form.read if self._phase is EpisodePhase.PLAYING else None
+            playing = self._phase is EpisodePhase.PLAYING
+            # The last move may have cost more turns than were left.
+            last = self.max_turns - 1 if playing else MAX_TURNS
+            self._turn = integer("turn", state["turn"], minimum=0, maximum=last)
+            self._read = self.form.read if playing else None
             self.set_generator_state(state)
 
     def _begin(self) -> None:
@@ -333,10 +336,14 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
 
     def _check_options(self, options: Any) -> None:
         name = type(self).__name__
-        code = type(self)._begin.__code__
-        known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+        known = keyword_names(type(self)._begin)
         if not isinstance(options, Mapping):
             raise ArgumentTypeError(f"the reset options of {name} must be a dict, got {type(options).__name__}")
-        if not known:
+        if known is None:
+            return
+        if options and not known:
             raise ArgumentError(f"{name} has no reset options, got {sorted(map(str, options))}")
         check_names(f"reset of {name}", (key if isinstance(key, str) else repr(key) for key in options), known)
+
+
+TextEnv._missing = ("_instructions", "_play")  # Python calls __init_subclass__ for the subclasses alone
