@@ -181,6 +181,20 @@ def test_a_server_that_reads_nothing_is_killed() -> None:
 
 
 @pytest.mark.usefixtures("_toy")
+def test_closing_ends_a_request_under_way() -> None:
+    """A thread whose request does not get through learns at once that the server was closed."""
+    stopped = toy("serve", answers_in=600)
+    os.kill(stopped.pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(ask, stopped, b"0" * (8 << 20))
+        while stopped._lock.acquire(blocking=False):  # the thread has it while it sends
+            stopped._lock.release()
+        stopped.close(patience=0.0)
+        assert isinstance(asked.exception(timeout=60), OSError)
+    assert not stopped.is_alive
+
+
+@pytest.mark.usefixtures("_toy")
 def test_a_server_ends_with_its_client_although_a_copy_holds_the_channel() -> None:
     """When the client is killed, the server goes, also where a forked copy of the client lives on."""
     program = textwrap.dedent(
@@ -269,7 +283,7 @@ def test_messages_arrive_as_they_were_sent(kind: bytes, number: int, body: bytes
     with one, two:
         sender = threading.Thread(target=messages.send, args=(one, kind, number, body, [write for _, write in pipes]))
         sender.start()
-        message = messages.receive(two)
+        message = messages.receive(two, with_descriptors=True)
         sender.join()
     assert message is not None
     assert message[:3] == (kind, number, body)
@@ -278,6 +292,31 @@ def test_messages_arrive_as_they_were_sent(kind: bytes, number: int, body: bytes
         assert os.read(read, 1) == b"x"
         for descriptor in (read, write, passed):
             os.close(descriptor)
+
+
+def test_descriptors_that_were_not_expected_are_closed() -> None:
+    """A worker cannot fill the table of descriptors of its client."""
+    one, two = socket.socketpair()
+    read, write = os.pipe()
+    with one, two:
+        messages.send(one, messages.RESULT, 1, b"12345", [write])
+        os.close(write)
+        assert messages.receive(two) == (messages.RESULT, 1, b"12345", [])
+        assert os.read(read, 1) == b""
+    os.close(read)
+
+
+@pytest.mark.parametrize(
+    "part", [b"", b"R", messages._HEADER.pack(b"R", 0, 5), messages._HEADER.pack(b"R", 0, 5) + b"1"]
+)
+def test_the_deadline_holds_for_the_whole_message(part: bytes) -> None:
+    """A peer that sends a part and then nothing gains no time, wherever the part ends."""
+    one, two = socket.socketpair()
+    with one, two:
+        one.sendall(part)
+        two.settimeout(600)
+        with pytest.raises(TimeoutError):
+            messages.receive(two, deadline=time.monotonic())
 
 
 @given(st.binary(max_size=200), st.integers(0, 212))

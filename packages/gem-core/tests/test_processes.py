@@ -78,6 +78,7 @@ FUNCTIONS = textwrap.dedent(
             for _ in range(1000): print("x" * 10_000); os.write(1, b"y" * 10_000); os.write(2, b"z" * 10_000)
             return "flooded"
         if what == "close": os.closerange(0, 1000); return 1
+        if what == "close and stay": os.closerange(0, 1000); time.sleep(600)
         if what == "write": open(value, "w").write("x")
         if what == "fork": return os.fork() and 1
         if what == "fork away":
@@ -180,6 +181,7 @@ def test_large_values_pass_both_ways(pool: ProcessPool) -> None:
         (("huge", 17 << 20), ProcessCallError, "17825794 bytes"),
         (("nested",), ProcessCallError, "RecursionError"),
         (("close",), ProcessCrashError, "exited"),
+        (("close and stay",), ProcessCrashError, "SIGKILL"),
         (("unknown",), ProcessCallError, "LookupError"),
         (("too", "many", "arguments"), ProcessCallError, "TypeError"),
     ],
@@ -192,6 +194,35 @@ def test_misbehaviour_is_an_error_and_the_next_call_is_fine(
         pool.within(0.6 if error is ProcessTimeoutError else 30, *call)
     assert type(raised.value) is error
     assert pool.within(30, "echo", 5) == 5
+
+
+@forks
+def test_a_fork_server_that_is_late_says_how_a_worker_ended(pool: ProcessPool) -> None:
+    """On a busy machine the fork server learns of a crash after its client, and reports it as it was."""
+    pool("who")
+    server = pool._state._source.server.pid  # type: ignore[union-attr]
+    go_on = threading.Timer(0.5, os.kill, (server, signal.SIGCONT))
+    os.kill(server, signal.SIGSTOP)
+    go_on.start()
+    with pytest.raises(ProcessCrashError, match="exited with status 7"):
+        pool("exit", 7)
+    go_on.join()
+    assert pool("echo", 5) == 5
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_keeps_no_descriptor_of_its_parents_workers(folder: Path) -> None:
+    """Its copies would keep workers from ending when the parent hangs up."""
+    pool = ProcessPool("called_functions:act", seconds=30)
+    pool("who")
+    (worker,) = state = list(pool._state._idle)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if worker.channel.fileno() == worker._disown.__self__.fileno() == -1 else 1)  # type: ignore[attr-defined]
+    assert os.waitpid(child, 0)[1] == 0
+    assert state == list(pool._state._idle)
+    pool.close()
 
 
 @linux

@@ -96,6 +96,69 @@ def test_threads_open_one_object() -> None:
     assert set(counted.log[1::2]) == {"closed"}
 
 
+def test_no_user_gets_an_object_that_is_closing() -> None:
+    """A user that comes while the last one closes waits for that, and opens the object anew."""
+    log: list[str] = []
+    closing, go_on = threading.Event(), threading.Event()
+
+    def close(_: object) -> None:
+        closing.set()
+        assert go_on.wait(60)
+        log.append("closed")
+
+    def opened() -> object:
+        log.append("opened")
+        return object()
+
+    resource = SharedResource(opened, close)
+    last, late = resource.handle(), resource.handle()
+    _ = last.value
+    with ThreadPoolExecutor(2) as threads:
+        closed = threads.submit(last.close)
+        assert closing.wait(60)
+        used = threads.submit(lambda: late.value)
+        while not resource._users:
+            pass
+        go_on.set()
+        closed.result()
+        used.result()
+    assert log == ["opened", "closed", "opened"]
+    late.close()
+
+
+def test_garbage_is_collected_in_a_thread_that_the_object_needs_to_open() -> None:
+    """Opening may wait for another thread, and the garbage collector of that thread may take a handle."""
+
+    def opened() -> object:
+        thread = threading.Thread(target=gone.clear, daemon=True)
+        thread.start()
+        thread.join(60)
+        return not thread.is_alive()
+
+    resource = SharedResource(opened, lambda _: None)
+    gone = [resource.handle()]
+    gone[0].acquire()
+    with resource.handle() as collected:
+        assert collected
+
+
+def test_a_handle_that_was_closed_while_its_object_opens_keeps_nothing_open_for_good() -> None:
+    """The object that opened for it closes with the next user."""
+    counted = Counted()
+    handles = []
+
+    def opened() -> object:
+        handles[0].close(wait=False)
+        return counted.opened()
+
+    resource = SharedResource(opened, lambda _: counted.log.append("closed"))
+    handles.append(resource.handle())
+    _ = handles[0].value
+    with resource.handle():
+        assert counted.log == ["opened"]
+    assert counted.log == ["opened", "closed"]
+
+
 @forks
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_does_not_wait_for_a_thread_of_its_parent() -> None:
@@ -104,7 +167,7 @@ def test_a_forked_child_does_not_wait_for_a_thread_of_its_parent() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with resource._lock:
+        with resource._lock, resource._changing:
             inside.set()
             leave.wait()
 
@@ -113,7 +176,8 @@ def test_a_forked_child_does_not_wait_for_a_thread_of_its_parent() -> None:
     inside.wait()
     child = os.fork()
     if child == 0:
-        os._exit(0 if resource._lock.acquire(timeout=10) else 1)
+        had = resource._lock.acquire(timeout=10) and resource._changing.acquire(timeout=10)
+        os._exit(0 if had else 1)
     assert os.waitpid(child, 0)[1] == 0
     leave.set()
     thread.join()
@@ -149,6 +213,7 @@ def test_hooks_run_in_order_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_hook_is_forgotten_with_its_object() -> None:
     """A method's hook does not outlive the object that it belongs to."""
+    gc.collect()  # of other tests
     before = len(fork_hooks._hooks)
     resource = Counted().resource()
     assert len(fork_hooks._hooks) == before + 1

@@ -10,13 +10,15 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem.processes import ProcessPool
+from gem.processes import ProcessPool, SharedResource
+from gem_envs_math import MathEnv
 from gem_envs_math.grader import GradeResult, grade, grading, is_correct, workers
 
 CORPUS = Path(__file__).parent / "grader_corpus"
@@ -335,6 +337,23 @@ def test_the_time_of_reading_is_linear() -> None:
 
 
 @pytest.mark.slow
+def test_the_last_environment_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment uses the worker processes from its first answer to its close."""
+    log: list[str] = []
+    monkeypatch.setattr(
+        grading, "_WORKERS", SharedResource(lambda: log.append("opened"), lambda _: log.append("closed"))
+    )
+    monkeypatch.setattr(grading, "_POOL", SimpleNamespace(within=lambda *_: (True, "numbers")))
+    envs = [MathEnv(dataset=[{"problem": "?", "answer": r"-\sin x"}]) for _ in range(2)]
+    for env in envs:
+        env.reset(seed=1)
+        assert env.step(r"\boxed{\sin(-x)}")[1] == 1.0
+    envs[0].close()
+    assert log == ["opened"]
+    envs[1].close()
+    assert log == ["opened", "closed"]
+
+
 def test_the_last_user_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the last user has closed its handle there is no worker process, and the next grade starts one."""
     # One of its own: environments of other tests may hold the shared one.

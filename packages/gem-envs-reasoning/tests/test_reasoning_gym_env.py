@@ -10,7 +10,8 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, StateError
-from gem_envs_reasoning import ReasoningGymEnv
+from gem.processes import SharedResource
+from gem_envs_reasoning import ReasoningGymEnv, scoring
 from gem_envs_reasoning.items import catalogue
 from gem_envs_reasoning.library import load
 
@@ -19,6 +20,27 @@ def _library(name: str, **config: Any) -> Any:
     load(catalogue()[name]["module"])
     cls, config_class = load("factory").DATASETS[name]
     return cls(config_class(**config))
+
+
+def test_the_last_environment_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment uses the worker processes from its first answer that needs them to its close."""
+    log: list[str] = []
+
+    def opened() -> Any:
+        log.append("opened")
+        return scoring.POOL
+
+    monkeypatch.setattr(scoring, "WORKERS", SharedResource(opened, lambda _: log.append("closed")))
+    monkeypatch.setattr(scoring, "POOL", lambda *_: (1.0, None))
+    monkeypatch.setattr(scoring, "needs_worker", lambda *_: True)
+    envs: list[Any] = [gem.make("rg:gcd", size=3) for _ in range(2)]
+    for env in envs:
+        env.reset(seed=1)
+        assert env.step("\\boxed{1}")[1] == 1.0
+    envs[0].close()
+    assert log == ["opened"]
+    envs[1].close()
+    assert log == ["opened", "closed"]
 
 
 def test_without_a_seed_the_order_is_the_librarys() -> None:

@@ -84,6 +84,12 @@ def test_scratch_folders_are_writable_wherever_the_interpreter_lies(
     assert sorted(path.name for path in shown.iterdir()) == ["answer"]
 
 
+def test_scratch_folders_are_apart() -> None:
+    """Folders of the same name below two scratch folders have a place each."""
+    folders = ["/dev/shm/v/lib", "/tmp/v/lib", "/var/tmp/v/lib"]
+    assert len({bind.target for bind in scratch_binds(folders)}) == len(folders)
+
+
 def test_a_folder_within_another_is_bound_once() -> None:
     """Folders that are shown with another one need no bind, and those outside of scratch folders need none at all."""
     binds = scratch_binds(["/tmp/v/lib", "/tmp/v/lib/python", "/tmp/v/library", "/usr/lib", "/tmpfile/x"])

@@ -65,7 +65,7 @@ class BoxedMathEnv(QuestionEnv):
 
         if self._workers is None:
             self._workers = grader.workers()
-        self._workers.acquire()
+        _ = self._workers.value  # counts as a user of the processes that the grader calls
         return bool(answer) and grader.grade(answer, row[self.answer_key]).correct
 
     def close(self) -> None:

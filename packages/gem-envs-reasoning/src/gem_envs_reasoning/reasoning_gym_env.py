@@ -154,7 +154,7 @@ class ReasoningGymEnv(QuestionEnv):
         index = self.index
         assert index is not None
         if scoring.needs_worker(data_set.name, answer):
-            self._workers.acquire()
+            _ = self._workers.value  # counts as a user of the processes that score
         reward, error = scoring.score(data_set, index // self.size, answer, row)
         if error is not None:
             about["scorer_error"] = error

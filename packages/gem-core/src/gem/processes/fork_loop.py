@@ -111,7 +111,7 @@ class ForkLoop(ABC):
                     self._hear(descriptor)
                 # Last, because a new child takes over the numbers of descriptors.
                 if self._control.fileno() in ready:
-                    message = messages.receive(self._control)
+                    message = messages.receive(self._control, with_descriptors=True)
                     if message is None:
                         return
                     self._add(self.start(message.body, message.descriptors))

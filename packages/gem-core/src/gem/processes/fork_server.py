@@ -81,7 +81,7 @@ class ForkServer:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], *, starts_in: float, answers_in: float = 30.0
     ) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may close the server in a thread that has the lock
         self._control, theirs = socket.socketpair()
         try:
             with theirs:
@@ -142,7 +142,10 @@ class ForkServer:
         Args:
             patience: seconds after which it is killed.
         """
-        self._control.close()
+        with suppress(OSError):  # it is closed, or the server has gone
+            self._control.shutdown(socket.SHUT_RDWR)  # ends a request under way
+        with self._lock:
+            self._control.close()
         end_process(self._process, patience)
 
     def disown(self) -> None:

@@ -70,22 +70,30 @@ def send(
     channel.sendall(data)
 
 
-def receive(channel: socket.socket, longest: int | None = None, *, deadline: float | None = None) -> Message | None:
+def receive(
+    channel: socket.socket,
+    longest: int | None = None,
+    *,
+    deadline: float | None = None,
+    with_descriptors: bool = False,
+) -> Message | None:
     """Read a message; None at the end of the stream.
 
     Args:
         channel: where from; its own time limit holds for each part of the message.
         longest: bytes that the body may have.
         deadline: the whole message must be there at this time of ``time.monotonic``.
+        with_descriptors: whether the message may bring file descriptors. Without it the kernel closes them, so that a
+            worker cannot fill the table of its client.
 
     Raises:
         MessageError: if the stream ends within a message, or the body is longer than ``longest`` bytes.
         OSError: as the socket does; TimeoutError if nothing comes in time.
     """
-    header, descriptors = _start(channel)
+    header, descriptors = _start(channel) if with_descriptors else (b"", [])
+    header += _read(channel, _HEADER.size - len(header), deadline)
     if not header:
         return None
-    header += _read(channel, _HEADER.size - len(header), deadline)
     if len(header) < _HEADER.size:
         raise MessageError("the stream ends within a header")
     kind, number, length = _HEADER.unpack(header)
@@ -98,17 +106,18 @@ def receive(channel: socket.socket, longest: int | None = None, *, deadline: flo
 
 
 def _start(channel: socket.socket) -> tuple[bytes, list[int]]:
-    if channel.family == socket.AF_INET:  # where there is no fork, and no descriptor to pass
-        return channel.recv(_HEADER.size), []
     header, descriptors, _, _ = socket.recv_fds(channel, _HEADER.size, _MOST_DESCRIPTORS)
     return header, descriptors
 
 
 def _read(channel: socket.socket, length: int, deadline: float | None) -> bytes:
     parts = []
-    while length and (part := channel.recv(min(length, _CHUNK))):
+    while length:
+        if deadline is not None:
+            channel.settimeout(max(0.001, deadline - time.monotonic()))
+        part = channel.recv(min(length, _CHUNK))
+        if not part:
+            break
         parts.append(part)
         length -= len(part)
-        if length and deadline is not None:
-            channel.settimeout(max(0.001, deadline - time.monotonic()))
     return b"".join(parts)

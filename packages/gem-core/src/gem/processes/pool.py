@@ -151,7 +151,7 @@ class _State:
     def disown(self) -> None:
         """Close descriptors only. No lock: the thread that held it does not exist in this process."""
         for worker in [*self._idle, *self._busy]:
-            worker.channel.close()
+            worker.disown()
         if self._source is not None:
             self._source.disown()
 

@@ -37,31 +37,50 @@ class SharedResource(Generic[T]):
         self._close_later = close_later or close
         self._users = 0
         self._opened: list[T] = []
-        self._renew_lock()
-        after_fork_in_child(self._renew_lock)
+        self._renew_locks()
+        after_fork_in_child(self._renew_locks)
 
     def handle(self) -> ResourceHandle[T]:
         """Return what one user reaches the object by."""
         return ResourceHandle(self)
 
-    def _renew_lock(self) -> None:
-        # Reentrant: the garbage collector may take a handle in a thread that has the lock.
+    def _renew_locks(self) -> None:
+        # Held while the object opens or closes, so that no new user gets an object that the last one is closing. The
+        # garbage collector never waits for it: its thread may be one that the object needs to open.
+        self._changing = threading.Lock()
+        # Held for moments. Reentrant: the garbage collector may take a handle in a thread that has the lock.
         self._lock = threading.RLock()
 
     def _value(self) -> T:
-        with self._lock:
-            if not self._opened:
-                self._opened.append(self._open())
-            return self._opened[0]
+        with self._changing:
+            opened = self._opened
+            if not opened:
+                opened.append(self._open())
+            return opened[0]
 
-    def _release(self, *, wait: bool) -> None:
+    def _release(self) -> None:
+        with self._changing:
+            for value in self._unused():
+                self._close(value)
+
+    def _release_later(self) -> None:
+        changing = self._changing
+        held = changing.acquire(blocking=False)  # not had: another user opens or closes the object
+        try:
+            for value in self._unused():
+                self._close_later(value)
+        finally:
+            if held:
+                changing.release()
+
+    def _unused(self) -> list[T]:
+        """Count one user less; return the object if there is no other."""
         unused: list[T] = []
         with self._lock:
             self._users -= 1
-            if not self._users:
+            if not self._users and self._opened:
                 unused, self._opened = self._opened, unused
-        for value in unused:
-            (self._close if wait else self._close_later)(value)
+        return unused
 
 
 class ResourceHandle(Generic[T]):
@@ -78,16 +97,15 @@ class ResourceHandle(Generic[T]):
     @property
     def value(self) -> T:
         """The object, which all users share."""
-        with self._resource._lock:
-            self.acquire()
-            return self._resource._value()
+        self.acquire()
+        return self._resource._value()
 
     def acquire(self) -> None:
         """Count as a user from now on, without opening the object."""
         with self._resource._lock:
             if self._end is None:
                 self._resource._users += 1
-                self._end = weakref.finalize(self, self._resource._release, wait=False)
+                self._end = weakref.finalize(self, self._resource._release_later)
                 self._end.atexit = False  # the end of the process closes what is open, users or not
 
     def close(self, *, wait: bool = True) -> None:
@@ -99,7 +117,7 @@ class ResourceHandle(Generic[T]):
         with self._resource._lock:
             end, self._end = self._end, None
         if end is not None and end.detach() is not None:
-            self._resource._release(wait=wait)
+            (self._resource._release if wait else self._resource._release_later)()
 
     def __enter__(self) -> T:
         return self.value

@@ -27,7 +27,9 @@ _STARTS_IN = 300.0
 _READS_IN = 30.0
 """Seconds in which a live worker reads a call, and a live fork server a request."""
 _ENDS_IN = 0.1
-"""Seconds for a process that has closed its channel to be over."""
+"""Seconds for a process that has closed its channel to be over; then it is killed."""
+_REPORTS_IN = 5.0
+"""Seconds in which a live fork server reports the end of a killed worker, on a machine under load."""
 
 
 class WorkerSettings(TypedDict):
@@ -45,12 +47,20 @@ class WorkerProcess:
         channel: where calls go, and answers come from.
         wait: returns the return code of the process that has closed its channel, None if that is unknown.
         end: kills the process.
+        disown: closes the descriptors that a forked copy of the owner has beside the channel.
     """
 
-    def __init__(self, channel: socket.socket, wait: Callable[[], int | None], end: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        channel: socket.socket,
+        wait: Callable[[], int | None],
+        end: Callable[[], object],
+        disown: Callable[[], object],
+    ) -> None:
         self.channel = channel
         self._wait = wait
         self._end = end
+        self._disown = disown
 
     @property
     def is_ready(self) -> bool:
@@ -92,7 +102,6 @@ class WorkerProcess:
         try:
             self.channel.settimeout(_READS_IN)
             messages.send(self.channel, messages.CALL, int(seconds * 1000), body)
-            self.channel.settimeout(seconds)
             message = messages.receive(self.channel, messages.LARGEST, deadline=time.monotonic() + seconds)
         except TimeoutError:
             raise ProcessTimeoutError(f"the call did not finish within {seconds:g} s") from None
@@ -117,6 +126,11 @@ class WorkerProcess:
         """Kill it, whatever it does."""
         self.channel.close()
         self._end()
+
+    def disown(self) -> None:
+        """Close a forked child's copies of its descriptors; the process is the parent's."""
+        self.channel.close()
+        self._disown()
 
 
 class WorkerSource(ABC):
@@ -165,8 +179,7 @@ class ForkedWorkers(WorkerSource):
                 channel.close()
                 fate.close()
                 raise
-        fate.settimeout(_ENDS_IN)
-        return WorkerProcess(channel, partial(_return_code, fate), fate.close)
+        return WorkerProcess(channel, partial(_return_code, fate), partial(_hang_up, fate), fate.close)
 
     def close(self) -> None:
         self.server.close()
@@ -206,7 +219,7 @@ class SpawnedWorkers(WorkerSource):
             except BaseException:
                 self._end(process)
                 raise
-        return WorkerProcess(channel, partial(self._wait, process), partial(self._end, process))
+        return WorkerProcess(channel, partial(self._wait, process), partial(self._end, process), lambda: None)
 
     def close(self) -> None:
         for process in list(self._running):
@@ -234,12 +247,24 @@ class SpawnedWorkers(WorkerSource):
 
 
 def _return_code(fate: socket.socket) -> int | None:
-    """Read what the fork server says of the end of a worker."""
-    try:
-        told = fate.recv(RETURN_CODE.size)
-    except OSError:
-        return None
+    """Read how a worker has ended, from the fork server, which kills a worker that goes on."""
+    told = b""
+    with suppress(OSError):
+        try:
+            fate.settimeout(_ENDS_IN)
+            told = fate.recv(RETURN_CODE.size)
+        except TimeoutError:
+            fate.send(b"K")
+            fate.settimeout(_REPORTS_IN)
+            told = fate.recv(RETURN_CODE.size)
     return RETURN_CODE.unpack(told)[0] if len(told) == RETURN_CODE.size else None
+
+
+def _hang_up(fate: socket.socket) -> None:
+    """Make the fork server kill a worker, whichever forked copies of this process have the descriptor too."""
+    with suppress(OSError):  # it is closed, or the fork server has gone
+        fate.shutdown(socket.SHUT_RDWR)
+    fate.close()
 
 
 def _environment() -> dict[str, str]:

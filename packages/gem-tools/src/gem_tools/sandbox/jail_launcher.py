@@ -45,7 +45,10 @@ class JailLauncher(Launcher):
             return _asked(server, limits, given, session=session)
         except OSError:  # the server has died since
             self.discard(generation)
+        try:
             return _asked(self._started()[1], limits, given, session=session)
+        except OSError as error:
+            raise SandboxError(f"no execution can be started: {error}") from error
 
     def check(self) -> None:
         self._started()

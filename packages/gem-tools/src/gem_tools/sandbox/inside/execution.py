@@ -76,7 +76,7 @@ def _confine(
 ) -> None:
     linux.unshare(linux.CLONE_NEWNS)
     linux.mount_tmpfs(BOX, f"mode=755,size={limits.disk},nr_inodes={1024 + limits.disk // 65536}")
-    for name in (HOME, f"{BOX}/tmp", f"{BOX}/shm"):  # noqa: S108 - a folder of this execution alone
+    for name in (HOME, *jail.SCRATCH.values()):
         os.mkdir(name)
     for bind in binds:
         os.makedirs(bind.target)

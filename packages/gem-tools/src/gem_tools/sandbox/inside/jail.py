@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from gem.processes import linux
 
-__all__ = ["BOX", "HOME", "enter", "scratch_binds"]
+__all__ = ["BOX", "HOME", "SCRATCH", "ScratchBind", "enter", "scratch_binds"]
 
 BOX = "/box"
 HOME = f"{BOX}/home"
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
-_SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - of an execution alone
+SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/var-tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - of an execution alone
 """Folders that every user may write to on a usual system, and the place of each inside."""
 _SHOWN = "/shown"
 """Where the server keeps what lies below one of those, for executions to bind it."""
@@ -116,7 +116,7 @@ def _build(shown: Sequence[str], hidden: Iterable[str]) -> None:
     _devices()
     for folder in (BOX, "/var"):
         os.makedirs(f"/new{folder}", exist_ok=True)
-    for name, scratch in _SCRATCH.items():
+    for name, scratch in SCRATCH.items():
         os.symlink(scratch, f"/new{name}")
     for bind in binds:
         os.makedirs(f"/new{bind.target}", exist_ok=True)
@@ -138,7 +138,7 @@ def scratch_binds(shown: Iterable[str]) -> list[ScratchBind]:
     for path in shown:
         if _place(path, binds) != path:
             continue  # within another
-        for name, scratch in _SCRATCH.items():
+        for name, scratch in SCRATCH.items():
             if path.startswith(f"{name}/"):
                 binds.append(ScratchBind(path, f"{_SHOWN}/{len(binds)}", scratch + path[len(name) :]))
     return binds
