@@ -238,8 +238,8 @@ def failing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 1, "is no package of environments"),
-        (["no-such-thing"], 1, "'no-such-thing' is no environment id"),
+        ([], 1, "is not a package of environments"),
+        (["no-such-thing"], 1, "'no-such-thing' is not an environment id"),
         (["PROJECT", "--clause", "residue.fils"], 1, "did you mean 'residue.files'?"),
         (["PROJECT", "--jobs", "0"], 2, "is not in the range"),
         (["PROJECT", "--timeout", "0"], 2, "is not in the range"),

@@ -112,7 +112,7 @@ def test_a_slow_environment_plays_fewer_episodes() -> None:
 @pytest.mark.parametrize(
     ("environment", "agent", "episodes", "error"),
     [
-        (Endless, "random", 0, "the episode with seed 0 was broken off after 10000 steps"),
+        (Endless, "random", 0, "the episode with seed 0 was stopped after 10000 steps"),
         (Infinite, "random", EPISODES, "the return of an episode is inf"),
         (Breaking, "null", 0, "RuntimeError: say something"),
     ],
@@ -264,7 +264,7 @@ def spoil(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("schema",), 2, "is written in schema 2, and this gem-core reads schema 1"),
+        (("schema",), 2, "uses schema 2, and this gem-core reads schema 1"),
         (("schema",), "1", "schema: Input should be 1"),
         (("schema",), True, "schema: Input should be 1"),
         (("date",), "today", "date: Extra inputs are not permitted"),

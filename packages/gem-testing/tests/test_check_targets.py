@@ -275,7 +275,7 @@ def test_a_missing_manifest_and_a_missing_package_are_problems(site: PluginSite)
         (
             "zzz",
             UnknownEnvironmentError,
-            "'zzz' is no environment id, and no namespace, installed distribution or path",
+            "'zzz' is not an environment id, and no namespace, installed distribution or path",
         ),
         ("elsewhere", UnknownEnvironmentError, "run 'pip install gem-envs-elsewhere'"),
         ("click", UnknownEnvironmentError, "is installed and announces no environments"),

@@ -101,9 +101,9 @@ def test_a_change_fails_with_the_first_difference(tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as caught:
         hold(golden(tmp_path))
     message = str(caught.value)
-    assert message.startswith(f"test:Dice-v0 with seed 0 is not as in {tmp_path / 'golden' / 'dice.jsonl'}, episode 0")
+    assert message.startswith(f"test:Dice-v0 with seed 0 differs from {tmp_path / 'golden' / 'dice.jsonl'}, episode 0")
     assert "after reset: observation was 'Throw. 0.8444218515250481' and is now 'Roll! 0.844" in message
-    assert message.endswith("; if that is meant, run it with --update")
+    assert message.endswith("; if that is intended, run it with --update")
     hold(golden(tmp_path, update=True))
     hold(golden(tmp_path))
 

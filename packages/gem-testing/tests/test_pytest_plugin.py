@@ -277,7 +277,7 @@ def test_a_difference_fails_the_test(project: Project, site: Any) -> None:
     source.write_text(source.read_text().replace("turns = 2", "turns = 3"))
     done = project.pytest()
     assert "2 failed" in done.stdout
-    assert "episode 0: turn 2: terminated was True and is now False; if that is meant, run: pytest" in done.stdout
+    assert "episode 0: turn 2: terminated was True and is now False; if that is intended, run: pytest" in done.stdout
     assert "gem_testing/golden.py:" not in done.stdout
 
 

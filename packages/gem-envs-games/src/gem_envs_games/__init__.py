@@ -1,3 +1,3 @@
-"""Text games for language-model agents; see ``environments.toml`` for what there is."""
+"""Text games for language-model agents; ``environments.toml`` lists them."""
 
 __version__ = "0.1.0"

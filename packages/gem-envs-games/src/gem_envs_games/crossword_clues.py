@@ -1,6 +1,6 @@
 """Answers and clues for crosswords: everyday words, and harder ones for ``hardcore``.
 
-``data/README.md`` says where they come from. The file is read when it is first asked for, once per process.
+``data/README.md`` names their sources. The file is read on first use, once per process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Laying out the words of a crossword.
 
-Words cross where they can. Two words touch only where they cross: no letter stands beside, before or after a word
-that it does not belong to. A word that crosses no other stands by itself, one free line away from the rest.
+Words cross where possible. Two words touch only where they cross: no letter stands beside, before or after a word
+to which it does not belong. A word that crosses no other stands by itself, one free line away from the rest.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def lay_out(rng: Random, words: Sequence[str]) -> list[Place]:
     The words are all different, have two letters or more each, and at most 2,000 together.
     """
     letters: dict[int, str] = {}  # by cell
-    starts: dict[str, tuple[int, int]] = {}  # first cell and step of each word put down
+    starts: dict[str, tuple[int, int]] = {}  # first cell and step of each placed word
     waiting = list(words)
     word, (start, step) = waiting[0], (_ORIGIN, _ACROSS if rng.random() < 0.5 else _DOWN)
     while True:
-        letters.update(zip(range(start, start + len(word) * step, step), word))  # noqa: B905  # as long by construction
+        letters.update(zip(range(start, start + len(word) * step, step), word))  # noqa: B905  # of equal length by construction
         starts[word] = start, step
         waiting.remove(word)
         if not waiting:
@@ -51,7 +51,7 @@ def _crossing(rng: Random, word: str, letters: Mapping[int, str]) -> tuple[int, 
     """Draw a first cell and a step at which the word crosses others and touches nothing else; None if none."""
     choices = []
     for cell, letter in letters.items():
-        if letter in word:  # seldom, and quickly seen
+        if letter in word:  # rare, and quick to detect
             place = word.find(letter)
             while place >= 0:
                 choices.append((cell, place))

@@ -3,8 +3,8 @@ r"""Crosswords: find the words behind the clues and write them into the grid, on
 Rewards: each cell pays ``1 / cells`` when its letter is written; all of them total 1.0. A wrong letter earns nothing,
 costs a turn, and is not written down.
 
-In the original the clues and words were others, words could stand side by side and so form strings that were no words,
-a game could have more cells than turns, and a ``-random`` game could not be made.
+The original has other clues and words. Its words can stand side by side and so form strings that are not words, a
+game can have more cells than turns, and a ``-random`` game cannot be made.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CrosswordsEnv(Game[re.Match[str]]):
     r"""Write a letter with ``\boxed{row column letter}``, rows and columns counted from 0.
 
     Args:
-        hardcore: take words that need some schooling, otherwise everyday words. ``"random"`` (or None): drawn at every
+        hardcore: use harder words, otherwise everyday words. ``"random"`` (or None): drawn at every
             reset.
         max_turns: turns that the instructions announce, at least as many as the shortest words have letters. Only games
             with at most that many cells are drawn. ``"random"``: 20 for three words, and in proportion.
@@ -128,7 +128,7 @@ class CrosswordsEnv(Game[re.Match[str]]):
         return self._drawn_board
 
     def _draw_board(self) -> None:
-        """Draw the board anew; needed after a letter was written."""
+        """Draw the board again after a letter was written."""
         self._drawn_board = f"{self._grid.decode()}{self._clues}\nLetters left: {self._left}"
 
     def _play(self, move: re.Match[str]) -> MoveResult:
@@ -193,7 +193,7 @@ class CrosswordsEnv(Game[re.Match[str]]):
 
 
 class CrosswordsPolicy(Policy[str, str]):
-    """Looks the clues up among those of this package, and writes the first letter that is missing."""
+    """Looks up the clues in this package's list, and writes the first missing letter."""
 
     _CLUE = re.compile(r"^(Across|Down) from row (\d+), column (\d+) \((\d+) letters\): (.+)$", re.MULTILINE)
     _ROW = re.compile(r"^ ?\d+  ([A-Z_.](?:  [A-Z_.])*)$", re.MULTILINE)
@@ -216,7 +216,7 @@ def _cells(answer: str, row: int, column: int, down: bool) -> list[tuple[int, in
 
 @cache
 def fewest_letters(hardcore: bool, num_words: int) -> int:
-    """Return how many letters the shortest words have together."""
+    """Return the total number of letters of the shortest words."""
     return sum(map(len, answers(hardcore)[:num_words]))
 
 
@@ -228,7 +228,7 @@ def draw_answers(rng: Random, hardcore: bool, num_words: int, max_letters: int) 
     for missing in range(num_words - 1, -1, -1):
         choices = len(left)
         if not ample:
-            # The shortest words that are left are kept for those still to be drawn.
+            # The shortest remaining words are kept for the draws to come.
             longest = max_letters - sum(map(len, left[:missing]))
             choices = bisect_right(left, longest, key=len)
         word = left.pop(int(rng.random() * choices))
@@ -267,7 +267,7 @@ def _empty_grid(height: int, width: int) -> tuple[int, int, bytes]:
 
 
 def _checked_slot(answer: Any, clue: Any, row: Any, column: Any, down: Any) -> Slot:
-    """Undo ``list(slot)``; raise an ordinary error for what cannot be one."""
+    """Undo ``list(slot)``; raise an ordinary error for anything else."""
     if not _ANSWER.fullmatch(answer) or len(clue) > _LONGEST_CLUE or not clue.isprintable():
         raise ValueError(f"not an answer with its clue: {answer!r}, {clue!r}")
     row = integer("row", row, minimum=0, maximum=_LARGEST_SIDE)

@@ -1,7 +1,7 @@
 r"""FifteenPuzzle: slide numbered tiles into order on a square board with one gap.
 
 Rewards: 1.0 when the tiles are in order, 0.0 for any other move. If the announced turns run out, the last turn earns
-the fraction of the cells, the gap's included, that hold what they hold at the end.
+the fraction of the cells, the gap's included, with the right content.
 
 Differs from the original: every puzzle can be solved within ``max_turns`` (unless the arguments ask for more, see
 :class:`FifteenPuzzleEnv`), none is solved at the beginning, and two-row boards begin in many ways.
@@ -27,7 +27,7 @@ __all__ = ["FifteenPuzzleEnv", "FifteenPuzzlePolicy"]
 
 _MOST_ROWS = 10
 _LONGEST_WALK = 100  # by default; the length of the original's
-_MOST_MOVES = 10_000  # that a caller may ask for
+_MOST_MOVES = 10_000  # the largest that a caller may request
 _TURNS = {2: 10, 3: 20, 4: 50}
 """Turns for the sizes that are drawn at random, as in the original."""
 _DRAWN = tuple(_TURNS)
@@ -35,12 +35,12 @@ _GAP = "_"
 
 
 class FifteenPuzzleEnv(Game[re.Match[str]]):
-    r"""Slide tiles with ``\boxed{up}``, ``down``, ``left`` or ``right``: the way a tile moves into the gap.
+    r"""Slide tiles with ``\boxed{up}``, ``down``, ``left`` or ``right``: the direction of the tile.
 
     Args:
         num_rows: rows and columns of the board, 2 … 10. ``"random"``: 2, 3 or 4, drawn at every reset.
         max_turns: moves that the instructions announce. ``"random"``: 10, 20 or 50 for 2, 3 or 4 rows, 50 for more.
-        init_algo: where a puzzle comes from. ``"monte_carlo"``: a random walk from the solved board that never takes
+        init_algo: source of a puzzle. ``"monte_carlo"``: a random walk from the solved board that never takes
             back a move. ``"pure_random"``: any board that can be solved, all equally likely; not always within
             ``max_turns`` (the hardest takes 6, 31 and 80 moves with 2, 3 and 4 rows).
         mc_rand_moves: moves of the walk, 1 … 10,000. None: drawn at every reset from the upper half of

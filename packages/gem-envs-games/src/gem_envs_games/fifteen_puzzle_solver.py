@@ -13,15 +13,15 @@ from math import isqrt
 __all__ = ["solve"]
 
 _WEIGHT = 1.6
-"""Of the estimate against the moves made. It finds a solution, not a shortest one, and so after far fewer positions."""
+"""Weight of the estimate against the moves made. It finds a solution, not a shortest one, after far fewer positions."""
 _MOST_POSITIONS = 100_000
-"""Positions looked at before giving up, some two seconds and 50 MB."""
+"""Maximum number of positions in a search: about two seconds and 50 MB."""
 
 
 def solve(position: bytes, sources: Sequence[Mapping[str, int]], budget: int) -> list[str]:
     """Return directions that solve a position within ``budget`` moves, at least one.
 
-    Where the search finds none, or looks at too many positions: directions to the position that came nearest.
+    If the search finds none within its limit of positions, return directions to the nearest position found.
 
     Weighted A* (I. Pohl, 1970). A position whose moves so far and estimate are more than the budget is dropped; the
     estimate never exceeds the moves needed, so that no solution within the budget is lost.
@@ -104,7 +104,7 @@ def _estimate(position: bytes, num_rows: int) -> int:
 def _change(before: bytes, after: bytes, gap: int, source: int, num_rows: int) -> int:
     """Return the growth of the estimate when the tile in ``source`` slides into the gap.
 
-    The order within the line along which it slides stays as it is.
+    The order within the line along which it slides stays the same.
     """
     tile = before[source]
     change = _distance(tile, gap, num_rows) - _distance(tile, source, num_rows)

@@ -1,4 +1,4 @@
-r"""What all games share: moves in a box, the words of a game's end, and helpers for parameters and rewards.
+r"""The common part of all games: moves in a box, closing lines, and helpers for parameters and rewards.
 
 An action is free text in which the last ``\boxed{…}`` that fits the game's form is the move. :mod:`gem.text_env`
 defines what each kind of move does; an action without a move earns :data:`gem.text_env.MALFORMED_REWARD` and ends
@@ -44,13 +44,13 @@ class Game(TextEnv[MoveT], ABC):
 
 
 def is_drawn(names: Sequence[str], values: Sequence[object]) -> bool:
-    """Return whether a game draws its parameters anew at every reset.
+    """Return whether a game draws its parameters at every reset.
 
     A parameter that is None or ``"random"`` is drawn. The parameters of one board belong together: all of them are
     drawn, or none.
 
     Raises:
-        ArgumentError: if only some are.
+        ArgumentError: if only some must be drawn.
     """
     drawn = [name for name, value in zip(names, values, strict=True) if value is None or value == "random"]
     if drawn and len(drawn) < len(names):

@@ -3,11 +3,11 @@ r"""Game2048: slide and merge the tiles of a 4×4 board up to a target tile.
 Rewards: each time the largest tile grows, its share of the way from the first largest tile to the target, counted in
 doublings. An episode sums to at most 1.0, and to exactly 1.0 if the target is reached. A tile counts once it has been
 through a move: a 4 that appears is paid for with the next move. A move that changes nothing earns 0.0, and no tile
-appears. The game is lost when no move is possible any more; what was earned before is kept.
+appears. The game is lost when no move is possible; earlier rewards remain.
 
 A move adds 2.2 to the sum of all tiles on average. So 512 within 50 turns and 2048 within 100, the settings of the
 variants ``hard`` and ``extreme-hard``, are out of reach; good play comes to 64 and 128 there, a return of about 0.6.
-They are the original's settings, kept so that results can be compared.
+They are the original's settings, kept so that results are comparable.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Game2048Env(Game[re.Match[str]]):
 class Game2048Policy(Policy[str, str]):
     """Looks one move, every tile that can appear then, and one more move ahead (expectimax).
 
-    Against a turn limit it is speed that counts, not survival: prefer a larger tile, then room and equal neighbours.
+    Under a turn limit speed counts, not survival: prefer a larger tile, then room and equal neighbours.
     The weights come from a cross-entropy search for the fewest turns that tiles of 64 and 128 take on average.
     """
 
@@ -191,7 +191,7 @@ def _growth(lines: Board) -> float:
     return _DOUBLING * max(map(max, lines)).bit_length()
 
 
-_DOUBLING = 100.0  # of the largest tile: it is what earns a reward, and outweighs all the rest
+_DOUBLING = 100.0  # of the largest tile, which earns the rewards and outweighs all the rest
 _PAIR, _PAIR_PER_DOUBLING = 0.7, 0.4
 
 
@@ -251,7 +251,7 @@ def _power_of_two(name: str, value: object, lowest: int, highest: int) -> int:
 
 
 def _enough_turns(target_tile: int) -> int:
-    # The original's numbers for 16, 32 and 64 lie on this line.
+    # The original's numbers for 16, 32 and 64 are on this line.
     return 10 + target_tile * 5 // 8
 
 

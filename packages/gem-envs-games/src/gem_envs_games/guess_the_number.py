@@ -60,7 +60,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
         if self._turns_drawn:
             self.max_turns = _enough_turns(high - low)
         self.request = f"Enter your guess from {low} to {high}."
-        # Written once, not at every reset: mostly the range never changes.
+        # Written once, not at every reset, because the range rarely changes.
         self._rules = (
             f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
             f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"

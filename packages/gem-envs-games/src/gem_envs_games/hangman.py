@@ -144,7 +144,7 @@ class HangmanEnv(Game[re.Match[str]]):
 
 
 class HangmanPolicy(Policy[str, str]):
-    """Guesses the letter that leaves the fewest words to be expected, and the word as soon as two at most are left."""
+    """Guesses the letter that minimises the expected number of words, and the word once at most two remain."""
 
     _GAME = re.compile(r"a word of (\d+) letters from (everyday|an uncommon)")
     _BOARD = re.compile(r"^Word: (.+)\nNot in the word: (.+)(?:\nWrong words: (.+))?", re.MULTILINE)
@@ -163,7 +163,7 @@ class HangmanPolicy(Policy[str, str]):
         other = f"[^{''.join(sorted(tried))}]" if tried else "."
         fits = re.compile(shown.replace(_HIDDEN, other)).fullmatch
         possible = [word for word in self._words if fits(word) and word not in wrong_words]
-        if not possible:  # a word that is in no list
+        if not possible:  # a word outside the lists
             return f"\\boxed{{{next(letter for letter in _BY_FREQUENCY if letter not in tried)}}}"
         return f"\\boxed{{{possible[0] if len(possible) <= 2 else _best_letter(possible, tried)}}}"
 

@@ -1,7 +1,7 @@
 r"""Mastermind: find a code of numbers; each guess is answered with black and white pegs.
 
 Rewards: each black peg above the best guess so far pays ``1 / code_length``, and the code itself pays the rest, so
-that a won game totals 1.0. A guess may repeat a number, also where the code does not.
+that a won game totals 1.0. A guess may repeat a number even if the code does not.
 
 In the original the last observation alone did not show the earlier guesses; here every observation lists them.
 """
@@ -149,7 +149,7 @@ class MastermindEnv(Game[re.Match[str]]):
 
 
 class MastermindPolicy(Policy[str, str]):
-    """Guesses codes that agree with every answer, of those the one that splits the others most evenly."""
+    """Guesses, among the codes that agree with every answer, the one that splits the others most evenly."""
 
     _CODE = re.compile(r"code of (\d+) numbers, each from 1 to (\d+)\. A number (may|does not)")
     _ROW = re.compile(r"^([\d ]+): (\d+) black, (\d+) white$", re.MULTILINE)
@@ -179,7 +179,7 @@ def _numbers_to(last: int) -> tuple[str, ...]:
 def _draw_code(rng: Random, length: int, numbers: Sequence[str], repeats: bool) -> list[str]:
     if repeats:
         return rng.choices(numbers, k=length)
-    # Four times as quick as rng.sample.
+    # Four times as fast as rng.sample.
     pool = [*numbers]
     return [pool.pop(int(rng.random() * left)) for left in range(len(pool), len(pool) - length, -1)]
 

@@ -19,7 +19,7 @@ History = Sequence[tuple[Code, tuple[int, int]]]
 _MOST_LISTED = 5_000
 _CANDIDATES = 60
 _CODES_PER_CANDIDATE = 150
-_SEARCH_WORK = 200_000  # looks at a guess; some 100 ms
+_SEARCH_WORK = 200_000  # comparisons with a guess; about 100 ms
 
 
 def pegs(guess: Sequence[object], code: Sequence[object]) -> tuple[int, int]:
@@ -33,10 +33,10 @@ def pegs(guess: Sequence[object], code: Sequence[object]) -> tuple[int, int]:
 
 
 def next_guess(history: History, length: int, numbers: int, repeats: bool) -> Code:
-    """Return a guess that was not made before; one that can be the code, if such a one is found.
+    """Return a new guess, one that can be the code if the search finds any.
 
-    Where the codes are few enough to be listed, it is the one of a sample of those left that splits a sample of them
-    into the smallest groups. Otherwise it is the first one that a bounded search finds.
+    If the codes are few enough to list, it is the member of a sample of the possible codes that splits another sample
+    into the smallest groups. Otherwise it is the first code that a bounded search finds.
     """
     if (numbers**length if repeats else perm(numbers, length)) > _MOST_LISTED:
         return _search(history, length, numbers, repeats)
@@ -82,8 +82,8 @@ class _Search:
 
         Args:
             prefix: the code's first numbers.
-            used: how often each number occurs in them.
-            matched: what they contribute to each guess's answer: black pegs, and pegs in all.
+            used: number of occurrences of each number in them.
+            matched: their contribution to each guess's answer: black pegs, and all pegs.
         """
         place, to_come = len(prefix), self._length - len(prefix) - 1
         if to_come < 0:

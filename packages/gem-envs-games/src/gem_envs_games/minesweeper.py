@@ -5,8 +5,8 @@ all; a mine, a flag, and any other well-formed move earn 0.0. Mines are laid at 
 3x3 cells around it. A flag is a mark for the player alone: a flagged cell is not revealed, but trying to reveal a
 flagged mine still loses, as in the original.
 
-Differs from the original: revealing all safe cells wins, whatever the flags; the original also wanted every mine
-flagged, and looked only after a reveal.
+Differs from the original: revealing all safe cells wins, independent of the flags; the original also requires a flag
+on every mine, and checks only after a reveal.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class MinesweeperEnv(Game[re.Match[str]]):
         self._lay(())
 
     def _lay(self, mines: Collection[int]) -> None:
-        """Put the mines, none before the first reveal, and count them around each cell."""
+        """Place the mines, none before the first reveal, and count them around each cell."""
         self._mines = frozenset(mines)
         self._numbers = [0] * len(self._shown)
         around = _neighbours(self.rows, self.cols)
@@ -127,7 +127,7 @@ class MinesweeperEnv(Game[re.Match[str]]):
         return legal(message, reward) if after < safe else success(message, reward)
 
     def _uncover(self, first: int) -> int:
-        """Show a safe cell, and the surroundings of each 0 that comes to light; return how many cells that are."""
+        """Show a safe cell, and the neighbours of each 0 that it reveals; return the number of cells shown."""
         shown, numbers, around = self._shown, self._numbers, _neighbours(self.rows, self.cols)
         waiting, uncovered = [first], 0
         while waiting:
@@ -185,7 +185,7 @@ class MinesweeperPolicy(Policy[str, str]):
     """Reveals the cell that is least likely to be a mine, by exact probabilities; in the middle first.
 
     Of equally safe cells it takes the one with most revealed neighbours. Looking one move ahead, or playing out all
-    continuations near the end, wins a few games more but changed the mean return by less than 0.002.
+    continuations near the end, wins a few more games but changes the mean return by less than 0.002.
     """
 
     _SIZE = re.compile(r"(\d+) rows and (\d+) columns with (\d+) mine")
@@ -221,7 +221,7 @@ class MinesweeperPolicy(Policy[str, str]):
 
 
 def _check_size(rows: object, cols: object, num_mines: object) -> tuple[int, int, int]:
-    """Return the three if they make a board on which every first reveal can be a 0."""
+    """Return the three arguments if every first reveal of their board can be a 0."""
     rows = integer("rows", rows, minimum=1, maximum=_LONGEST_SIDE)
     cols = integer("cols", cols, minimum=1, maximum=_LONGEST_SIDE)
     num_mines = integer("num_mines", num_mines, minimum=1)

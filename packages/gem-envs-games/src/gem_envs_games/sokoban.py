@@ -1,10 +1,10 @@
 r"""Sokoban: push every box onto a goal.
 
 Rewards: 1.0 when every box is on a goal, 0.0 for any other move, possible or not. If the announced turns run out, the
-last turn earns the fraction of the boxes that are on goals, whatever its move did.
+last turn earns the fraction of the boxes that are on goals, independent of its move.
 
 Every room can be solved within the announced turns, and at its start at least one box is off the goals; the original
-has rooms without a solution in time. A player who stands on a goal is shown as ``+``; the original shows ``P`` there.
+has rooms without a solution in time. A player on a goal is shown as ``+``; the original shows ``P`` there.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class SokobanPolicy(Policy[str, str]):
     def act(self, observation: str, info: Info) -> str:
         if not self._plan:
             rows = [symbols.replace(" ", "") for _, symbols in self._ROW.findall(observation)]
-            # Where there is no solution, one move is as good as another.
+            # Without a solution, one move is as good as another.
             self._plan = solve(from_rows(rows), self._turns_left) or [DIRECTIONS[0]] * self._turns_left
         self._turns_left -= 1
         return f"\\boxed{{{self._plan.pop(0)}}}"

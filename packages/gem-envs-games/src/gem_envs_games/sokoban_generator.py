@@ -20,10 +20,10 @@ Layer = dict[int, int]
 _LEAST_FLOOR, _MOST_FLOOR = 0.55, 0.8  # of the cells within the outer wall
 _TURN, _WIDEN = 0.35, 0.3  # chances in each step of the walk
 
-_FARTHEST = 100  # moves; even if more are allowed
+_FARTHEST = 100  # moves, even if more are allowed
 _WIDTH = 64  # sets of boxes that a layer keeps
 _ATTEMPTS = 8
-_EFFORT = 20_000  # sets of boxes looked at in all attempts together: 10 to 30 ms
+_EFFORT = 20_000  # sets of boxes examined in all attempts together: 10 to 30 ms
 
 
 def draw_room(rng: random.Random, rows: int, columns: int, num_boxes: int, max_moves: int) -> Room:
@@ -75,7 +75,7 @@ def _carve(rng: random.Random, rows: int, columns: int) -> int:
 def _play_backwards(
     rng: random.Random, columns: int, floor: int, goals: int, wanted: int, effort: int
 ) -> tuple[int, Layer, int]:
-    """Return how many moves back it went (at most ``wanted``), the positions there, and the effort that is left."""
+    """Return the number of moves back (at most ``wanted``), the positions there, and the remaining effort."""
     layer = {goals: floor & ~goals}
     seen = dict(layer)
     for moves in range(wanted):

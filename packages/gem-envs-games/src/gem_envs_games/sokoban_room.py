@@ -41,7 +41,7 @@ class Room(NamedTuple):
     rows: int
     columns: int
     floor: int
-    """Every cell that is no wall."""
+    """Every cell that is not a wall."""
     goals: int
     boxes: int
     player: int
@@ -86,8 +86,8 @@ def from_rows(rows: Sequence[str]) -> Room:
     """Undo :func:`to_rows`.
 
     Raises:
-        ArgumentTypeError: if ``rows`` is no list of strings.
-        ArgumentError: if it is no position: uneven rows, a side out of range, an unknown symbol, a gap in the outer
+        ArgumentTypeError: if ``rows`` is not a list of strings.
+        ArgumentError: if it is not a position: uneven rows, a side out of range, an unknown symbol, a gap in the outer
             wall, not exactly one player, or not as many boxes as goals (at least one).
     """
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, str) for row in rows):

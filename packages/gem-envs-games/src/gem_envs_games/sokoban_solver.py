@@ -12,7 +12,7 @@ from gem_envs_games.sokoban_room import Room, neighbours, single_cells
 
 __all__ = ["solve"]
 
-_EFFORT = 100_000  # pushes that a search may look at: half a second, and many times what most rooms take
+_EFFORT = 100_000  # pushes that a search may examine: half a second, many times the needs of most rooms
 _GREEDY = 5  # weight of the bound in a search for just any solution
 
 Node = tuple[int, int]
@@ -20,9 +20,9 @@ Node = tuple[int, int]
 
 
 def solve(room: Room, max_moves: int) -> list[str] | None:
-    """Return the directions of a shortest solution; if that takes too long to find, of one within ``max_moves``.
+    """Return the directions of a shortest solution; if that takes too long, of one within ``max_moves``.
 
-    None when there is no solution within ``max_moves``, or none was found with a bounded effort.
+    None if there is no solution within ``max_moves``, or the bounded search found none.
     """
     search = _Search(room, max_moves)
     solution = search.run(weight=1)
@@ -56,7 +56,7 @@ class _Search:
                     bound = self.bound(pushed[0])
                     if bound is not None and moves + bound <= self.max_moves:
                         moves_to[pushed], pushed_from[pushed] = moves, (node, step)
-                        # Of equal ones, the one that has come farthest.
+                        # Of equal positions, the most advanced one.
                         heappush(heap, (moves + weight * bound, -moves, pushed))
         return None
 
@@ -96,7 +96,7 @@ class _Search:
         return self.bounds[boxes]
 
     def stuck(self, boxes: int) -> int:
-        """Return the boxes that cannot move, even if all boxes that can (and then others) were taken away."""
+        """Return the boxes that could not move even if all movable boxes (and then others) were taken away."""
         columns, walls, live = self.room.columns, ~self.room.floor, self.live
         while boxes:
             solid = walls | boxes

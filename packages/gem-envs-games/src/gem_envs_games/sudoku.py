@@ -1,6 +1,6 @@
 r"""Sudoku: fill the blank cells of a grid, one cell a turn.
 
-Rewards: each cell that is filled rightly earns 1 / (cells that were blank at first), so that a full grid earns 1.0
+Rewards: each correctly filled cell earns 1 / (cells that were blank at first), so that a full grid earns 1.0
 in all; every other well-formed move earns 0.0 and changes nothing.
 
 As in the original, ``clues`` is the number of cells that the generator tries to blank, not of those that it leaves.
@@ -36,8 +36,8 @@ class SudokuEnv(Game[re.Match[str]]):
 
     Args:
         scale: rows, columns and numbers: 4, 9, 16 or 25.
-        clues: cells that the generator tries to blank, 1 … scale². It blanks as many as leave a grid that can be
-            solved without guessing, and no more than ``max_turns``: nearly always 10 of 10 at scale 4, 43 to 50 of
+        clues: cells that the generator tries to blank, 1 … scale². It blanks as many as keep the grid
+            solvable without guessing, and no more than ``max_turns``: nearly always 10 of 10 at scale 4, 43 to 50 of
             50 at scale 9.
         max_turns: moves that the instructions announce. ``"random"``: the turns of the drawn setting, or else as many
             as ``clues``.
@@ -147,7 +147,7 @@ class SudokuEnv(Game[re.Match[str]]):
             raise ArgumentError(f"made with max_turns={max_turns}, not {self.max_turns}")
         solution = [integer("number", number, minimum=1, maximum=scale) for number in episode["solution"]]
         if len(solution) != cells or not is_full(solution):
-            raise ArgumentError("solution is no full grid")
+            raise ArgumentError("solution is not a full grid")
         blanks, filled = (
             [integer("cell", cell, minimum=0, maximum=cells - 1) for cell in episode[key]]
             for key in ("blanks", "filled")
@@ -162,7 +162,7 @@ class SudokuEnv(Game[re.Match[str]]):
 
 
 class SudokuPolicy(Policy[str, str]):
-    """Solves the grid at the beginning and then fills the cells in the order in which they were forced."""
+    """Solves the grid at the beginning, then fills the cells in the order of the solution."""
 
     _LINE = re.compile(r"^ *\d+ \|.*\|$", re.MULTILINE)
 
@@ -180,13 +180,13 @@ class SudokuPolicy(Policy[str, str]):
 
 
 class _Frame(NamedTuple):
-    """A board of blank cells, and where each cell is written."""
+    """A board of blank cells, and the place of each cell in its text."""
 
     lines: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
-    """Line of each cell, and where in it the cell begins."""
+    """Line of each cell, and the column at which the cell begins."""
     width: int
-    """Characters of a cell."""
+    """Number of characters of a cell."""
 
 
 @lru_cache(maxsize=len(_SCALES))

@@ -1,4 +1,4 @@
-"""Sudoku grids: random full grids, the blanking of cells, and the solution of what was blanked.
+"""Sudoku grids: random full grids, the blanking of cells, and the solution of the blanks.
 
 A grid is a list of ``scale * scale`` numbers, row by row: 1 … scale, or 0 for a blank cell. A *unit* is a row, a
 column or a box. A blank cell is *forced* if it has one candidate left (a naked single), or if it is the only cell of
@@ -15,12 +15,12 @@ from typing import NamedTuple
 __all__ = ["Layout", "is_full", "layout", "make_blanks", "random_grid", "solve"]
 
 _ROUNDS = 6
-"""Rounds of switches in :func:`random_grid`. After six, neither how often each 4x4 grid comes up nor how many row
-cycles a 9x9 grid has differs measurably from what fifty rounds give."""
+"""Rounds of switches in :func:`random_grid`. After six, the frequency of each 4x4 grid and the number of row cycles
+of a 9x9 grid do not differ measurably from those after fifty rounds."""
 
 
 class Layout(NamedTuple):
-    """Which cells and units belong together on a grid of one scale."""
+    """The cells and units of a grid of one scale."""
 
     units: tuple[tuple[int, ...], ...]
     """The cells of each unit: first all rows, then all columns, then all boxes."""
@@ -45,12 +45,12 @@ def layout(scale: int) -> Layout:
 
 
 def random_grid(scale: int, rng: random.Random) -> list[int]:
-    """Return a random full grid, in a time that depends on ``scale`` alone.
+    """Return a random full grid, in a time that depends only on ``scale``.
 
     Begins with a cyclic grid and makes random switches, none of which breaks a rule. Take two rows of one band of
     boxes. They split the columns into cycles: the smallest sets of columns in which both rows hold the same numbers.
     Exchanging the two rows within one cycle leaves every row, column and box complete (the cycle switches of Latin
-    squares, I. M. Wanless 2004, kept within a band for the sake of the boxes). The same goes for columns. Each switch
+    squares, I. M. Wanless 2004, kept within a band for the sake of the boxes). The same holds for columns. Each switch
     undoes itself and is drawn with the same probability from either side, so the walk favours no grid that it reaches;
     on 4x4 it reaches all 288.
     """
@@ -87,7 +87,7 @@ def _switch_cycle(upper: list[int], lower: list[int], start: int) -> None:
 
 
 class _Candidates:
-    """What each blank cell of a grid can still hold; number n is bit n of a mask."""
+    """The candidates of each blank cell of a grid; number n is bit n of a mask."""
 
     def __init__(self, scale: int) -> None:
         self._units, self._units_of = layout(scale)
@@ -151,7 +151,7 @@ def make_blanks(grid: list[int], count: int, rng: random.Random) -> list[int]:
 def solve(grid: list[int]) -> list[tuple[int, int]]:
     """Return (cell, number) for the blanks of a grid, in an order in which each one is forced.
 
-    Complete for the grids that :func:`make_blanks` leaves; where nothing is forced any more, the list ends.
+    Complete for the grids of :func:`make_blanks`; the list ends where no cell is forced.
     """
     scale = isqrt(len(grid))
     candidates = _Candidates(scale)

@@ -1,7 +1,7 @@
 r"""TowerofHanoi: carry a tower of disks from peg A to peg C, one disk at a time.
 
 Rewards: 1.0 when every disk is on C, 0.0 for any other move. If the announced turns run out, the last turn earns
-the fraction of the disks that are on C, whatever its move did.
+the fraction of the disks that are on C, independent of its move.
 
 A move from a peg to the same peg moves nothing and is illegal; the original called it legal. It earns 0.0 in both.
 The original's pattern took quadratic time on a long run of spaces; this one accepts the same moves in linear time.
@@ -43,7 +43,7 @@ class TowerofHanoiEnv(Game[re.Match[str]]):
             for 3, 4 or 5).
     """
 
-    # One run of spaces, then perhaps a comma with another: no two repetitions ever compete for the same space.
+    # One run of spaces, then perhaps a comma with another: no two repetitions compete for the same space.
     form = BoxedPattern(r"([ABCabc])(?:\s*,)?\s*([ABCabc])")
 
     def __init__(
@@ -60,7 +60,7 @@ class TowerofHanoiEnv(Game[re.Match[str]]):
 
     def _begin(self) -> None:
         if self._drawn:
-            # choice() takes several times as long, as long as all the rest of a reset.
+            # choice() takes several times as long: as much as the rest of a reset.
             self.num_disks = _DRAWN[int(len(_DRAWN) * self.rng.random())]
         if self._turns_drawn:
             self.max_turns = _enough_turns(self.num_disks)
@@ -119,8 +119,8 @@ class TowerofHanoiEnv(Game[re.Match[str]]):
 class TowerofHanoiPolicy(Policy[str, str]):
     """Plays the shortest solution from any position.
 
-    The largest disk that is not where it belongs has to move once, and all smaller ones have to be on the third peg
-    before it can: going down the sizes leads to the disk that moves now.
+    The largest misplaced disk must move once, and all smaller disks must first be on the third peg. Going down the
+    sizes leads to the disk that moves now.
     """
 
     _PEG_LINE = re.compile(r"^([ABC]) \[([\d ]*)\]", re.MULTILINE)

@@ -1,8 +1,8 @@
 """Live wikis for WikiGame: MediaWiki sites, and ZIM files served by kiwix-serve.
 
-They need the extra ``wiki`` (``pip install 'gem-envs-games[wiki]'``) and a server that answers. What they draw is a
-function of the game's seed as long as the wiki does not change. A server that cannot be reached, or that answers
-with something else than was asked for, is a :class:`BackendError`.
+They need the extra ``wiki`` (``pip install 'gem-envs-games[wiki]'``) and a running server. Their draws are a
+function of the game's seed as long as the wiki does not change. An unreachable server or an unexpected answer raises
+:class:`BackendError`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FILES = (
 
 
 class BackendError(GemError, OSError):
-    """A wiki's server cannot be reached or does not answer as it should."""
+    """A wiki's server cannot be reached or gives an unexpected answer."""
 
 
 _Params = Mapping[str, str | int]
@@ -65,7 +65,7 @@ _Params = Mapping[str, str | int]
 class _Answer(NamedTuple):
     status: int
     url: str
-    """Where the answer came from in the end, after all redirections."""
+    """The answer's address after all redirections."""
     body: bytes
     retry_after: str
 
@@ -75,8 +75,8 @@ class LiveWiki(ABC):
 
     Args:
         url: address of the server.
-        query_delay_ms: least time between two requests, in milliseconds; kept for the sake of the server.
-        max_query_attempts: how often a request is sent at most, when it fails for want of a connection or because
+        query_delay_ms: least time between two requests, in milliseconds; it spares the server.
+        max_query_attempts: maximum number of attempts at a request that fails without a connection or because
             the server is busy. The time between two attempts doubles each time.
         query_use_cache: keep the last 1,000 pages in memory instead of asking for them again.
         timeout_s: longest time to wait for a connection or for the next part of an answer, in seconds.
@@ -106,7 +106,7 @@ class LiveWiki(ABC):
         self._cache: dict[str, Page] | None = {} if boolean("query_use_cache", query_use_cache) else None
         self._client: httpx2.Client | None = None
         self._last_request = float("-inf")
-        _httpx()  # a missing library is better noticed now than at the first reset
+        _httpx()  # a missing library must show now, not at the first reset
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_client": None, "_last_request": float("-inf")}
@@ -125,7 +125,7 @@ class LiveWiki(ABC):
         return cls(**kwargs)
 
     def draw_pair(self, rng: Random, max_turns: int) -> tuple[Page, Page]:
-        """Draw two pages; how many links lie between them is not known."""
+        """Draw two pages; their distance in links is unknown."""
         pages: list[Page] = []
         for _ in range(_ATTEMPTS_TO_DRAW):
             page = self.page(self._draw_title(rng))
@@ -163,7 +163,7 @@ class LiveWiki(ABC):
         """Draw the title of a page."""
 
     def _get(self, url: str, params: _Params) -> _Answer | None:
-        """Return an answer, None if there is no such page; try again where that can help."""
+        """Return an answer, or None if there is no such page; repeat the request where that can help."""
         problem = ""
         for attempt in range(self._attempts):
             self._wait(self._delay * 2**attempt)
@@ -209,7 +209,7 @@ class LiveWiki(ABC):
             raise BackendError(f"{url}: the answer is no JSON") from error
 
     def _wait(self, seconds: float) -> None:
-        """Wait until so much time has passed since the last request."""
+        """Wait until the least time since the last request has passed."""
         time.sleep(max(0.0, self._last_request + seconds - time.monotonic()))
         self._last_request = time.monotonic()
 
@@ -323,7 +323,7 @@ class Kiwix(LiveWiki):
         return title if _is_title(title) else None
 
     def _draw_title(self, rng: Random) -> str:
-        """Draw one of the articles that are suggested for two drawn letters."""
+        """Draw one of the articles that the server suggests for two drawn letters."""
         for _ in range(_ATTEMPTS_TO_DRAW):
             request: _Params = {"content": self.zimfile, "term": _draw_letters(rng), "count": _CHOICES_TO_DRAW}
             answer = self._get_json(f"{self.url.rstrip('/')}/suggest", request)
@@ -373,7 +373,7 @@ class _ArticleReader(HTMLParser):
 
 
 def _one_line(text: str) -> str:
-    # Half a surrogate pair, which JSON can hold, could not be printed or sent on.
+    # Half a surrogate pair, which JSON can hold, cannot be printed or sent.
     return " ".join(text[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8").split())
 
 

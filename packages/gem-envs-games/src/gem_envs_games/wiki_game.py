@@ -5,11 +5,11 @@ linked, for a way back that is not allowed, and for an action without a title in
 and every one of them costs a turn. A page without links is a dead end: without a way back it ends the game for 0.0;
 otherwise the agent stays where it was, for -0.1 and two turns.
 
-In the original, the last turn paid 0.0 whatever it did, running out of turns did not always terminate, and the
-``eidetic`` game remembered pages of earlier episodes. Its pages came from a live wiki only; here one of some
+In the original, the last turn always pays 0.0, running out of turns does not always terminate, and the ``eidetic``
+game remembers pages of earlier episodes. Its pages come only from a live wiki; here an encyclopedia of about
 500 pages comes with the package, with start and target 2 to 6 links apart, and live wikis are an option
 (:mod:`gem_envs_games.wiki_backends`). When a live wiki fails in mid-episode, the episode is truncated and
-``info["error"]`` says why; at a reset, :class:`gem_envs_games.wiki_backends.BackendError` is raised.
+``info["error"]`` gives the reason; a reset raises :class:`gem_envs_games.wiki_backends.BackendError`.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class WikiGameEnv(Game[str]):
         backend: ``"bundled"``, the encyclopedia of this package; ``"mw"``, a MediaWiki site; ``"kiwix"``, a ZIM file
             on a kiwix-serve. The latter two need the extra ``wiki``.
         trawler_kwargs: arguments of a live backend, by name; see :mod:`gem_envs_games.wiki_backends`.
-        page_summary_length: how much of a page's text is shown, a number (1 … 10,000) and a unit: ``"characters"``,
+        page_summary_length: length of the text shown of a page, a number (1 … 10,000) and a unit: ``"characters"``,
             ``"words"`` or ``"sentences"``.
-        variant: which way back there is: ``"noregrets"``, none; ``"oneback"``, one page, not twice in a row;
+        variant: the allowed ways back: ``"noregrets"``, none; ``"oneback"``, one page, not twice in a row;
             ``"freenav"``, like the back button of a browser; ``"eidetic"``, to any title seen in this episode.
 
-    ``reset`` has the options ``start`` and ``target``, titles of two pages with links; without them, both are drawn.
+    ``reset`` has the options ``start`` and ``target``, titles of two pages with links. By default both are drawn.
     """
 
     form = BoxedText()
@@ -181,7 +181,7 @@ class WikiGameEnv(Game[str]):
         if self.variant == "freenav":
             self._past = (*self._past, self._page)
         elif self.variant == "oneback":
-            self._past = (self._page,)  # one page alone: there is no second way back in a row
+            self._past = (self._page,)  # only one page, so there is no second way back in a row
         self._arrive(page)
         return legal(f"You are on the page {page.title!r}.", _STEP_REWARD)
 
@@ -223,7 +223,7 @@ class WikiGameEnv(Game[str]):
         self._arrive(page)
 
     def _checked(self, fields: Any) -> Page:
-        """Undo :func:`_as_json`; raise an ordinary error for what cannot be a page."""
+        """Undo :func:`_as_json`; raise an ordinary error for anything else."""
         title, text, links = fields
         page = Page(_checked_title(title), text, tuple(map(_checked_title, links)))
         if not isinstance(text, str) or not self._wiki.has(page):
@@ -232,7 +232,7 @@ class WikiGameEnv(Game[str]):
 
 
 class WikiGamePolicy(Policy[str, str]):
-    """Follows a shortest way through the encyclopedia of this package; elsewhere, takes links not taken before."""
+    """Follows a shortest way through the encyclopedia of this package; in a live wiki, takes new links."""
 
     _TARGET = re.compile(r"^Target page: (.+)$", re.MULTILINE)
     _CURRENT = re.compile(r"^Current page: (.+)$", re.MULTILINE)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 __all__ = ["LONGEST_TITLE", "Encyclopedia", "Page", "Wiki", "encyclopedia", "title_key"]
 
 LONGEST_TITLE = 255
-"""Most characters of a title; MediaWiki allows as many bytes."""
+"""Maximum number of characters of a title; MediaWiki allows the same number of bytes."""
 
 _FARTHEST = 6
 _HEADING = re.compile(r"^= (.+) =$", re.MULTILINE)
@@ -31,11 +31,11 @@ class Page(NamedTuple):
     text: str
     """Its beginning, as plain text; may be empty."""
     links: tuple[str, ...]
-    """Titles of the pages it links to, each once, in an order that does not change; not its own."""
+    """Titles of the pages it links to, except itself, each once, in a fixed order."""
 
 
 class Wiki(Protocol):
-    """Where the pages of a game come from. Live ones raise :class:`gem_envs_games.wiki_backends.BackendError`."""
+    """A source of pages for the game. Live wikis raise :class:`gem_envs_games.wiki_backends.BackendError`."""
 
     def draw_pair(self, rng: Random, max_turns: int) -> tuple[Page, Page]:
         """Draw a page to start from, which has links, and another one to reach."""
@@ -44,19 +44,19 @@ class Wiki(Protocol):
         """Return the page that a link leads to, which may have another title; one without links if there is none."""
 
     def has(self, page: Page) -> bool:
-        """Return whether ``page`` can be one of this wiki, as far as is known without asking a server."""
+        """Return whether ``page`` can be one of this wiki, as far as known without a request to a server."""
 
     def close(self) -> None:
         """Release all resources; a second call does nothing."""
 
 
 def title_key(title: str) -> str:
-    """Return what two titles have in common that mean the same page: neither case nor kind of blanks matters."""
+    """Return the key that all titles of one page share: neither case nor kind of blanks matters."""
     return " ".join(unicodedata.normalize("NFC", title).replace("_", " ").split()).casefold()
 
 
 class Encyclopedia:
-    """Pages that are all known; immutable, so that all games share the one of :func:`encyclopedia`."""
+    """A wiki of known pages; immutable, so that all games share that of :func:`encyclopedia`."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = {page.title: page for page in pages}
@@ -68,7 +68,7 @@ class Encyclopedia:
                 backward[link].append(page.title)
         self._backward = backward
         self.titles = tuple(self._pages)
-        # Kept for the games to come: a few bytes for each pair of pages.
+        # Kept for later games: a few bytes for each pair of pages.
         self._levels_from = cache(lambda title: _levels(self._forward, title))
         self._steps_to = lru_cache(maxsize=64)(lambda title: _steps(_levels(self._backward, title)))
 
@@ -76,7 +76,7 @@ class Encyclopedia:
         return encyclopedia, ()
 
     def draw_pair(self, rng: Random, max_turns: int) -> tuple[Page, Page]:
-        """Draw any page and one that takes 2 … 6 links from there, though not more than ``max_turns``."""
+        """Draw any page, and one 2 … 6 links from it but at most ``max_turns``."""
         start = rng.choice(self.titles)
         levels = self._levels_from(start)[min(2, max_turns) : min(_FARTHEST, max_turns) + 1]
         place = rng.randrange(sum(map(len, levels)))
@@ -105,7 +105,7 @@ class Encyclopedia:
 
 @cache
 def encyclopedia() -> Encyclopedia:
-    """Return the encyclopedia of this package, read when it is first asked for."""
+    """Return the encyclopedia of this package, read on first use."""
     text = (Path(__file__).parent / "data" / "encyclopedia.txt").read_text(encoding="utf-8")
     _, *parts = _HEADING.split(text)
     return Encyclopedia(

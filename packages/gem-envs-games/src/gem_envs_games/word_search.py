@@ -3,9 +3,9 @@ r"""WordSearch: find hidden words in a grid of letters, across or down.
 Rewards: each word of the list pays ``1 / num_words`` once, wherever in the grid the given cells spell it, forwards or
 backwards; all of them total 1.0.
 
-In the original, a word was paid again for its cells in the opposite order, a word that chance had put somewhere else
-did not count, and the words to be found were not shown. ``hardcore`` words here have at most 10 letters, so that its
-grids are smaller.
+The original pays a word again for its cells in the opposite order, does not count a word that occurs by chance
+elsewhere, and does not show the words to find. ``hardcore`` words here have at most 10 letters, so their grids are
+smaller.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class WordSearchEnv(Game[re.Match[str]]):
 
     Args:
         num_words: words to find, 1 … 50. ``"random"``: 5, the only number that the original drew.
-        max_turns: turns that the instructions announce; fewer than words cannot be enough. ``"random"``: four a word.
-        hardcore: take the words from a large dictionary, otherwise from everyday English. ``"random"`` (or None):
+        max_turns: turns that the instructions announce; a win takes one a word. ``"random"``: four a word.
+        hardcore: draw the words from a large dictionary, otherwise from everyday English. ``"random"`` (or None):
             drawn at every reset.
     """
 
@@ -103,7 +103,7 @@ class WordSearchEnv(Game[re.Match[str]]):
         return self._drawn_board
 
     def _draw_board(self) -> None:
-        """Draw the board anew; needed after a word was found."""
+        """Draw the board again after a word was found."""
         marked, left = self._marked, self._left
         lines = ["   " + "".join([f"{column:2d} " for column in range(len(self._rows))]).rstrip()]
         for row, letters in enumerate(self._rows):
@@ -192,7 +192,7 @@ class WordSearchEnv(Game[re.Match[str]]):
 
 
 class WordSearchPolicy(Policy[str, str]):
-    """Reads the grid and the list, and points at the first word that is left."""
+    """Reads the grid and the list, and points at the first remaining word."""
 
     _ROW = re.compile(r"^ ?\d+ ((?:[ \[][A-Z][ \]]?)+)$", re.MULTILINE)
     _WORDS = re.compile(r"^Words: (.+)$", re.MULTILINE)
@@ -207,7 +207,7 @@ class WordSearchPolicy(Policy[str, str]):
 
 
 def find_word(rows: Sequence[str], word: str) -> Span | None:
-    """Return where ``word`` stands in the grid, across or down, forwards or backwards; None if it does not."""
+    """Return the place of ``word`` in the grid, across or down, forwards or backwards, or None."""
     size = len(word) - 1
     for number, line in enumerate(rows):
         if (start := line.find(word)) >= 0:
@@ -225,7 +225,7 @@ def find_word(rows: Sequence[str], word: str) -> Span | None:
 def hide_words(rng: Random, words: Sequence[str]) -> list[str]:
     """Return the rows of a square grid that has every word across or down, words crossing now and then.
 
-    The side is one and a half times the longest word, more where many words need the room.
+    The side is one and a half times the longest word, more if many words need the room.
     """
     side = max((3 * max(map(len, words)) + 1) // 2, isqrt(_CELLS_PER_LETTER * sum(map(len, words))) + 1)
     while (grid := _place(rng, words, side)) is None:

@@ -1,7 +1,7 @@
 r"""Wordle: find a hidden word; each guess is answered with a mark for every letter.
 
 Rewards: each position that a guess gets right for the first time pays ``0.5 / word_length``, and the word itself
-adds the rest, so that a won game totals 1.0. Any letters can be guessed, whether they make a word or not.
+adds the rest, so that a won game totals 1.0. A guess may be any letters, a word or not.
 
 In the original, ``only_real_words`` was ignored; here ``False`` hides a string of random letters. Real words come
 from this package's own list of everyday words.
@@ -110,7 +110,7 @@ class WordleEnv(Game[re.Match[str]]):
         return legal(f"{guess} is not the answer.", self._pay(marks) if "G" in marks else 0.0)
 
     def _pay(self, marks: str) -> float:
-        """Take note of the green places and return what those not seen before pay."""
+        """Note the green places and return the reward of the new ones."""
         before = self._paid()
         self._green.update([place for place, mark in enumerate(marks.split()) if mark == "G"])
         return self._paid() - before
@@ -143,7 +143,7 @@ class WordleEnv(Game[re.Match[str]]):
 
 
 class WordlePolicy(Policy[str, str]):
-    """Guesses what leaves the fewest words to be expected; searches all strings of letters where no word fits."""
+    """Makes the guess that minimises the expected number of words; searches all strings of letters if no word fits."""
 
     _SECRET = re.compile(r"I have chosen (an everyday English word|a string of random letters), (\d+) letters long")
     _ROW = re.compile(r"^([A-Z](?: [A-Z])+)\n([GYX](?: [GYX])+)$", re.MULTILINE)

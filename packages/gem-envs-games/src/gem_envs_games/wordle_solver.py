@@ -1,8 +1,8 @@
-"""What Wordle's marks mean, and the guess that makes most of them.
+"""The meaning of Wordle's marks, and the best guess after them.
 
-Where the hidden word is one of a list: the guess that leaves the fewest words to be expected. Where it can be any
-string of letters: a string that fits all marks so far, but for places whose letter is known, which try new letters as
-long as not all letters are known.
+If the hidden word is one of a list, this is the guess that minimises the expected number of words. If it can be any
+string of letters, it is a string that fits all marks so far, except that places with a known letter try new letters
+as long as some letters are unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["feedback", "next_guess"]
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _COMPARISONS = 60_000
-"""Most pairs of a guess and a possible word that are compared for one move: some 50 ms."""
+"""Maximum number of pairs of a guess and a possible word compared for one move: about 50 ms."""
 
 History = tuple[tuple[str, str], ...]
 """Guesses with their marks, as :func:`feedback` returns them."""
@@ -24,8 +24,8 @@ History = tuple[tuple[str, str], ...]
 def feedback(guess: str, secret: str) -> str:
     """Return a mark for each letter of ``guess``, which is as long as ``secret``, as on the board: ``"G X Y"``.
 
-    G: right letter, right place. Of the others, from left to right: Y as often as the letter still occurs among the
-    places of ``secret`` that are not G, then X.
+    G: right letter, right place. Of the others, from left to right: Y for each further occurrence of the letter among
+    the places of ``secret`` that are not G, then X.
     """
     marks = ["X"] * len(secret)
     left = secret
@@ -45,7 +45,7 @@ def feedback(guess: str, secret: str) -> str:
 
 
 def next_guess(history: History, length: int, words: tuple[str, ...]) -> str:
-    """Return a guess of ``length`` letters in view of ``history``; ``words`` are those that can be hidden, if known."""
+    """Return a guess of ``length`` letters in view of ``history``; ``words`` are the possible words, if known."""
     possible = [word for word in words if all(feedback(guess, word) == marks for guess, marks in history)]
     if not possible:
         return _letter_search(history, length)
@@ -77,7 +77,7 @@ def _letter_search(history: History, length: int) -> str:
     fixed, banned, least, exact = _knowledge(history, length)
     tried = {letter for guess, _ in history for letter in guess}
     missing = list((least - Counter(letter for letter in fixed if letter)).elements())
-    # Letters that fit in the fewest places come first: the search then hardly ever turns back.
+    # Letters that fit in the fewest places come first: the search then rarely backtracks.
     missing.sort(key=lambda letter: (-sum(letter in places for places in banned), letter))
     for places in _placements(missing, fixed, banned):
         string = _fill(places, banned, exact, tried)
@@ -97,8 +97,8 @@ def _knowledge(history: History, length: int) -> tuple[list[str], list[set[str]]
     """Sum up the marks.
 
     Returns:
-        The letter known at each place or ``""``, the letters that each place cannot have, how often each letter
-        occurs at least, and the letters that do not occur more often than that.
+        The letter known at each place or ``""``, the letters that each place cannot have, the least number of
+        occurrences of each letter, and the letters for which this number is exact.
     """
     fixed, banned = [""] * length, [set[str]() for _ in range(length)]
     least: Counter[str] = Counter()
@@ -116,7 +116,7 @@ def _knowledge(history: History, length: int) -> tuple[list[str], list[set[str]]
 
 
 def _placements(missing: Sequence[str], places: list[str], banned: Sequence[set[str]]) -> Iterator[list[str]]:
-    """Yield ``places`` with each of the ``missing`` letters put at one that is free and not banned, in every way."""
+    """Yield every way to put each of the ``missing`` letters at one of ``places`` that is free and not banned."""
     if not missing:
         yield places
         return

@@ -1,6 +1,6 @@
 """The word lists of the word games: everyday words, and a large dictionary for ``hardcore``.
 
-``data/README.md`` says where they come from. A list is read when it is first asked for, once per process.
+``data/README.md`` names their sources. A list is read on first use, once per process.
 """
 
 from __future__ import annotations

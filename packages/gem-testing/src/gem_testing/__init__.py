@@ -1,4 +1,4 @@
-"""The conformance kit: is an environment what :mod:`gem.core` says that environments are?
+"""The conformance kit: tests whether an environment keeps the contract of :mod:`gem.core`.
 
 ::
 

@@ -1,8 +1,8 @@
 """Scripted agents for tests of environments and of training code.
 
-:class:`gem.policies.RandomPolicy` and :class:`gem.policies.ScriptedPolicy` are the other two. What these draw is
-a function of their seed and of the episode's first observation, so that an episode does not depend on how many
-were played before it, nor on the size of a batch.
+:class:`gem.policies.RandomPolicy` and :class:`gem.policies.ScriptedPolicy` are the other two. The random choices
+of the agents here are a function of their seed and of the episode's first observation, so that an episode depends
+neither on the number of earlier episodes nor on the size of a batch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NullPolicy(RepeatPolicy):
 
 
 class FunctionPolicy(Policy[Any, Any]):
-    """Asks a function: ``FunctionPolicy(lambda observation, info: "look")``."""
+    """Calls a function: ``FunctionPolicy(lambda observation, info: "look")``."""
 
     def __init__(self, function: Callable[[Any, Info], Any]) -> None:
         self.function = function
@@ -59,7 +59,7 @@ class GarbagePolicy(Policy[Any, str]):
     r"""Emits text that no sensible grammar accepts: noise, boxes and tags that are empty or never close, broken JSON.
 
     Args:
-        seed: of the agent's own generator.
+        seed: seed of the agent's own generator.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -76,12 +76,12 @@ class GarbagePolicy(Policy[Any, str]):
 class FaultyPolicy(Policy[Any, Any]):
     """Another agent that sometimes emits garbage instead.
 
-    The other agent is not asked in such a turn, so that one that follows a plan does not lose a move of it.
+    The other agent does not act in such a turn, so that an agent with a plan loses no move of it.
 
     Args:
         policy: the other agent.
         rate: share of the turns with garbage, from 0.0 to 1.0.
-        seed: of the generator that decides, and of the garbage.
+        seed: seed of the generator that decides and of the garbage.
     """
 
     def __init__(self, policy: Policy[Any, Any], rate: float, seed: int = 0) -> None:
@@ -101,7 +101,7 @@ class FaultyPolicy(Policy[Any, Any]):
 
 
 class ReplayPolicy(Policy[Any, Any]):
-    """Plays the actions of a recorded episode, and checks that the environment shows what it showed then.
+    """Plays the actions of a recorded episode, and checks that the environment shows the recorded observations.
 
     For training code and vector environments that take a policy; :func:`gem.replay.replay` compares rewards,
     flags and infos as well.
@@ -118,7 +118,7 @@ class ReplayPolicy(Policy[Any, Any]):
         """Return the next recorded action.
 
         Raises:
-            Violation: if the observation is another than the recorded one, or the record has no more actions.
+            Violation: if the observation differs from the recorded one, or the record has no more actions.
         """
         recorded = self.trajectory
         if self._turn >= len(recorded):
@@ -140,7 +140,7 @@ class ReplayPolicy(Policy[Any, Any]):
 
 
 def _generator(purpose: str, seed: int, observation: Any) -> random.Random:
-    # A str seeds by its content, in every process alike.
+    # A str seeds by its content, equally in every process.
     return random.Random(f"{purpose} {seed} {observation!r}")
 
 

@@ -97,7 +97,7 @@ class Clause:
 
         Raises:
             Violation: if it breaks the promise.
-            NotTested: if that cannot be told.
+            NotTested: if the environment does not allow the test.
         """
         need = self.unmet_need(under_test)
         if need is not None:

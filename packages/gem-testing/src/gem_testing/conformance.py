@@ -34,7 +34,7 @@ class EnvConformance:
     every environment against every clause.
 
     A clause that the manifest exempts from, or that lacks a declaration such as a reference policy, makes no test. A
-    clause that proves untestable while the environment plays is a skipped test with the reason.
+    clause that proves untestable while the environment plays becomes a skipped test with its reason.
     """
 
     environments: ClassVar[Target | Sequence[Target]] = ()
@@ -79,7 +79,7 @@ class EnvConformance:
 
 
 def clauses_for_each(envs: Sequence[EnvUnderTest], every_variant: bool = False) -> Iterator[tuple[EnvUnderTest, str]]:
-    """Yield each environment with each clause that it has to be tested against.
+    """Yield each environment with each clause to test it against.
 
     Args:
         envs: the environments.

@@ -54,7 +54,7 @@ Chooser = Callable[[Env[Any, Any], Any, Any], Any]
 
 
 class Episode:
-    """One episode that an agent played: its script, what it showed, its return, and whether it came to its end."""
+    """One episode that an agent played: its script, what it showed, its return, and whether it ended."""
 
     def __init__(
         self, script: Script, records: list[StepRecord], total: float, ended: bool, flags: tuple[Any, Any]
@@ -76,9 +76,9 @@ class EnvUnderTest:
 
     Args:
         what: an id, a spec, an environment class or another callable that makes an environment.
-        manifest: the ``environments.toml`` that declares it; found by itself for an installed package.
-        namespaces: the namespaces that its package claims; found by itself for an installed package.
-        requirements: what its package declares to need (``Requires-Dist``); found by itself as well.
+        manifest: the ``environments.toml`` that declares it; found automatically for an installed package.
+        namespaces: the namespaces that its package claims; found automatically for an installed package.
+        requirements: the package's declared dependencies (``Requires-Dist``); found automatically as well.
         **metadata: fields of the spec, for a class that no manifest declares: ``turns="single"``,
             ``reward_range=(0.0, 1.0)``.
     """
@@ -109,7 +109,7 @@ class EnvUnderTest:
             claim for claim in discovery.entry_points(discovery.ENVIRONMENT_GROUP) if claim.distribution == distribution
         ]
         own_module = name_of(self.spec.entry_point).partition(":")[0]
-        # A distribution may hold several packages with a manifest each: the one that holds the module is meant.
+        # A distribution may hold several packages with a manifest each; this is the one that holds the module.
         claims.sort(key=lambda claim: not f"{own_module}.".startswith(f"{claim.value}."))
         folder = package_folder(claims[0].value) if claims else None
         if folder is None:
@@ -122,7 +122,7 @@ class EnvUnderTest:
 
     @property
     def exemptions(self) -> dict[str, str]:
-        """The clauses that the environment declares not to keep, and its reasons."""
+        """The clauses that the environment declares it does not keep, with its reasons."""
         return dict(self.spec.exempt)
 
     @cached_property
@@ -151,7 +151,7 @@ class EnvUnderTest:
 
     @cached_property
     def obstacle(self) -> str | None:
-        """Why no clause that plays can be tested; None if an episode can begin."""
+        """The reason that no clause that plays can be tested; None if an episode can begin."""
         try:
             with self.make() as env:
                 begin(env, 0)
@@ -173,7 +173,7 @@ class EnvUnderTest:
 
     @property
     def recording_problem(self) -> Violation | None:
-        """What went wrong when episodes were recorded."""
+        """The faults found while episodes were recorded."""
         return self._recording[1]
 
     @cached_property
@@ -199,7 +199,7 @@ class EnvUnderTest:
 
     @cached_property
     def _random_seeds(self) -> list[int]:
-        """Seeds that reset takes; contract.seeds says so where it does not take them all."""
+        """Seeds that reset accepts; contract.seeds reports any that it refuses."""
         taken = []
         for seed in RANDOM_SEEDS:
             with self.make() as env, suppress(Violation):
@@ -222,7 +222,7 @@ class EnvUnderTest:
         """Each script with its records on a fresh instance.
 
         Raises:
-            NotTested: if that differs from one instance to the next, so that nothing can be compared with it.
+            NotTested: if the records differ between instances, so that no comparison is possible.
         """
         for _, first, second in self.played_twice:
             if first != second:
@@ -230,7 +230,7 @@ class EnvUnderTest:
         return [(script, records) for script, records, _ in self.played_twice]
 
     def replay(self, script: Script) -> list[StepRecord]:
-        """Return what a script shows on a fresh instance."""
+        """Return the records of a script on a fresh instance."""
         with self.make() as env:
             return play(env, script.actions, script.seed)
 
@@ -246,10 +246,10 @@ class EnvUnderTest:
 
         Args:
             choose: called with the environment, the last observation and its info.
-            seed: of the reset.
-            source: who acts, for messages.
-            deadline: ``perf_counter`` time after which the episode is broken off.
-            most_steps: number of steps after which it is broken off.
+            seed: seed of the reset.
+            source: name of the agent, for messages.
+            deadline: ``perf_counter`` time after which the episode is stopped.
+            most_steps: number of steps after which the episode is stopped.
         """
         with self.make() as env:
             observation, info = begin(env, seed)
@@ -267,7 +267,7 @@ class EnvUnderTest:
                 records.append(StepRecord.of(observation, info, reward, terminated, truncated))
                 try:
                     total += rewards_of(reward)
-                except (TypeError, ValueError):  # contract.reward says so
+                except (TypeError, ValueError):  # contract.reward reports it
                     total = float("nan")
         return Episode(Script(seed, tuple(actions), source), records, total, ended, (terminated, truncated))
 
@@ -286,7 +286,7 @@ class EnvUnderTest:
 
     @cached_property
     def reference_episodes(self) -> list[Episode]:
-        """Episodes of the reference policy, as many as there is time for.
+        """Episodes of the reference policy, as many as the time allows.
 
         Raises:
             Violation: if the policy or the environment raises.
@@ -296,7 +296,7 @@ class EnvUnderTest:
         with suppress(GemError):
             policy = load(self.spec.reference_policy or "")
         if not callable(getattr(policy, "act", None)):
-            raise NotTested("the reference policy cannot be had", "see manifest.entry_points")
+            raise NotTested("the reference policy cannot be loaded", "see manifest.entry_points")
         make_one = partial(self.play_policy, "reference")
         try:
             return list(self.episodes_within(make_one, range(100, 100 + REFERENCE_EPISODES), REFERENCE_SECONDS))
@@ -309,11 +309,11 @@ class EnvUnderTest:
 
     @cached_property
     def null_episodes(self) -> list[Episode]:
-        """Episodes of an agent that says nothing, as many as there is time for."""
+        """Episodes of an agent with empty actions, as many as the time allows."""
         return list(self.episodes_within(partial(self.play_always, ""), NULL_SEEDS, NULL_SECONDS))
 
     def play_always(self, action: Any, seed: int, deadline: float = float("inf"), most_steps: int = HORIZON) -> Episode:
-        """Play one episode in which everybody gives the same action in every turn."""
+        """Play one episode in which every agent gives the same action in every turn."""
         source = f"the action {shorten(action)} again and again"
         return self.record(lambda env, _o, _i: acted_by_each(env, action), seed, source, deadline, most_steps)
 
@@ -343,13 +343,13 @@ class EnvUnderTest:
 
     @cached_property
     def sampled_action(self) -> Any:
-        """A well-formed action of one agent: the first that is sampled after ``reset(seed=0)``."""
+        """A well-formed action of one agent: the first one sampled after ``reset(seed=0)``."""
         with self.make() as env:
             return one_agents_action(env, self.random_chooser(env, *begin(env, 0)))
 
     @cached_property
     def max_turns(self) -> int | None:
-        """The turns that the agent is told of: 1 for a single-turn environment, else the attribute ``max_turns``."""
+        """The announced number of turns: 1 for a single-turn environment, else the attribute ``max_turns``."""
         with self.make() as env:
             begin(env, 0)
             declared = getattr(env.unwrapped, "max_turns", None)
@@ -369,7 +369,7 @@ class EnvUnderTest:
 
     @cached_property
     def probe(self) -> ProbeReport:
-        """What the environment did in a process of its own that watched it; see :mod:`gem_testing.probe`."""
+        """The report of a separate process that played the environment; see :mod:`gem_testing.probe`."""
         return watch(self.spec, self.scripts, self.process_state)
 
     def __repr__(self) -> str:

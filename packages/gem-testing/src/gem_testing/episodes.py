@@ -1,7 +1,7 @@
-"""Playing episodes for the conformance kit, and comparing what they show.
+"""Playing episodes for the conformance kit, and comparing their records.
 
 Each returned value is frozen to text at once, so that an environment that changes it later cannot change the
-evidence. Environments with one agent and with several are played alike.
+evidence. The functions accept environments with one agent and with several.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Script:
     seed: int
     actions: tuple[Any, ...]
     source: str
-    """Who chose the actions, for messages: ``"random actions"``, ``"the reference policy"``."""
+    """Name of the agent that chose the actions, for messages: ``"random actions"``, ``"the reference policy"``."""
 
 
 class StepRecord(NamedTuple):
-    """What one ``reset`` or ``step`` returned, each part frozen; the first of an episode has no reward and flags."""
+    """The result of one ``reset`` or ``step``, each part frozen; the first of an episode has no reward and flags."""
 
     observation: str
     info: str
@@ -58,14 +58,14 @@ class StepRecord(NamedTuple):
     def of(
         cls, observation: Any, info: Any, reward: Any = 0.0, terminated: Any = False, truncated: Any = False
     ) -> StepRecord:
-        """Freeze what a call returned. What info tells of the episode before is no part of this one."""
+        """Freeze the result of a call, without the keys of info that describe the previous episode."""
         if isinstance(info, dict):
             info = {key: value for key, value in info.items() if not str(key).startswith("prev_ep_")}
         return cls(*map(freeze, (observation, info, reward, terminated, truncated)))
 
 
 def begin(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
-    """Return what ``reset`` returns; Violation if it raises or returns no pair."""
+    """Return the result of ``reset``; Violation if it raises or returns anything but a pair."""
     called = f"reset(seed={seed})"
     try:
         result: Any = env.reset(seed=seed) if seed is not None else env.reset()
@@ -77,11 +77,11 @@ def begin(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
 
 
 def take(env: Env[Any, Any], action: Any, where: str) -> tuple[Any, Any, Any, Any, Any]:
-    """Return what ``step`` returns; Violation if it raises or does not return five values.
+    """Return the result of ``step``; Violation if it raises or does not return five values.
 
     Args:
         env: the environment.
-        action: any object at all.
+        action: any object.
         where: for the message, such as ``"step 3 (seed 7)"``.
     """
     try:
@@ -101,7 +101,7 @@ def take(env: Env[Any, Any], action: Any, where: str) -> tuple[Any, Any, Any, An
 
 
 def has_ended(env: Env[Any, Any], terminated: Any, truncated: Any) -> bool:
-    """Return whether the episode is over; with several agents, when none takes part any more."""
+    """Return whether the episode is over; with several agents, when none is left in it."""
     if isinstance(terminated, dict):
         return not env.unwrapped.agents  # type: ignore[attr-defined]
     return bool(terminated) or bool(truncated)
@@ -114,12 +114,12 @@ def play(
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
 ) -> list[StepRecord]:
-    """Play one episode until it ends or the actions do; return all that it showed, the reset first.
+    """Play one episode until it ends or the actions do; return all records, the reset first.
 
     Args:
         env: the environment.
-        actions: what to play.
-        seed: of the reset; None goes on from the generator's state.
+        actions: the actions.
+        seed: seed of the reset; None continues from the generator's state.
         before: called before ``reset`` and before every step.
         after: called with every observation and info after they were frozen.
     """
@@ -140,7 +140,7 @@ def play_on(
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
 ) -> list[StepRecord]:
-    """Go on with an episode in which ``done`` steps were taken; otherwise as :func:`play`, without the reset."""
+    """Continue an episode after ``done`` steps; otherwise as :func:`play`, without the reset."""
     return list(steps(env, actions, seed, done, before, after))
 
 
@@ -152,7 +152,7 @@ def steps(
     before: Callable[[], None] | None = None,
     after: Callable[[Any, Any], None] | None = None,
 ) -> Iterator[StepRecord]:
-    """Yield the record of each step as it is taken; otherwise as :func:`play_on`."""
+    """Yield the record of each step at once; otherwise as :func:`play_on`."""
     for turn, action in enumerate(actions, start=done + 1):
         if before is not None:
             before()
@@ -191,18 +191,18 @@ def rewards_of(reward: Any) -> float:
 
 
 def acted_by_each(env: Env[Any, Any], action: Any) -> Any:
-    """Return ``action`` as a step takes it; with several agents, for everybody who has to act."""
+    """Return ``action`` as a step accepts it; with several agents, one copy for each that must act."""
     active = getattr(env.unwrapped, "active_agents", None)
     return action if active is None else dict.fromkeys(active, action)
 
 
 def one_agents_action(env: Env[Any, Any], action: Any) -> Any:
-    """Return a sampled action as one agent gives it; with several agents, the first one's."""
+    """Return a sampled action of one agent; of several agents, the first."""
     return action if getattr(env.unwrapped, "active_agents", None) is None else next(iter(action.values()))
 
 
 def mutate(value: Any) -> None:
-    """Change everything that can be changed within a value, as a careless caller might."""
+    """Change every mutable part of a value, as a careless caller might."""
     if isinstance(value, dict):
         for item in list(value.values()):
             mutate(item)

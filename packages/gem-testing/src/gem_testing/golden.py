@@ -1,10 +1,10 @@
-"""Golden episodes: recorded episodes that a test holds an environment to.
+"""Golden episodes: recorded episodes that a test compares an environment with.
 
-An author who changes an environment on purpose writes its golden files anew; the difference of the files shows the
-change as an agent sees it. After an unintended change, a test fails with the first difference.
+After an intended change of an environment the author updates its golden files; their diff shows the change as an
+agent sees it. After an unintended change, a test fails with the first difference.
 
-The files are what :func:`gem.trajectory.read_trajectories` reads and ``gem show`` and ``gem replay`` take, less
-what changes without a change of behaviour: times, versions, digests and descriptions.
+The files have the format of :func:`gem.trajectory.read_trajectories`, ``gem show`` and ``gem replay``, without the
+fields that change while the behaviour stays the same: times, versions, digests and descriptions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PolicyLike = str | Policy[Any, Any] | Callable[[Env[Any, Any]], Policy[Any, Any]
 """``"reference"``, ``"random"``, a policy, or a function from the environment to one."""
 
 _OF_A_SPEC = ("id", "entry_point", "kwargs", "distribution", "wrappers")
-"""What an environment is made from again; the rest of a spec describes it."""
+"""The fields from which an environment is made again; the rest of a spec describes it."""
 
 
 def assert_golden(
@@ -45,17 +45,17 @@ def assert_golden(
     ignore: Collection[str] = (),
     advice: str = "call assert_golden with update=True",
 ) -> bool:
-    """Fail unless episodes are those of a golden file.
+    """Fail unless episodes equal those of a golden file.
 
     Args:
         path: the file, JSON lines.
         make_trajectories: plays the episodes.
         update: write the file instead of comparing.
-        ignore: what not to compare, as in :func:`gem.replay.replay`; keys of info are not written either.
-        advice: what to do to write the file, for messages.
+        ignore: fields to leave out, as in :func:`gem.replay.replay`; ignored keys of info are not written either.
+        advice: instructions for writing the file, for messages.
 
     Returns:
-        Whether the file was written; one that would stay the same byte for byte is not touched.
+        Whether the file was written; a file with the same bytes stays untouched.
 
     Raises:
         Violation: an AssertionError with the first difference, or because the file is missing.
@@ -72,33 +72,31 @@ def assert_golden(
     if not path.is_file():
         raise Violation(f"the golden file {path} does not exist; to write it, {advice}")
     recorded = list(read_trajectories(path, strict=True))
-    # One by one: no further episode is played once one differs, and what plays them is closed at once.
+    # One by one: after the first difference no further episode is played, and the environment is closed at once.
     with closing(_each(make_trajectories)) as episodes:
         for number, (old, new) in enumerate(zip_longest(recorded, episodes)):
             if old is None or new is None:
                 count = "more" if old is None else str(number)
                 raise Violation(
-                    f"{path} holds {len(recorded)} episode(s), and {count} were played; to write it anew, {advice}"
+                    f"{path} holds {len(recorded)} episode(s), and {count} were played; to update it, {advice}"
                 )
             if _name(old) != _name(new):
-                raise Violation(
-                    f"{path}, episode {number}, is {_name(old)}, not {_name(new)}; to write it anew, {advice}"
-                )
+                raise Violation(f"{path}, episode {number}, is {_name(old)}, not {_name(new)}; to update it, {advice}")
             difference = compare(old, new, ignore=ignore)
             if difference is not None:
                 raise Violation(
-                    f"{_name(new)} is not as in {path}, episode {number}: {difference}; if that is meant, {advice}"
+                    f"{_name(new)} differs from {path}, episode {number}: {difference}; if that is intended, {advice}"
                 )
     return False
 
 
 class Golden:
-    """Plays episodes and compares them with golden files: what the pytest fixture ``golden`` returns.
+    """Plays episodes and compares them with golden files; the pytest fixture ``golden`` returns one.
 
     Args:
         folder: where the files are.
         update: write the files instead of comparing.
-        advice: what to do to write a file, for messages.
+        advice: instructions for writing a file, for messages.
         written: called with the path of each file that was written.
     """
 
@@ -121,17 +119,17 @@ class Golden:
         max_turns: int | None = None,
         ignore: Collection[str] = (),
     ) -> None:
-        """Hold an environment to the file ``<name>.jsonl``.
+        """Compare an environment's episodes with the file ``<name>.jsonl``.
 
         Args:
-            name: of the file, without folder and suffix.
-            environment: an id, a spec, or an environment. Without one, the file's own episodes are replayed, such
-                as a person has recorded with ``gem play ID --out FILE``.
-            policy: who plays.
+            name: name of the file, without folder and suffix.
+            environment: an id, a spec, or an environment. Without one, the file's own episodes are replayed, for
+                example those recorded with ``gem play ID --out FILE``.
+            policy: the agent.
             seeds: one episode is played for each.
             wrappers: as in :func:`gem.make`; the record names them.
-            max_turns: break episodes off after so many turns.
-            ignore: what not to compare, as in :func:`gem.replay.replay`.
+            max_turns: stop episodes after this number of turns.
+            ignore: fields to leave out, as in :func:`gem.replay.replay`.
 
         Raises:
             Violation: as :func:`assert_golden`.
@@ -194,7 +192,7 @@ def _replayed(path: Path) -> Iterable[Trajectory]:
 
 
 def _line(trajectory: Trajectory, ignore: Collection[str]) -> bytes:
-    """Return a trajectory as a line of a golden file, without what may change while the behaviour stays the same."""
+    """Return a trajectory as a line of a golden file, without fields that may change under the same behaviour."""
     kept = replace(
         trajectory,
         reset_info=_kept(trajectory.reset_info, ignore),
@@ -207,7 +205,7 @@ def _line(trajectory: Trajectory, ignore: Collection[str]) -> bytes:
     if record["spec"] is not None:
         record["spec"] = {name: record["spec"][name] for name in _OF_A_SPEC if record["spec"][name]}
     try:
-        # Sorted, since the order of keys is no behaviour.
+        # Sorted, since the order of keys is not behaviour.
         text = json.dumps(record, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise TrajectoryError(f"{_name(trajectory)} cannot be written as JSON: {error}") from error

@@ -25,12 +25,12 @@ class ImportStatement(NamedTuple):
 def imports_of(package: Path) -> Iterator[ImportStatement]:
     """Yield the absolute imports in a package's files.
 
-    Those that run only for a type checker, and those that are tried and may fail, are left out.
+    It leaves out imports for type checkers alone and imports inside ``try``, which may fail.
     """
     for file in sorted(package.rglob("*.py")):
         try:
             tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError):  # importing it says so
+        except (SyntaxError, ValueError):  # importing it reports the error
             continue
         yield from _imports_in(tree.body, str(file.relative_to(package.parent)), late=False)
 

@@ -8,25 +8,25 @@ from typing import Any
 __all__ = ["differing_parts", "freeze", "shorten"]
 
 _LONGEST = 120
-"""Characters of a value that a message shows."""
+"""Maximum number of characters of a value in a message."""
 
 _CONTEXT = 20
-"""Characters that two values share which a message shows on either side of their difference."""
+"""Number of common characters that a message shows on either side of a difference."""
 
 _LONGEST_DIFFERENCE = 400
-"""Characters of a difference that a message shows: a path of the file system fits in."""
+"""Maximum number of characters of a difference in a message; a file's path fits."""
 
 
 def freeze(value: Any) -> str:
-    """Return a value as JSON text that two equal values share, and that no later change of the value reaches."""
+    """Return a value as JSON text, which is the same for equal values and unaffected by later changes."""
     try:
         return json.dumps(value, sort_keys=True, default=_opaque)
-    except (TypeError, ValueError, RecursionError):  # keys of mixed types, a value that holds itself
+    except (TypeError, ValueError, RecursionError):  # keys of mixed types, a value that contains itself
         return _opaque(value)
 
 
 def _opaque(value: Any) -> str:
-    # Not repr, which mostly holds the address of the object.
+    # Not repr, which usually contains the object's address.
     if isinstance(value, (bytes, bytearray, set, frozenset, tuple, list, dict)):
         return f"<{type(value).__name__} {sorted(map(repr, value))}>"
     number = value.item() if callable(getattr(value, "item", None)) and getattr(value, "size", 0) == 1 else ""
@@ -43,7 +43,7 @@ def shorten(value: Any) -> str:
 
 
 def differing_parts(old: str, new: str) -> tuple[str, str]:
-    """Return the parts of two texts that differ, with some of what surrounds them.
+    """Return the parts of two texts that differ, with some context.
 
     Short texts are returned whole. Of others, the beginning and the end that both share are cut, so that the message
     shows the whole difference, up to 400 characters of it.
@@ -58,7 +58,7 @@ def differing_parts(old: str, new: str) -> tuple[str, str]:
 
 
 def _part(text: str, start: int, end: int) -> str:
-    """Return a text without its first ``start`` and its last ``end`` characters, but for some of them."""
+    """Return a text without its first ``start`` and last ``end`` characters, except for some context."""
     first = max(0, start - _CONTEXT)
     last = len(text) - max(0, end - _CONTEXT)
     part = text[first:last]

@@ -43,8 +43,8 @@ class ClauseResult:
     clause: str
     outcome: ClauseOutcome
     message: str = ""
-    """The violation, or the reason why the clause was not tested."""
+    """The violation, or the reason that the clause was not tested."""
     advice: str = ""
-    """The way to make the clause testable, where it was not tested."""
+    """The way to make the clause testable, if it was not tested."""
     exempt: bool = False
     """The environment's manifest declares that it does not keep this clause; ``message`` is its reason."""

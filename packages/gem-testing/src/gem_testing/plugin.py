@@ -1,4 +1,4 @@
-"""What this package adds to GEM: commands."""
+"""The commands that this package adds to GEM."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ __all__ = [
 
 _START = "start"
 TICK = 0.05
-"""Seconds between looks at processes that say nothing."""
+"""Seconds between checks of silent processes."""
 HANGS = 3
-"""Clauses in which an environment may hang before the rest of its clauses is given up."""
+"""Number of clauses in which an environment may hang before the rest of its clauses is abandoned."""
 
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from gem_testing.worker import main; main()"
 _LONGEST_LINE = 4 << 20
@@ -55,7 +55,7 @@ _GRACE = 0.5
 
 @dataclass(frozen=True)
 class CheckJob:
-    """One environment and what to do with it."""
+    """One environment and the work on it."""
 
     spec: EnvSpec
     clauses: tuple[str, ...]
@@ -68,7 +68,7 @@ class CheckJob:
 
 @dataclass(frozen=True)
 class TaskStarted:
-    """The environment of job number ``job`` has come to a clause, or to what else it does (``"import"``)."""
+    """The environment of job number ``job`` has begun a clause or another task (``"import"``)."""
 
     job: int
     what: str
@@ -76,7 +76,7 @@ class TaskStarted:
 
 @dataclass(frozen=True)
 class ClauseFinished:
-    """A clause was tested, or could not be."""
+    """A clause was tested, or proved untestable."""
 
     job: int
     result: ClauseResult
@@ -94,7 +94,7 @@ class MeasurementFinished:
 
 @dataclass(frozen=True)
 class JobFinished:
-    """There is nothing more to come for this job."""
+    """This job is complete."""
 
     job: int
 
@@ -103,13 +103,13 @@ Event = TaskStarted | ClauseFinished | MeasurementFinished | JobFinished
 
 
 def check(jobs: Sequence[CheckJob], processes: int, timeout: float) -> Iterator[Event]:
-    """Do all jobs and yield what becomes known, as it becomes known.
+    """Do all jobs and yield each result as soon as it is known.
 
     When the iterator is closed, or an exception (Ctrl-C) passes through it, no process is left behind.
 
     Args:
-        jobs: what to do; begun in this order.
-        processes: how many at once, at least 1.
+        jobs: the jobs, begun in this order.
+        processes: number of processes at a time, at least 1.
         timeout: wall-clock seconds that one clause may take.
     """
     reports: _Reports = queue.SimpleQueue()
@@ -119,7 +119,7 @@ def check(jobs: Sequence[CheckJob], processes: int, timeout: float) -> Iterator[
         while waiting or running:
             while waiting and len(running) < processes:
                 running.append(waiting.popleft())
-            # All conclusions are drawn before the first is yielded: the caller may be slow.
+            # All results are worked out before the first is yielded, since the caller may be slow.
             events = [event for run in running for event in run.look_after()]
             running = [run for run in running if run.goes_on]
             yield from events
@@ -141,7 +141,7 @@ def _events_within(seconds: float, reports: _Reports) -> Iterator[Event]:
 
 
 class _Run:
-    """One job: the tasks that are left, and the worker that is at them."""
+    """One job: its remaining tasks and its worker."""
 
     def __init__(self, number: int, job: CheckJob, timeout: float, reports: _Reports) -> None:
         self.goes_on = True
@@ -152,14 +152,14 @@ class _Run:
         self._left = [*job.clauses, *job.figures]
         self._worker: _Worker | None = None
         self._at = _START
-        """What the worker is at."""
+        """The worker's current task."""
         self._since = 0.0
         self._hangs = 0
         self._explained = False
-        """Whether a clause is violated that says why no episode can begin."""
+        """Whether a violated clause already explains that no episode can begin."""
 
     def look_after(self) -> Iterator[Event]:
-        """Start a worker where one is needed; draw conclusions from one that has died or hangs."""
+        """Start a worker if one is needed; report one that has died or hangs."""
         if self._worker is None:
             if not self._left:
                 self.goes_on = False
@@ -175,7 +175,7 @@ class _Run:
             yield from self._blame(end._replace(what=f"did not finish within {self._timeout:g} s", advice=""))
 
     def hear(self, worker: _Worker, report: Any) -> Iterator[Event]:
-        """Take a report. Those of a worker that was given up are too late."""
+        """Handle a report. Reports of an abandoned worker come too late."""
         if report is None:
             worker.all_heard = True
             return
@@ -198,19 +198,19 @@ class _Run:
             yield from self._lost_before(None)
 
     def stop(self) -> None:
-        """Leave no process behind."""
+        """End every process."""
         if self._worker is not None:
             self._worker.stop()
             self._worker = None
 
     def _lost_before(self, task: str | None) -> Iterator[Event]:
-        """Fail what should have been reported before ``task``, or before the end."""
+        """Fail the tasks that should have been reported before ``task``, or before the end."""
         while (task is None or task in self._left) and self._left and self._left[0] != task:
             reason = "its result was lost: the environment wrote into file descriptors that are not its own"
             yield self._failed(self._left[0], reason)
 
     def _blame(self, end: _End) -> Iterator[Event]:
-        """Let what the worker was at fail, and give up what cannot be tested any more."""
+        """Fail the worker's current task, and abandon tasks that can no longer be tested."""
         self._worker = None
         if self._at in self._left:
             where = f"when its {self._at} should be measured" if self._at in self._job.figures else "in this clause"
@@ -257,7 +257,7 @@ def _module(spec: EnvSpec) -> str:
 
 
 class _End(NamedTuple):
-    """How a process came to its end."""
+    """The end of a process."""
 
     what: str
     """``"died with exit code 3"``."""
@@ -297,7 +297,7 @@ class _Worker:
                 stderr=errors,
                 cwd=folder,
                 env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))},
-                start_new_session=True,  # so that it and all that it starts can be ended together
+                start_new_session=True,  # so that it and all its children can be ended together
             )
         self.all_heard = False
         """Whether the last report has been taken out of the queue."""
@@ -307,19 +307,19 @@ class _Worker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is over and all that it has reported was heard."""
+        """Whether the process has ended and all its reports have been read."""
         if self._process.poll() is None:
             return False
         if self._ended_at is None:
             self._ended_at = time.monotonic()
-            self._kill()  # a child that is left would keep the pipe open
+            self._kill()  # a surviving child would keep the pipe open
         return self.all_heard or time.monotonic() - self._ended_at > _GRACE
 
     def stop(self, *, with_stack: bool = False) -> _End:
-        """End the process and what it has started; return how it ended.
+        """End the process and its children; return the manner of its end.
 
         Args:
-            with_stack: let it write first where it is.
+            with_stack: let it first write its stack.
         """
         if with_stack and self._process.poll() is None:
             self._process.send_signal(signal.SIGABRT)  # faulthandler writes the stack
@@ -367,7 +367,7 @@ _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function
 
 
 def _in_words(returncode: int | None) -> tuple[str, str]:
-    """Return how a process ended, and what to make of it."""
+    """Return the manner of a process's end, with advice."""
     if returncode is None:
         return "cannot be killed", ""
     if returncode == CHANNEL_LOST:
@@ -384,7 +384,7 @@ def _in_words(returncode: int | None) -> tuple[str, str]:
 
 
 def _place(stacks: str) -> str:
-    """Return the innermost frame of foreign code in what faulthandler wrote, in words; empty if there is none."""
+    """Return the innermost frame of foreign code in faulthandler's output, in words; empty if there is none."""
     library, own = os.path.dirname(os.__file__), str(Path(__file__).parents[1])  # noqa: PTH120
     _, _, current = stacks.rpartition("Current thread")
     for frame in (*_FRAME.finditer(current), *_FRAME.finditer(stacks)):
@@ -396,6 +396,6 @@ def _place(stacks: str) -> str:
 
 
 def _relative(file: str) -> str:
-    """Return a file as it lies under the folder that it was imported from, so that messages are the same everywhere."""
+    """Return a file's path relative to its import folder, so that messages are the same everywhere."""
     under = [Path(entry) for entry in sys.path if entry and Path(file).is_relative_to(entry)]
     return str(Path(file).relative_to(max(under, key=lambda path: len(path.parts)))) if under else Path(file).name

@@ -2,7 +2,7 @@
 
 ``python -m gem_testing.probe RESULT`` reads a pickled :class:`ProbeTask` from its standard input and writes its
 observations to the file RESULT as JSON. Its working directory and its folder for temporary files are empty; its output
-goes to files whose sizes tell when something was printed.
+goes to files whose sizes show when something was printed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ProbeTask:
     watched: bool = False
     """Also watch imports, changes of the process, and residue."""
     policy: str | None = None
-    """Entry point of a policy that is to choose actions for recorded observations."""
+    """Entry point of a policy that must choose actions for recorded observations."""
     observations: list[list[Any]] = field(default_factory=list)
     """The observations of each recorded episode, but for its last."""
 
@@ -73,14 +73,14 @@ def main() -> None:
 
 
 def _default_signals() -> None:
-    """Undo what the process that started this one ignores: it may have played the environment before."""
+    """Reset the signal handlers inherited from the parent, which may have played the environment before."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
 
 
 def _limit_files() -> None:
-    """Let no endless output fill the disk."""
+    """Limit the size of files, so that endless output cannot fill the disk."""
     try:
         import resource
     except ImportError:  # Windows
@@ -182,7 +182,7 @@ def _descriptors() -> list[str] | None:
     for entry in list(folder.iterdir()):
         try:
             found.append(str(entry.readlink()))
-        except OSError:  # that of the listing itself
+        except OSError:  # the descriptor of the listing itself
             continue
     return sorted(found)
 

@@ -22,16 +22,16 @@ __all__ = ["HASH_SEEDS", "ProbeReport", "ProcessState", "actions_elsewhere", "ep
 
 HASH_SEEDS = (0, 1, 4242)
 TIMEOUT = 300.0
-"""Wall-clock seconds after which a process is given up."""
+"""Wall-clock seconds after which a process counts as hanging."""
 MOST_OUTPUT = 100_000
-"""Bytes of output that are looked at."""
+"""Maximum number of bytes of output that are read."""
 MOST_SCRIPTS = 4
-"""How many scripts are played while watching."""
+"""Number of scripts played while watching."""
 
 
 @dataclass(frozen=True)
 class ProcessState:
-    """What a process hands down to those that it starts, as it was before the environment could change it."""
+    """The state that a process passes to its children, from before the environment could change it."""
 
     path: list[str]
     variables: dict[str, str]
@@ -39,26 +39,26 @@ class ProcessState:
 
     @classmethod
     def now(cls) -> ProcessState:
-        """Return those of this process."""
+        """Return the state of this process."""
         umask = os.umask(0)
         os.umask(umask)
-        # The other process works in a folder of its own, so what is relative here would lead nowhere there.
+        # The other process works in a folder of its own, where relative paths would be wrong.
         return cls([str(Path(path).absolute()) for path in sys.path], dict(os.environ), umask)
 
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """What an environment did in a process that watched it."""
+    """The behaviour of an environment in a process that watched it."""
 
     seen: dict[str, Any]
-    """As :mod:`gem_testing.probe` wrote it."""
+    """The observations as :mod:`gem_testing.probe` wrote them."""
     output: tuple[str, str]
     """Standard output and standard error while the environment played."""
     output_at_import: tuple[str, str]
 
 
 def watch(spec: EnvSpec, scripts: list[Script], state: ProcessState) -> ProbeReport:
-    """Return what an environment does to a process: imports, output, connections, and what it leaves behind.
+    """Return an environment's effects on a process: imports, output, connections and residue.
 
     Args:
         spec: the environment, which another process can import.
@@ -107,15 +107,15 @@ def actions_elsewhere(policy: str, observations: list[list[Any]], state: Process
 
 
 def _named(spec: EnvSpec) -> EnvSpec:
-    """Return a spec that names its entry point, where it may hold the class."""
+    """Return a spec with its entry point as a string, even if it holds the class."""
     return replace(spec, entry_point=name_of(spec.entry_point))
 
 
 def _run(task: ProbeTask, state: ProcessState, hash_seed: int) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
-    """Run a probe; return what it wrote, and its output.
+    """Run a probe; return its observations and its output.
 
     Raises:
-        Violation: if it fails, with what it said last.
+        Violation: if it fails, with its last output.
     """
     with tempfile.TemporaryDirectory(prefix="gem-probe-", ignore_cleanup_errors=True) as folder:
         work, temporary, result = Path(folder, "work"), Path(folder, "tmp"), Path(folder, "result.json")

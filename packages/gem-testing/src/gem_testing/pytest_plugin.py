@@ -21,16 +21,16 @@ __all__ = ["golden"]
 
 _MARKER = "gem_check"
 _NOT_CHECKED, _WRITTEN = "gem_not_checked", "gem_golden_written"
-"""Names of properties of test reports, since only what a report holds comes back from the workers of pytest-xdist."""
+"""Names of properties of test reports, the only data that comes back from the workers of pytest-xdist."""
 
 _OWNERS = pytest.StashKey[dict["Path", str]]()
-"""Golden files that this session has written, and the tests that did."""
+"""Golden files that this session has written, and the tests that wrote them."""
 
 _MOST_NAMED = 4  # environments in one line of the summary
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    # Both begin with the project's name: an option that a conftest.py or another plugin adds too ends every session.
+    # Both begin with the project's name, because a second definition in a conftest.py or plugin ends every session.
     group = parser.getgroup("gem", "environments for language-model agents")
     group.addoption(
         "--gem-check",
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Hold an environment to recorded episodes: ``golden("sudoku", "game:Sudoku-v0-easy")``.
+    """Compare an environment with recorded episodes: ``golden("sudoku", "game:Sudoku-v0-easy")``.
 
     The files are in the folder ``golden`` beside the test file; ``pytest --gem-update-golden`` writes them.
     See :class:`gem_testing.golden.Golden`.
@@ -105,7 +105,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _summary_lines(entries: list[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield a line for each clause and reason, with the environments that it holds for."""
+    """Yield a line for each clause and reason, with the environments that it concerns."""
     environments: dict[tuple[str, str], list[str]] = {}
     for env_id, clause, reason in entries:
         environments.setdefault((clause, reason), []).append(env_id)
@@ -116,7 +116,7 @@ def _summary_lines(entries: list[tuple[str, str, str]]) -> Iterator[str]:
 
 
 class _Collection:
-    """Adds the environments of the targets to a session, beside what its arguments name."""
+    """Adds the environments of the targets to the tests of a session."""
 
     def __init__(self, targets: list[str]) -> None:
         self.targets = list(dict.fromkeys(targets))

@@ -1,7 +1,7 @@
-"""The conformance record: what ``gem check --report FILE`` writes, and what a hub stores.
+"""The conformance record, which ``gem check --report FILE`` writes and a hub stores.
 
-It says which code was checked (distribution, version, source digests), by what (versions of kit, gem-core and
-Python), and what came of it. It holds no dates and no paths of the machine, and its keys are always in this order.
+It names the checked code (distribution, version, source digests), the checking versions (of kit, gem-core and
+Python), and the results. It holds no dates and no paths of the machine, and its keys always have the same order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SCHEMA = 1
 """Version of the record's own form."""
 
 KIT = 1
-"""Version of the clauses; raised when one is added or asks for more."""
+"""Version of the clauses; raised when one is added or becomes stricter."""
 
 start_pydantic()
 
@@ -54,7 +54,7 @@ class _Strict(BaseModel):
 
 
 class ClauseRecord(_Strict):
-    """What came of one clause; the fields are those of :class:`gem_testing.Result`."""
+    """The result of one clause; the fields are those of :class:`gem_testing.Result`."""
 
     clause: str
     outcome: Literal["holds", "violated", "not tested"]
@@ -64,7 +64,7 @@ class ClauseRecord(_Strict):
 
 
 class ScoreRecord(_Strict):
-    """What an agent scored; the fields are those of :class:`gem_testing.scores.Score`."""
+    """The score of an agent; the fields are those of :class:`gem_testing.scores.Score`."""
 
     episodes: int = Field(ge=0)
     mean: float | None
@@ -75,7 +75,7 @@ class ScoreRecord(_Strict):
 
 
 class SpeedRecord(_Strict):
-    """How fast an environment is; the fields are those of :class:`gem.speed.Speed`, which says what they mean."""
+    """The speed of an environment; the fields are those of :class:`gem.speed.Speed`, which explains them."""
 
     steps_per_cpu_second: float
     resets_per_cpu_second: float
@@ -99,7 +99,7 @@ class EnvironmentRecord(_Strict):
     speed: SpeedRecord | None
     """None where it was not measured."""
     errors: list[str]
-    """Why scores or speed are missing, where that failed."""
+    """The reason that scores or speed are missing, if measuring failed."""
 
     @field_validator("spec")
     @classmethod
@@ -120,12 +120,12 @@ class PackageRecord(_Strict):
     complete: bool
     """Whether every clause has a result for every environment of the package."""
     problem: str
-    """Why the manifest cannot be used; then there are no environments."""
+    """The reason that the manifest cannot be used; then there are no environments."""
     environments: list[EnvironmentRecord]
 
 
 class ConformanceRecord(_Strict):
-    """All that one run of the kit has found out."""
+    """The results of one run of the kit."""
 
     schema_: Literal[1] = Field(alias="schema")
     kit: int
@@ -148,7 +148,7 @@ class ConformanceRecord(_Strict):
 
         Raises:
             ArgumentError: if the file cannot be read or holds no record of this schema; the message has one sentence
-                for each thing that is wrong.
+                for each fault.
         """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ class ConformanceRecord(_Strict):
         schema = document.get("schema") if isinstance(document, dict) else None
         if type(schema) is int and schema > SCHEMA:
             raise ArgumentError(
-                f"{path}: is written in schema {schema}, and this gem-core reads schema {SCHEMA}; run: "
+                f"{path}: uses schema {schema}, and this gem-core reads schema {SCHEMA}; run: "
                 f"{install_line('--upgrade', 'gem-core')}"
             )
         try:
@@ -204,7 +204,7 @@ class EnvironmentResults:
     errors: list[str] = field(default_factory=list)
 
     def count(self, outcome: ClauseOutcome) -> int:
-        """Return how many clauses came out like this, those that the environment is exempt from left out."""
+        """Return the number of clauses with this outcome, exempted ones left out."""
         return sum(result.outcome is outcome and not result.exempt for result in self.results.values())
 
     def to_record(self) -> EnvironmentRecord:

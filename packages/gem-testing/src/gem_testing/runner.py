@@ -50,7 +50,7 @@ def chosen(clauses: Iterable[str] | None = None) -> list[Clause]:
 
 
 def run_clause(under_test: EnvUnderTest, clause: Clause) -> ClauseResult:
-    """Return the result of one clause. Whatever the environment raises is a violation, never an exception here."""
+    """Return the result of one clause. An exception of the environment becomes a violation; none is passed on."""
     if clause.name in under_test.exemptions:
         return ClauseResult(clause.name, ClauseOutcome.NOT_TESTED, under_test.exemptions[clause.name], exempt=True)
     try:
@@ -59,6 +59,6 @@ def run_clause(under_test: EnvUnderTest, clause: Clause) -> ClauseResult:
         return ClauseResult(clause.name, ClauseOutcome.NOT_TESTED, untested.reason, untested.advice)
     except Violation as violation:
         return ClauseResult(clause.name, ClauseOutcome.VIOLATED, str(violation))
-    except (Exception, SystemExit) as error:  # raised by the environment where no clause expects it to be called
+    except (Exception, SystemExit) as error:  # raised by the environment where the clause expects no exception
         return ClauseResult(clause.name, ClauseOutcome.VIOLATED, f"{type(error).__name__}: {error}")
     return ClauseResult(clause.name, ClauseOutcome.HOLDS)

@@ -1,4 +1,4 @@
-"""What simple agents score in an environment: the random, the reference and the null policy.
+"""The scores of simple agents in an environment: the random, the reference and the null policy.
 
 The null policy answers every observation with the empty text. A score is a mean over episodes with the seeds
 0, 1, 2 …, bounded in number and in time.
@@ -26,27 +26,27 @@ EPISODES = 32
 SECONDS = 1.0
 """Wall-clock seconds after which no further episode of an agent begins."""
 LONGEST_SECONDS = 30.0
-"""Wall-clock seconds after that until an episode that goes on is broken off."""
+"""Further wall-clock seconds after which a running episode is stopped."""
 _MOST_STEPS = 10_000
-"""Steps after which an episode counts as one that never ends; as :data:`gem_testing.env_under_test.HORIZON`."""
+"""Steps after which an episode counts as endless; as :data:`gem_testing.env_under_test.HORIZON`."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What an agent scored; the mean is None where no episode came to its end."""
+    """The score of an agent; the mean is None if no episode ended."""
 
     episodes: int
     mean: float | None
     standard_error: float
-    """Of the mean, as :class:`gem.rollout.Summary` gives it."""
+    """Standard error of the mean, as :class:`gem.rollout.Summary` gives it."""
     success_rate: float | None
     mean_turns: float | None
     error: str = ""
-    """What kept further episodes from being played."""
+    """The reason that no further episodes were played."""
 
 
 class _SilentPolicy(Policy[Any, Any]):
-    """Says nothing in every turn; with several agents, none says anything."""
+    """Sends the empty text in every turn, for every agent."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         self.env = env
@@ -75,7 +75,7 @@ def _score(spec: EnvSpec, agent: str, episodes: int, seconds: float) -> Score:
                 if played and time.perf_counter() > deadline:
                     break
                 played.append(_play(env, policy, seed, deadline + LONGEST_SECONDS))
-    except Exception as raised:  # an environment or policy may raise anything; the clauses say what is wrong with it
+    except Exception as raised:  # an environment or policy may raise anything; the clauses report the fault
         error = f"{type(raised).__name__}: {raised}"
     if not played:
         return Score(0, None, 0.0, None, None, error)
@@ -94,14 +94,14 @@ def _score(spec: EnvSpec, agent: str, episodes: int, seconds: float) -> Score:
 
 
 class _NeverEndsError(Exception):
-    """An episode was broken off."""
+    """An episode was stopped."""
 
 
 def _play(env: Env[Any, Any], policy: Policy[Any, Any], seed: int, deadline: float) -> Trajectory:
-    """Play one episode; only what its summary needs is kept.
+    """Play one episode; keep only the data for its summary.
 
     Raises:
-        _NeverEndsError: if it is still going on after very many steps or at the deadline.
+        _NeverEndsError: if it is still in play after very many steps or at the deadline.
     """
     record = Trajectory(env.spec, seed)
     observation, info = env.reset(seed=seed)
@@ -113,4 +113,4 @@ def _play(env: Env[Any, Any], policy: Policy[Any, Any], seed: int, deadline: flo
         record.transitions.append(Transition(None, None, rewards_of(reward), ended, False, last_info))
         if ended:
             return record
-    raise _NeverEndsError(f"the episode with seed {seed} was broken off after {len(record)} steps")
+    raise _NeverEndsError(f"the episode with seed {seed} was stopped after {len(record)} steps")

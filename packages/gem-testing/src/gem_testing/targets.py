@@ -1,7 +1,7 @@
-"""What ``gem check TARGET`` checks: from an id, a namespace, a distribution or a path to the environments.
+"""The targets of ``gem check TARGET``: from an id, a namespace, a distribution or a path to the environments.
 
-Nothing of a package is imported here. A package whose manifest cannot be read is found all the same, with the
-reasons in :attr:`PackageUnderTest.problem`, so that the check can report them.
+This module imports no package under test. It also finds a package whose manifest cannot be read, and puts the
+reasons into :attr:`PackageUnderTest.problem`, so that the check can report them.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class PackageUnderTest:
     import_name: str
     specs: tuple[EnvSpec, ...]
     manifest: Path | None
-    """The ``environments.toml``; None for what was registered in this process."""
+    """The ``environments.toml``; None for environments registered in this process."""
     namespaces: frozenset[str] | None = None
-    """What its entry points claim; None where nothing says so."""
+    """The namespaces that its entry points claim; None if unknown."""
     requirements: tuple[str, ...] | None = None
-    """What it declares to need (``Requires-Dist``); None where nothing says so."""
+    """Its declared dependencies (``Requires-Dist``); None if unknown."""
     distribution: str | None = None
     version: str | None = None
     problem: str = ""
-    """Why its manifest cannot be used; then there are no specs."""
+    """The reason that its manifest cannot be used; then there are no specs."""
     whole: bool = True
-    """Whether ``specs`` is all that the manifest offers."""
+    """Whether ``specs`` contains every environment of the manifest."""
 
     @property
     def name(self) -> str:
-        """The distribution's name, or the import name where no distribution is known."""
+        """The distribution's name, or the import name if no distribution is known."""
         return self.distribution or self.import_name
 
     def only(self, wanted: Iterable[EnvSpec]) -> PackageUnderTest:
@@ -64,7 +64,7 @@ def envs_under_test(target: str) -> list[EnvUnderTest]:
     """Return the environments that a target names, ready to be tested in this process.
 
     Raises:
-        ManifestError: if a package's manifest cannot be used; and whatever :func:`packages_of` raises.
+        ManifestError: if a package's manifest cannot be used. Errors of :func:`packages_of` are passed on.
     """
     packages = packages_of(target)
     for package in packages:
@@ -81,14 +81,14 @@ def packages_of(*targets: str) -> list[PackageUnderTest]:
     """Return the packages, or parts of packages, that some targets name, each environment once.
 
     Args:
-        targets: each an id (with an owner where several distributions provide it, or all of them are meant), a
-            namespace, an installed distribution (all that the name stands for, where a namespace has the same), or a
-            path: of a project with a ``pyproject.toml``, of a package with an ``environments.toml``, or of one of
-            these files. A path has a separator in it or is ``.``; another name is looked for among what is installed
-            first. What a path holds need not be installed: ``sys.path`` is extended so that it can be imported.
+        targets: each an id (without an owner, of every distribution that provides it), a namespace, an installed
+            distribution (together with the namespace of the same name), or a path: of a project with a
+            ``pyproject.toml``, of a package with an ``environments.toml``, or of one of these files. A path contains a
+            separator or is ``.``; any other name is first searched for among the installed names. The package at a path
+            need not be installed: ``sys.path`` is extended for its import.
 
     Raises:
-        UnknownEnvironmentError: if nothing has this name; the message says what comes near.
+        UnknownEnvironmentError: if nothing has this name; the message has the nearest names.
         ManifestError: if the ``pyproject.toml`` of a project cannot be read or announces no environments.
     """
     together: dict[tuple[str, str, Path | None], PackageUnderTest] = {}
@@ -147,7 +147,7 @@ def _installed() -> list[PackageUnderTest]:
 
 
 def _package(import_name: str, folder: Path | None, **known: Any) -> PackageUnderTest:
-    """Read the manifest in a package's folder; what is wrong with it becomes the package's problem."""
+    """Read the manifest in a package's folder; a fault becomes the package's problem."""
     if folder is None:
         problem = f"the package {import_name!r} that its entry point names cannot be found"
         return PackageUnderTest(import_name, (), None, problem=problem, **known)
@@ -185,7 +185,7 @@ def _of_id(wanted: EnvId) -> list[PackageUnderTest]:
 
 
 def _of_name(name: str) -> list[PackageUnderTest]:
-    """Return the distribution of this name, and of the others what they have in the namespace of this name."""
+    """Return the distribution of this name, and the parts of others in the namespace of this name."""
     found = []
     for package in _installed():
         if normalized_distribution(package.name) == normalized_distribution(name):
@@ -208,7 +208,7 @@ def _unknown(target: str) -> GemError:
             f"the distribution {target!r} is installed and announces no environments; its pyproject.toml needs "
             f'[project.entry-points."{discovery.ENVIRONMENT_GROUP}"] with NAMESPACE = "PACKAGE"'
         )
-    looked = f"{target!r} is no environment id, and no namespace, installed distribution or path has this name"
+    looked = f"{target!r} is not an environment id, and no namespace, installed distribution or path has this name"
     hint = nearest(target, names)
     if hint is not None:
         return UnknownEnvironmentError(f"{looked}; did you mean {hint!r}?")
@@ -336,7 +336,7 @@ def _folders_in(folder: Path) -> Iterator[Path]:
 
 
 def _make_importable(import_name: str, folder: Path) -> None:
-    """Put the folder that a package is imported from first on ``sys.path``, unless it is found already.
+    """Put a package's import folder first on ``sys.path``, unless Python finds the package already.
 
     Raises:
         ManifestError: if this process has imported another package of this name.
@@ -370,13 +370,13 @@ def _nothing_at(path: Path) -> GemError:
     below = _below(path)
     names = {package.name for package in _installed()} | set(discovery.namespaces())
     return UnknownEnvironmentError(
-        f"{path} is no package of environments: it has neither {PROJECT_FILE} nor {FILE_NAME}; "
-        + (f"check {below}" if below else f"give its path, or what is installed: {_what_is_installed(names)}")
+        f"{path} is not a package of environments: it has neither {PROJECT_FILE} nor {FILE_NAME}; "
+        + (f"check {below}" if below else f"give its path, or an installed target: {_what_is_installed(names)}")
     )
 
 
 def _below(folder: Path) -> str:
-    """Return packages of environments where projects usually have them, in words; empty if there are none."""
+    """Return the packages of environments in a project's usual places, in words; empty if there are none."""
     patterns = ("*", "*/*", "*/src/*", "packages/*/src/*")
     found = sorted({file.parent for pattern in patterns for file in folder.glob(f"{pattern}/{FILE_NAME}")})
     return " or ".join(str(path.relative_to(folder)) for path in found[:_MOST_LISTED])

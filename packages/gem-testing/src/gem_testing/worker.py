@@ -1,8 +1,8 @@
 """The process in which one environment is checked; :mod:`gem_testing.pool` starts it and listens.
 
-It gets a job as JSON on stdin and reports on its original stdout. Before anything of the environment is imported,
-that descriptor moves to a high number and the standard ones lead nowhere, so that nothing that an environment prints
-or reads, and no descriptor that it closes by its usual number, reaches the reports. Each report is a line that begins
+It gets a job as JSON on stdin and reports on its original stdout. Before it imports the environment,
+that descriptor moves to a high number and the standard ones lead nowhere, so that no output, input or closed standard
+descriptor of an environment reaches the reports. Each report is a line that begins
 with a word that only parent and worker know; everything else that arrives is ignored.
 """
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["BEGINNINGS", "CHANNEL_LOST", "FIRST_EPISODE", "IMPORT", "SCORES", "SPEED", "main", "needs_environment"]
 
 IMPORT, FIRST_EPISODE, SCORES, SPEED = "import", "first episode", "scores", "speed"
-"""What a worker does besides clauses, as it announces it."""
+"""The announced names of a worker's tasks besides clauses."""
 
 BEGINNINGS = ("contract.construction", "contract.reset")
-"""The clauses that say why no other can play."""
+"""The clauses that explain why no other can play."""
 
 CHANNEL_LOST = 117
-"""Exit code of a worker that cannot report any more."""
+"""Exit code of a worker that can no longer report."""
 
 _STANDARD = ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY))
 _HIGH = 900
@@ -39,7 +39,7 @@ SPEED_SECONDS = 0.2
 
 
 def main() -> None:
-    """Do the job that stdin holds, and report."""
+    """Do the job on stdin, and report."""
     channel_number = _moved_up(1)
     stack_number = _moved_up(2)
     job = json.loads(sys.stdin.buffer.read())
@@ -77,7 +77,7 @@ def _work(job: dict[str, Any], channel: _Channel) -> None:
     initial_state = _InitialState(job["folder"])
     if any(map(needs_environment, tasks)):
         channel.tell("begin", IMPORT)
-        with suppress(BaseException):  # contract.construction and manifest.entry_points say what is wrong
+        with suppress(BaseException):  # contract.construction and manifest.entry_points report the fault
             load(spec.entry_point)
     begun = False
     for task in tasks:
@@ -85,7 +85,7 @@ def _work(job: dict[str, Any], channel: _Channel) -> None:
         if not begun and (task not in CLAUSES or CLAUSES[task].plays):
             channel.tell("begin", FIRST_EPISODE)
             begun = True
-            _ = under_test.obstacle  # every clause that plays asks for it; here it is known what a process dies of
+            _ = under_test.obstacle  # all that play need it; here a death's cause is known
         channel.tell("begin", task)
         if task in CLAUSES:
             channel.tell("result", _checked(under_test, task))
@@ -126,12 +126,12 @@ def _figures(task: str, spec: Any) -> dict[str, Any]:
 
 
 def _sentence(text: str) -> str:
-    """Return text that fits into a report: not endless, and without the lone surrogates that no file can hold."""
+    """Return text that fits into a report: of limited length, without lone surrogates, which no file can hold."""
     return text[:_LONGEST_MESSAGE].encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class _Channel:
-    """Writes reports. A worker that cannot report ends: its parent draws the conclusion."""
+    """Writes reports. A worker that cannot report ends, and its parent notices."""
 
     def __init__(self, number: int, token: str) -> None:
         self._number = number
@@ -141,7 +141,7 @@ class _Channel:
 
     def tell(self, kind: str, value: Any = None) -> None:
         if os.getpid() != self._process:
-            os._exit(0)  # a fork that an environment has let run on
+            os._exit(0)  # a forked child that an environment left running
         # The newline in front ends foreign text in the pipe.
         text = json.dumps([kind, value], allow_nan=True).encode("ascii")
         rest = memoryview(b"\n" + self._token.encode() + text + b"\n")
@@ -156,7 +156,7 @@ class _Channel:
 
 
 def _moved_up(number: int) -> int:
-    """Return another number for an open descriptor: a high one, which closing the first few hundred spares."""
+    """Return a high number for an open descriptor, beyond the few hundred that an environment may close."""
     try:
         import fcntl
         import resource
@@ -175,7 +175,7 @@ def _lead_nowhere(number: int, flags: int) -> None:
 
 
 class _InitialState:
-    """The process as it was at first: what one clause did to it must not be blamed on the next."""
+    """The initial state of the process, so that the effects of one clause are not blamed on the next."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)

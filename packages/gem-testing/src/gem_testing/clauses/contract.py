@@ -1,4 +1,4 @@
-"""What every environment's methods take, return and refuse."""
+"""The arguments, results and errors of every environment's methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CLAUSES", "check_observation"]
 
 BAD_SEEDS: tuple[Any, ...] = (-1, 1.5, "1", True, [1])
 SECONDS = 10.0
-"""Wall-clock seconds after which an episode counts as one that never ends."""
+"""Wall-clock seconds after which an episode counts as endless."""
 
 
 def construction(under_test: EnvUnderTest) -> None:
@@ -41,7 +41,7 @@ def construction(under_test: EnvUnderTest) -> None:
             f"an unknown argument raised {type(error).__name__}: {error}; let gem.Env refuse it with a TypeError"
         ) from error
     raise Violation(
-        "an unknown argument (no_such_argument=1) was taken without a word; name the arguments instead of **kwargs, "
+        "an unknown argument (no_such_argument=1) was accepted; name the arguments instead of **kwargs, "
         "so that a misspelt one is refused"
     )
 
@@ -353,7 +353,7 @@ def _refused(env: Env[Any, Any], action: Any, where: str, wanted: type[Exception
         if "reset" in str(error):
             return
         raise Violation(
-            f"{where} raised {wanted.__name__}: {error}, which does not say what to do; {advice}"
+            f"{where} raised {wanted.__name__}: {error}, which does not name the remedy; {advice}"
         ) from error
     except Exception as error:
         raise Violation(f"{where} raised {type(error).__name__}: {error}; {advice}") from error
@@ -361,14 +361,14 @@ def _refused(env: Env[Any, Any], action: Any, where: str, wanted: type[Exception
 
 
 def _not_available(under_test: EnvUnderTest, error: Exception) -> None:
-    """Raise NotTested where the environment cannot be had because of what it declares to require."""
+    """Raise NotTested if the environment cannot be made for lack of a declared requirement."""
     if under_test.spec.requires:
         needs = ", ".join(under_test.spec.requires)
-        raise NotTested(f"it needs {needs}, and could not be had here: {error}", f"check it where {needs} can be had")
+        raise NotTested(f"it needs {needs} and cannot be made here: {error}", f"check it where {needs} is available")
 
 
 def check_observation(observed: Any, where: str) -> str:
-    """Return what kind an observation is; Violation if it is none."""
+    """Return the kind of an observation; Violation if it is not an observation."""
     if isinstance(observed, str):
         if not observed:
             raise Violation(f"{where} returned an empty observation; tell the agent what it must know")

@@ -41,7 +41,7 @@ def reuse(under_test: EnvUnderTest) -> None:
             for history in ("abandoned another episode", "played the episode before"):
                 found = play(env, script.actions, script.seed)
                 who = f"an instance that had {history}, with seed {script.seed}"
-                _agree(expected, found, who, "begin anew in reset")
+                _agree(expected, found, who, "start over in reset")
             before = script
 
 
@@ -112,7 +112,7 @@ def global_generators(under_test: EnvUnderTest) -> None:
         _agree(
             expected,
             found,
-            f"with the process's generators seeded anew before each step (seed {script.seed})",
+            f"with the process's generators seeded again before each step (seed {script.seed})",
             "draw from self.rng only",
         )
         with _kept_generators():
@@ -194,7 +194,7 @@ def threads(under_test: EnvUnderTest) -> None:
         for number in range(ROUNDS * len(under_test.baselines)):
             # Each thread at another script, so that they meet in all combinations.
             which = (worker + number) % len(under_test.baselines)
-            # In every other episode a thread hands over now and then, however busy the machine is.
+            # In every other episode a thread yields now and then, however busy the machine is.
             sys.setprofile(_handing_over() if number % 2 else None)
             try:
                 found[worker, number] = under_test.replay(under_test.scripts[which])
@@ -245,7 +245,7 @@ def _stepwise(under_test: EnvUnderTest, actions: tuple[Any, ...], seed: int) -> 
 
 
 def _handing_over() -> Callable[[object, str, object], None]:
-    """Return a profile function that lets other threads run, at one of so many calls and returns."""
+    """Return a profile function that lets other threads run at some of the calls and returns."""
     events = itertools.count()
 
     def profile(_frame: object, _event: str, _argument: object) -> None:

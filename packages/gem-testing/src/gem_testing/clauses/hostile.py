@@ -1,4 +1,4 @@
-"""Whatever a model emits, or a careless caller passes, a step survives it."""
+"""A step survives any output of a model and any argument of a careless caller."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ HOSTILE_ACTIONS: tuple[Any, ...] = (
     {"role": "assistant", "tool_calls": "all"},
     object(),
 )
-"""Actions that no grammar expects, some of which are code that leaves a mark if it runs; see also ``derived_from``."""
+"""Actions outside every grammar, some of which are code that leaves a mark if it runs; see also ``derived_from``."""
 
 SIZES = (1_000, 4_000, 16_000, 64_000, 256_000, 1_024_000)
 """Characters; each is four times the one before, so that a quadratic step takes sixteen times as long."""

@@ -1,4 +1,4 @@
-"""What info may hold, and to whom it belongs."""
+"""The contents of info, and its owner."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _called(turn: int) -> str:
 
 
 def _same(back: Any, value: Any) -> bool:
-    # 1 == True == 1.0, and a tuple comes back as a list: the text tells what == does not.
+    # 1 == True == 1.0, and a tuple comes back as a list: the text shows what == hides.
     return bool(back == value) and repr(back) == repr(value)
 
 

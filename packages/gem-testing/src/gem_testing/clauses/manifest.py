@@ -1,4 +1,4 @@
-"""The manifest tells the truth about what the package offers and needs."""
+"""The manifest describes the package's environments and needs truthfully."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def entry_points(under_test: EnvUnderTest) -> None:
     target = _loaded(under_test.spec.entry_point, "entry_point")
     if isinstance(target, type) and not issubclass(target, Env):
         raise Violation(
-            f"entry_point = {name_of(under_test.spec.entry_point)!r} is no gem.Env; derive the class from it"
+            f"entry_point = {name_of(under_test.spec.entry_point)!r} is not a gem.Env; derive the class from it"
         )
     if not callable(target):
         raise Violation(f"entry_point = {name_of(under_test.spec.entry_point)!r} cannot be called; name the class")
@@ -165,7 +165,7 @@ def _loaded(entry_point: Any, key: str) -> Any:
 
 
 def _connections(events: list[list[str]]) -> str | None:
-    """Return where a process connected to, or None if to nothing beyond this machine."""
+    """Return the remote address that a process connected to, or None."""
     for event, *details in events:
         if event == "socket.getaddrinfo" and not _LOCAL.match(details[0]):
             return f"the host {details[0]}"
@@ -189,7 +189,7 @@ def _project(requirement: str) -> str:
 
 
 def _providers(top: str) -> set[str]:
-    """Return the installed distributions that bring a top-level module."""
+    """Return the installed distributions that contain a top-level module."""
     from gem.discovery import providers_of
 
     return {normalized_distribution(name) for name in providers_of(top)}

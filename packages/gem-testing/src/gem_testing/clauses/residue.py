@@ -79,7 +79,7 @@ def settings(under_test: EnvUnderTest) -> None:
 
 
 def changed_variable(before: dict[str, Any], after: dict[str, Any]) -> str | None:
-    """Return which environment variable differs between two snapshots, in words."""
+    """Return the environment variable that differs between two snapshots, in words."""
     old, new = before["environment"], after["environment"]
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     if not changed:
@@ -89,7 +89,7 @@ def changed_variable(before: dict[str, Any], after: dict[str, Any]) -> str | Non
 
 
 def changed_setting(before: dict[str, Any], after: dict[str, Any]) -> str | None:
-    """Return which setting of the process differs between two snapshots, in words."""
+    """Return the setting of the process that differs between two snapshots, in words."""
     for name, value in before["settings"].items():
         if (now := after["settings"][name]) != value:
             old, new = differing_parts(value, now)
@@ -102,7 +102,7 @@ def _quoted(value: str | None) -> str:
 
 
 def _more(under_test: EnvUnderTest, what: str, since: str) -> list[Any]:
-    """Return the items that are there after playing and were not there before."""
+    """Return the items that exist after the episodes and did not exist before."""
     before, after = under_test.probe.seen[since][what], under_test.probe.seen["after"][what]
     if before is None:
         raise NotTested("this system does not tell", "check it on Linux")

@@ -1,4 +1,4 @@
-"""Rewards mean what the manifest says: the range is kept, the reference policy reaches it, nothing else is paid."""
+"""Rewards mean what the manifest says: the range holds, the reference policy reaches it, garbage earns nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CLAUSES"]
 
 SIGMAS = 4.0
 CLOSE_ENOUGH = 1e-6
-"""Rewards that are added up in floating point need not meet a bound exactly."""
+"""Tolerance for sums of rewards, which floating point rounds."""
 
 GARBAGE = (
     "¤¤¤¤",
@@ -28,7 +28,7 @@ GARBAGE = (
     "\\boxed{}",
     "%PDF-1.7 " + "\x00\x01\x02" * 20,
 )
-"""Texts that are no answer to anything."""
+"""Texts that answer no question."""
 
 
 def range_(under_test: EnvUnderTest) -> None:

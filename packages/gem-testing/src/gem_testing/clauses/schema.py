@@ -29,7 +29,8 @@ def schema(under_test: EnvUnderTest) -> None:
         if name not in _NAMES:
             hint = nearest(name, _NAMES)
             raise Violation(
-                f"exempt names {name!r}, which is no clause" + (f"; did you mean {hint!r}?" if hint else "; remove it")
+                f"exempt names {name!r}, which is not a clause"
+                + (f"; did you mean {hint!r}?" if hint else "; remove it")
             )
 
 

@@ -19,7 +19,7 @@ RESET_SECONDS = 1.0
 """The same for a reset and ``reset_seconds``."""
 
 REPEATS = 3
-"""An episode is deterministic, so the quickest of three times is the time that a step needs on a busy machine too."""
+"""Repetitions of an episode; the quickest step is close to its true cost even on a busy machine."""
 
 
 def step(under_test: EnvUnderTest) -> None:

@@ -1,4 +1,4 @@
-"""What get_state, set_state and pickling promise."""
+"""The promises of get_state, set_state and pickling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gem_testing.outcomes import NotTested, Violation
 __all__ = ["CLAUSES"]
 
 POSITIONS = 6
-"""At how many turns of an episode the state is taken."""
+"""Number of turns of an episode at which the kit saves the state."""
 
 DAMAGED: tuple[Any, ...] = (None, [], {}, "state", 7, {"unknown": 1})
 
@@ -102,7 +102,7 @@ def unaliased(under_test: EnvUnderTest) -> None:
 
 
 def refusal(under_test: EnvUnderTest) -> None:
-    """An object that is no state raises StateError and changes nothing."""
+    """An object that is not a state raises StateError and changes nothing."""
     _needs_state(under_test)
     script, expected = under_test.baselines[-1]
     half = (len(expected) - 1) // 2
@@ -155,7 +155,7 @@ def pickle(under_test: EnvUnderTest) -> None:
             except Exception as error:
                 raise Violation(
                     f"{where}: {type(error).__name__}: {error}; keep out of the instance what cannot be pickled, or "
-                    "make it anew in __setstate__"
+                    "make it again in __setstate__"
                 ) from error
             with twin:
                 _continues(env, twin, script, expected, half, where)
@@ -202,7 +202,7 @@ def _put_into(env: Env[Any, Any], state: Any, where: str) -> None:
 def _continues(
     env: Env[Any, Any], twin: Env[Any, Any], script: Script, expected: list[StepRecord], done: int, where: str
 ) -> None:
-    """Check that ``twin`` goes on like the recorded episode, and then like ``env`` after a reset without a seed."""
+    """Check that ``twin`` continues like the recorded episode, and then like ``env`` after a reset without a seed."""
     try:
         records = play_on(twin, script.actions[done:], script.seed, done)
     except Violation as violation:

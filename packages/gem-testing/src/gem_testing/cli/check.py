@@ -113,7 +113,7 @@ def check_command(
 
 @contextmanager
 def _ended_like_an_interrupt() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, so that no process is left behind."""
+    """Make SIGTERM act like Ctrl-C, so that no process is left behind."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -23,11 +23,11 @@ CHOICES = {"both": tuple(EXAMPLES), **{turns: (turns,) for turns in EXAMPLES}}
 
 @click.command("new")
 @click.argument("name", required=False)
-@click.option("--import-name", help="What Python imports.  [default: NAME with '_' for '-']")
-@click.option("--namespace", help="What stands before the colon of its ids.  [default: NAME without 'gem' and 'envs']")
+@click.option("--import-name", help="Import name of the package.  [default: NAME with '_' for '-']")
+@click.option("--namespace", help="Part of its ids before the colon.  [default: NAME without 'gem' and 'envs']")
 @click.option("--share-namespace", is_flag=True, help="Allow a namespace that packages of GEM itself fill.")
 @click.option("--description", help="One sentence on the package.")
-@click.option("--author", help="Who holds the copyright.  [default: git's user.name]")
+@click.option("--author", help="Holder of the copyright.  [default: git's user.name]")
 @click.option(
     "--license", "licence", type=click.Choice([*LICENCES], case_sensitive=False), help="[default: Apache-2.0]"
 )
@@ -37,7 +37,7 @@ CHOICES = {"both": tuple(EXAMPLES), **{turns: (turns,) for turns in EXAMPLES}}
 @click.option(
     "--into", "--path", type=click.Path(path_type=Path), metavar="DIR", help="Where to write it.  [default: ./NAME]"
 )
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing; take the default of whatever is not given.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing; use the defaults of missing options.")
 @json_option
 def new_command(
     name: str | None,
@@ -68,7 +68,7 @@ def new_command(
     if name is None and not ask.asked:
         raise click.UsageError("the package needs a name, for example: gem new my-envs")
     distribution = ask("Name for pip install", name, "my-envs", names.check_distribution)
-    # Before any other question: the answers would be in vain.
+    # Before any other question, whose answers would be wasted.
     folder = check_target(into or Path(distribution))
     import_name = ask("Import name", import_name, names.propose_import_name(distribution), names.check_import_name)
     namespace = ask(

@@ -1,6 +1,6 @@
-"""The names of a new package: what each may be, and what is proposed where the author does not care.
+"""The names of a new package: the rules for each, and the default proposals.
 
-Every check returns the value it was given, as the file needs it, or raises ``ArgumentError`` with one sentence.
+Every check returns its value, as the file needs it, or raises ``ArgumentError`` with one sentence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LONGEST = 64
-"""Characters of any name; what is written stays within the line length of the package's own style check."""
+"""Maximum length of any name, so that the written files keep the line length of the package's own style check."""
 
 # The grammar of PEP 508, which compares names without regard to case.
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -58,10 +58,10 @@ _OFFICIAL = {
 
 
 def check_distribution(name: str) -> str:
-    """Return the name that ``pip install`` will know the package by, normalised (PEP 503).
+    """Return the distribution's name for ``pip install``, normalised (PEP 503).
 
     Raises:
-        ArgumentError: if it breaks PEP 508, or belongs to GEM or to something that GEM needs.
+        ArgumentError: if it breaks PEP 508, or belongs to GEM or to one of its dependencies.
     """
     if not _DISTRIBUTION.fullmatch(name):
         raise ArgumentError(
@@ -78,10 +78,10 @@ def check_distribution(name: str) -> str:
 
 
 def check_import_name(name: str) -> str:
-    """Return the name that Python will import the package by.
+    """Return the import name of the package.
 
     Raises:
-        ArgumentError: if it is no lower-case identifier, is a keyword, or would hide a module that is needed.
+        ArgumentError: if it is not a lower-case identifier, is a keyword, or would hide a needed module.
     """
     if not _IMPORT_NAME.fullmatch(name):
         raise ArgumentError(
@@ -94,7 +94,7 @@ def check_import_name(name: str) -> str:
     if name in sys.stdlib_module_names:
         raise ArgumentError(f"{name!r} is a module of Python's standard library; choose another import name")
     if name in _BESIDE:
-        raise ArgumentError(f"{name!r} is what {_BESIDE[name]} is imported by; choose another import name")
+        raise ArgumentError(f"{name!r} is the import name of {_BESIDE[name]}; choose another import name")
     if name == "tests":
         raise ArgumentError("'tests' is the folder of the package's tests; choose another import name")
     return name
@@ -108,7 +108,7 @@ def check_namespace(name: str, shared: bool = False) -> str:
         shared: also allow a namespace that packages of GEM itself fill.
 
     Raises:
-        ArgumentError: if it breaks the grammar of :mod:`gem.ids`, or is filled by a package of GEM itself.
+        ArgumentError: if it breaks the grammar of :mod:`gem.ids`, or a package of GEM itself fills it.
     """
     if not _NAMESPACE.fullmatch(name):
         raise ArgumentError(
@@ -128,7 +128,7 @@ def check_line(what: str, text: str) -> str:
     """Return ``text`` without surrounding space if it is one line of visible text.
 
     Args:
-        what: what the text is, for the message.
+        what: name of the text, for the message.
         text: a name or a sentence, in any script.
 
     Raises:
@@ -150,7 +150,7 @@ def propose_import_name(distribution: str) -> str:
 
 
 def propose_namespace(distribution: str, import_name: str) -> str:
-    """Return the distribution's name without "gem" and "envs", or the import name where that is no namespace."""
+    """Return the distribution's name without "gem" and "envs", or the import name if that is not a namespace."""
     short = re.sub(r"^gem-(envs?-)?|-(gem-)?(envs?|environments?)$", "", distribution)
     try:
         return check_namespace(short)

@@ -1,4 +1,4 @@
-"""A new package as its author describes it, and the files that it is made of."""
+"""A new package as its author describes it, and its files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ExampleEnvironment(NamedTuple):
     """An example environment that a new package can begin with."""
 
     name: str
-    """Of its class, its id, and in lower case its module and its folder of templates."""
+    """Name of its class and id, and in lower case of its module and its folder of templates."""
     row: str
-    """What the agent does and how it is rewarded: two cells of the README's table."""
+    """The agent's action and the reward: two cells of the README's table."""
 
     @property
     def module(self) -> str:
@@ -97,7 +97,7 @@ class Project(NamedTuple):
             "namespace_key": json.dumps(self.namespace) if "." in self.namespace else self.namespace,
             "description": self.description,
             "author": self.author,
-            # What JSON escapes in a line of visible text, TOML escapes alike.
+            # TOML escapes a line of visible text as JSON does.
             "description_toml": json.dumps(self.description, ensure_ascii=False),
             "author_toml": json.dumps(self.author, ensure_ascii=False),
             "licence": self.licence,
