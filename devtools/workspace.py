@@ -14,8 +14,21 @@ EVERYWHERE = ("conftest.py", "pyproject.toml")
 # Where `tests/` does not say by its own file names which test a change concerns.
 CONCERNS = (
     (re.compile(r"(dev\.py|devtools/.*|\.ci/.*)"), ("test_dev.py", "test_ci.py", "test_touched.py")),
-    (re.compile(r"\.github/.*"), ("test_packages.py", "test_touched.py")),
+    (re.compile(r"\.github/.*"), ("test_ci.py", "test_dev.py", "test_packages.py")),
+    (re.compile(r"hub/(official_index\.py|index/.*)"), ("test_official_index.py", "test_documents.py")),
+    (re.compile(r"changelog\.d/.*"), ("test_changelog.py",)),
     (re.compile(r"CONTRIBUTING\.md"), ("test_contributing.py", "test_documents.py", "test_dev.py")),
+    (
+        re.compile(r"README\.md"),
+        (
+            "test_dev.py",
+            "test_documents.py",
+            "test_guides.py",
+            "test_packages.py",
+            "test_published_snippets.py",
+            "test_readme_environment.py",
+        ),
+    ),
     (
         re.compile(r"(.*\.md|docs/.*|examples/.*)"),
         ("test_documents.py", "test_guides.py", "test_published_snippets.py"),
@@ -95,7 +108,7 @@ def touched(base: str | None = None, root: Path = ROOT) -> Touched:
     """Compare the working tree with a commit.
 
     Args:
-        base: the commit; by default the merge base with the upstream branch, ``origin/main`` or ``main``, the first of
+        base: the commit; by default the merge base with ``origin/main``, ``main`` or the upstream branch, the first of
             them that exists.
         root: the workspace.
     """
@@ -109,11 +122,12 @@ def touched(base: str | None = None, root: Path = ROOT) -> Touched:
 
 def merge_base(root: Path = ROOT) -> str:
     """Return the commit at which the current branch left the one that it will be merged into."""
-    branches = ("@{upstream}", "origin/main", "main")
+    # The upstream comes last: after `git push -u` it is the branch's own copy on the server.
+    branches = ("origin/main", "main", "@{upstream}")
     bases = (output_of("git", "merge-base", "HEAD", branch, cwd=root) for branch in branches)
     found = next(filter(None, bases), None)
     if found is None:
-        fail("git knows no upstream branch, no origin/main and no main to compare with; name a commit with --base")
+        fail("git knows no origin/main, no main and no upstream branch to compare with; name a commit with --base")
     return found.strip()
 
 

@@ -219,6 +219,15 @@ def test_what_a_machine_could_have_must_work(with_apt: Machine, defect: Callable
     assert "GEM_REQUIRE_ENGINES" not in settings(done)
 
 
+def test_lists_of_packages_that_cannot_be_had_are_a_defect(with_apt: Machine) -> None:
+    """Where apt-get update fails, a package missing from the lists may exist: that is no reason to leave it out."""
+    with_apt.add("apt-get", "#!/bin/sh\nexit 1\n")
+    shutil.rmtree(with_apt.folder / "packages" / "docker.io")
+    done = with_apt.prepare()
+    assert done.returncode == 1
+    assert "docker.io could be had on this machine" in done.stderr
+
+
 @pytest.mark.parametrize(("program", "package"), [("node", "nodejs"), ("bwrap", "bubblewrap"), ("tmux", "tmux")])
 def test_every_program_that_tests_need_is_installed(with_apt: Machine, program: str, package: str) -> None:
     """A missing program is installed; a failure to install it fails continuous integration."""
@@ -244,7 +253,7 @@ def test_the_workflow_runs_what_a_change_touches() -> None:
     commands = {name: "\n".join(step.get("run", "") for step in job["steps"]) for name, job in jobs.items()}
     assert "dev.py touched" in commands["choose"]
     assert "bash .ci/run tests" in commands["across"]
-    assert "bash .ci/run packages/gem-terminal" in commands["terminal"]
+    assert "dev.py package gem-terminal" in commands["terminal"]
     assert "bash .ci/run --all" in commands["nightly"]
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert not [name for name in package_names() if name in text.replace("gem-terminal", "")]

@@ -22,7 +22,7 @@ PACKAGES = {
     "packages/tools": 'name = "tools"\ndependencies = []\n',
     "hub": 'name = "gem-hub"\ndependencies = ["tools"]\n',
 }
-TESTS = ("test_dev.py", "test_documents.py", "test_packages.py")
+TESTS = ("test_changelog.py", "test_dev.py", "test_documents.py", "test_official_index.py", "test_packages.py")
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +54,11 @@ def root(tmp_path: Path) -> Path:
         ("packages/games/README.md", ["games"], ["test_documents.py"]),
         ("docs/guides/tools.md", [], ["test_documents.py"]),
         ("devtools/quick.py", [], ["test_dev.py"]),
+        ("README.md", [], ["test_dev.py", "test_documents.py", "test_packages.py"]),
+        (".github/workflows/ci.yml", [], ["test_dev.py", "test_packages.py"]),
+        ("changelog.d/+new.added.md", [], ["test_changelog.py"]),
+        ("hub/official_index.py", ["gem-hub"], ["test_documents.py", "test_official_index.py"]),
+        ("hub/index/README.md", ["gem-hub"], ["test_documents.py", "test_official_index.py"]),
         ("tests/test_packages.py", [], ["test_packages.py"]),
         ("tests/test_removed.py", [], []),
         ("LICENSE", [], []),
@@ -69,6 +74,14 @@ def test_a_file_touches_its_package_and_the_dependants(
     change = classify([file], None, root)
     assert sorted(change.packages) == sorted(packages)
     assert list(change.tests) == tests
+
+
+def test_the_tests_that_files_concern_exist() -> None:
+    """A test file that was renamed or removed is no longer named."""
+    from devtools.workspace import CONCERNS
+
+    named = {name for _, tests in CONCERNS for name in tests}
+    assert named <= {path.name for path in (ROOT / "tests").iterdir()}
 
 
 def git(root: Path, *arguments: str) -> None:
@@ -97,6 +110,25 @@ def test_a_change_is_all_since_the_branch_began(root: Path) -> None:
     assert change.files == ("hub/new.py", "packages/games/ein ü.py")
     assert change.changed == ("games", "gem-hub")
     assert change.dependants == ()
+
+
+def test_what_was_pushed_still_belongs_to_the_change(root: Path) -> None:
+    """The branch's own copy on the server, which ``git push -u`` makes its upstream, is not where it began."""
+    from devtools.workspace import touched
+
+    server = root.with_name("server")
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "all")
+    git(root, "init", "--quiet", "--bare", str(server))
+    git(root, "remote", "add", "origin", str(server))
+    git(root, "push", "--quiet", "origin", "main")
+    git(root, "checkout", "--quiet", "-b", "branch")
+    (root / "hub" / "new.py").touch()
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "new")
+    git(root, "push", "--quiet", "--set-upstream", "origin", "branch")
+    assert touched(root=root).files == ("hub/new.py",)
 
 
 def test_requirements_are_those_of_the_packaging() -> None:

@@ -27,18 +27,19 @@ class SnapshotHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        return [] if self._carried.is_dir() and not self._script.is_file() else DERIVATION
+        return [] if self._script is None else DERIVATION
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
         source = self._carried
-        if self._script.is_file():
+        script = self._script
+        if script is not None:
             self._scratch = tempfile.TemporaryDirectory()
             source = Path(self._scratch.name)
-            subprocess.run([sys.executable, str(self._script), str(source)], check=True)  # noqa: S603
+            subprocess.run([sys.executable, str(script), str(source)], check=True)  # noqa: S603
         elif not source.is_dir():
-            raise FileNotFoundError(f"{self._script}: build from GEM's repository or from a source distribution")
+            raise FileNotFoundError(f"{source}: build from GEM's repository or from a source distribution")
         place = SNAPSHOT if self.target_name == "wheel" else f"src/{SNAPSHOT}"
         for name in FILES:
             build_data["force_include"][str(source / name)] = f"{place}/{name}"
@@ -48,8 +49,11 @@ class SnapshotHook(BuildHookInterface[Any]):
             self._scratch.cleanup()
 
     @property
-    def _script(self) -> Path:
-        return Path(self.root).parent.parent / "hub" / "official_index.py"
+    def _script(self) -> Path | None:
+        """The script of GEM's repository; None elsewhere, where a script in this place may be anybody's."""
+        project = Path(self.root)
+        script = project.parent.parent / "hub" / "official_index.py"
+        return script if project.parts[-2:] == ("packages", "gem-hub-client") and script.is_file() else None
 
     @property
     def _carried(self) -> Path:

@@ -15,9 +15,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_hub_client import official
 from gem_hub_client.catalogue import Catalogue, base_id, fields_of
 from gem_hub_client.cli.group import REGISTRY_COMMANDS, hub_command
 from gem_hub_client.cli.output import _folded, _shrunk
+from gem_hub_client.errors import HubError
 from gem_hub_client.sanitize import sanitize, sanitize_values
 from gem_hub_client.search import nearest_word, search
 from gem_hub_client.tokenize import tokenize
@@ -577,6 +579,21 @@ from gem_hub_client.cli.group import REGISTRY_COMMANDS, hub_command
 hub_command.main(sys.argv[1:], prog_name="gem hub", standalone_mode=False)
 print("LOADED", *sorted(sys.modules))
 """
+
+
+def test_a_script_beside_an_unpacked_source_distribution_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the repository's own folders make a checkout; below a shared folder a script may be anybody's."""
+    package = tmp_path / "sources" / "gem_hub_client-0.1.0" / "src" / "gem_hub_client"
+    script = tmp_path / "hub" / "official_index.py"
+    script.parent.mkdir()
+    script.write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
+    monkeypatch.setattr(official, "_PACKAGE", package)
+    monkeypatch.setattr(official, "_SNAPSHOT", package / "official_index")
+    with pytest.raises(HubError, match="the snapshot of the official index is missing"):
+        official.snapshot_folder()
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_official_index_needs_no_network(own_folders: Path) -> None:

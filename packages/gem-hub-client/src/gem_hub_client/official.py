@@ -30,8 +30,8 @@ def snapshot_folder() -> Path:
     Raises:
         HubError: if the snapshot is missing, or cannot be derived in a checkout.
     """
-    # packages/gem-hub-client/src/gem_hub_client in a checkout; a wheel puts the package into site-packages.
-    if _PACKAGE.parent.name == "src" and len(_PACKAGE.parents) > 3:
+    # A wheel puts the package into site-packages. Beside an unpacked source distribution a script may be anybody's.
+    if _PACKAGE.parts[-4:-1] == ("packages", "gem-hub-client", "src"):
         script = _PACKAGE.parents[3] / "hub" / "official_index.py"
         if script.is_file() and _is_stale():
             _derive(script)
