@@ -4,11 +4,12 @@
     python benchmarks/conformance_kits.py            # tables in Markdown
     python benchmarks/conformance_kits.py --json
 
-The environments are those of `packages/gem-core/tests/planted`, one defect each, every one checked in a process of its
-own. Ours has caught a defect if the one clause that has to name it is violated. Gymnasium's has caught it if it raises,
-or warns of anything that it does not warn of for the healthy environments; for it they are wrapped by `Adapter`, which
-passes on what they return. It cannot see what Gymnasium's interface does not have (state, a manifest, reference
-policies), nor does Gymnasium forbid all that GEM forbids (rewards that are ints): the second table counts by group.
+The environments are those of `packages/gem-testing/tests/planted`. Each has one defect and is checked in a process of
+its own. Ours has caught a defect if the one clause that has to name it is violated. Gymnasium's has caught it if it
+raises, or warns of anything that it does not warn of for the healthy environments; for it they are wrapped by
+`Adapter`, which passes on what they return. It cannot see what Gymnasium's interface does not have (state, a manifest,
+reference policies), nor does Gymnasium forbid all that GEM forbids (rewards that are ints): the second table counts by
+group.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from gem.errors import NotSupportedError
 from gem.registry import make
 from gem_testing import ClauseOutcome, EnvUnderTest, run_clauses
 
-PLANTED = Path(__file__).resolve().parents[1] / "packages" / "gem-core" / "tests" / "planted"
+PLANTED = Path(__file__).resolve().parents[1] / "packages" / "gem-testing" / "tests" / "planted"
 MANIFESTS = {
     PLANTED / "planted_envs" / "environments.toml": ("gem-core", "numpy>=1.24", "spacy"),
     PLANTED / "planted_undeclared" / "environments.toml": ("gem-core", "planted-envs"),
