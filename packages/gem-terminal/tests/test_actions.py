@@ -14,13 +14,13 @@ from gem_terminal.actions import (
     TOOL_SCHEMAS,
     Bash,
     Finish,
-    MalformedMove,
+    MalformedAction,
     ReadFile,
     SendKeys,
     WriteFile,
-    move_of,
-    moves_of,
-    recorded_move,
+    dump_action,
+    load_action,
+    parse_actions,
 )
 
 
@@ -44,28 +44,28 @@ def native(*calls: tuple[Any, Any]) -> dict[str, Any]:
         ("<bash>echo '<finish/>'</bash>", Bash("echo '<finish/>'")),
         ("<bash>cmd: make all\ntimeout_secs: 120</bash>", Bash("make all", 120.0)),
         ("<bash>\ncmd: |\n  cat <<END\n  a: b\n  END\n</bash>", Bash("cat <<END\na: b\nEND\n")),
-        ("<bash>cmd: [1, 2]</bash>", MalformedMove("")),
+        ("<bash>cmd: [1, 2]</bash>", MalformedAction("")),
         ("<bash>cmd: : :</bash>", Bash("cmd: : :")),
         ("<finish/>", Finish()),
         ("done <finish />", Finish()),
         ("<finish></finish>", Finish()),
         ("<finish/> <bash>rm -rf /</bash>", Finish()),
-        ("<bash>ls", MalformedMove("")),
-        ("ls", MalformedMove("")),
+        ("<bash>ls", MalformedAction("")),
+        ("ls", MalformedAction("")),
         ('<tool_call>{"name": "read_file", "arguments": {"path": "/a"}}</tool_call>', ReadFile("/a")),
-        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', MalformedMove("")),
+        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', MalformedAction("")),
     ],
 )
 def test_the_first_complete_tag_counts(text: str, move: Any) -> None:
     """A command, the reference's YAML form of it, the end of the task, and tool calls written as text are read."""
-    (asked,) = moves_of(text)
-    assert isinstance(asked.move, MalformedMove) if isinstance(move, MalformedMove) else asked.move == move
+    (asked,) = parse_actions(text)
+    assert isinstance(asked.move, MalformedAction) if isinstance(move, MalformedAction) else asked.move == move
     assert asked.call is None
 
 
 def test_native_calls_are_read_in_order() -> None:
     """Arguments are JSON text or objects; each move keeps the call that its result has to name."""
-    asked = moves_of(
+    asked = parse_actions(
         native(
             ("bash", '{"command": "make", "timeout_secs": 90}'),
             ("send_keys", {"keys": ["q", "Enter"]}),
@@ -100,14 +100,14 @@ def test_native_calls_are_read_in_order() -> None:
 )
 def test_a_wrong_call_is_answered_with_what_is_wrong(name: Any, arguments: Any, why: str) -> None:
     """The agent can mend it: the sentence says which argument, or which tools there are."""
-    (asked,) = moves_of(native((name, arguments)))
-    assert isinstance(asked.move, MalformedMove)
+    (asked,) = parse_actions(native((name, arguments)))
+    assert isinstance(asked.move, MalformedAction)
     assert why in asked.move.why
 
 
 def test_more_calls_than_one_message_may_have_are_refused_each() -> None:
     """Every call gets an answer, since chat APIs demand one."""
-    asked = moves_of(native(*[("bash", {"command": "ls"})] * 40))
+    asked = parse_actions(native(*[("bash", {"command": "ls"})] * 40))
     assert len(asked) == 40
     assert [isinstance(one.move, Bash) for one in asked].count(True) == 16
 
@@ -115,7 +115,7 @@ def test_more_calls_than_one_message_may_have_are_refused_each() -> None:
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", None, "nan", 1e300])
 def test_a_time_that_is_none_is_left_out(seconds: Any) -> None:
     """The environment's own limit then holds."""
-    (asked,) = moves_of(native(("bash", {"command": "ls", "timeout_secs": seconds})))
+    (asked,) = parse_actions(native(("bash", {"command": "ls", "timeout_secs": seconds})))
     assert asked.move == Bash("ls", None)
 
 
@@ -153,11 +153,11 @@ PIECES = [
 )
 def test_anything_is_understood_or_malformed(action: Any) -> None:
     """Nothing raises, there is always a move, and what is carried out can be recorded in JSON and read again."""
-    asked = moves_of(action)
+    asked = parse_actions(action)
     assert asked
     for one in asked:
-        if not isinstance(one.move, (Finish, MalformedMove)):
-            assert move_of(json.loads(json.dumps(recorded_move(one.move)))) == one.move
+        if not isinstance(one.move, (Finish, MalformedAction)):
+            assert load_action(json.loads(json.dumps(dump_action(one.move)))) == one.move
 
 
 TAGS = [f"!!{name}" for name in ("bool", "int", "float", "null", "binary", "timestamp", "set", "omap", "pairs", "map")]
@@ -183,8 +183,8 @@ NODES = st.builds(" ".join, st.lists(st.sampled_from([*TAGS, *SCALARS, "&a", "*a
 def test_whatever_looks_like_yaml_is_a_command_or_malformed(lines: list[tuple[str, str]]) -> None:
     """Tags on what is not of their type, dates that are none, and aliases of nothing raise nothing."""
     body = "\n".join(f"{key}: {node}" for key, node in [("cmd", lines[0][1]), *lines[1:]])
-    (asked,) = moves_of(f"<bash>{body}</bash>")
-    assert isinstance(asked.move, (Bash, Finish, MalformedMove))
+    (asked,) = parse_actions(f"<bash>{body}</bash>")
+    assert isinstance(asked.move, (Bash, Finish, MalformedAction))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_whatever_looks_like_yaml_is_a_command_or_malformed(lines: list[tuple[st
 )
 def test_a_tag_on_what_is_not_of_its_type_makes_a_command(node: str) -> None:
     """What cannot be read as YAML is run as it stands."""
-    assert moves_of(f"<bash>cmd: {node}</bash>")[0].move == Bash(f"cmd: {node}")
+    assert parse_actions(f"<bash>cmd: {node}</bash>")[0].move == Bash(f"cmd: {node}")
 
 
 HOSTILE = [
@@ -220,7 +220,7 @@ def test_reading_is_linear(piece: str) -> None:
         best = float("inf")
         for _ in range(5):
             began = time.process_time()
-            moves_of(text)
+            parse_actions(text)
             best = min(best, time.process_time() - began)
         return best
 
@@ -231,5 +231,5 @@ def test_reading_is_linear(piece: str) -> None:
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_yaml_without_measure_is_read_in_bounded_time(piece: str) -> None:
     """Where a body is short enough to be read as YAML, no nesting or repetition of it crashes the parser."""
-    (asked,) = moves_of(f"<bash>cmd: a\n{piece * (16_000 // len(piece))}</bash>")
-    assert isinstance(asked.move, (Bash, MalformedMove))
+    (asked,) = parse_actions(f"<bash>cmd: a\n{piece * (16_000 // len(piece))}</bash>")
+    assert isinstance(asked.move, (Bash, MalformedAction))

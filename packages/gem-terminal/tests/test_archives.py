@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem_terminal.engines.archives import Content, flattened, looked_into, unpack
+from gem_terminal.engines.archives import ArchiveContent, flatten, inspect_archive, unpack
 from gem_terminal.engines.base import ProgressStage
 from gem_terminal.errors import EngineError
 
@@ -66,7 +66,7 @@ def saved(path: Path, *layers: bytes, oci: bool = False, tags: tuple[str, ...] =
 def seen_in(archive: Path, folder: Path) -> dict[str, bytes | str | None]:
     """Unpack what an archive makes, and return it as a tree."""
     folder.mkdir()
-    with flattened(archive, looked_into(archive, NAME), None) as flat:
+    with flatten(archive, inspect_archive(archive, NAME), None) as flat:
         unpack(flat, folder)
     return {
         str(path.relative_to(folder)): str(path.readlink())
@@ -159,7 +159,7 @@ def _forget(tree: dict[str, bytes | None], path: str) -> None:
 def test_the_configuration_of_an_image_is_kept(tmp_path: Path) -> None:
     """Variables, working directory and user of an image are those of what is built on it."""
     archive = saved(tmp_path / "a.tar", layer({"usr/x": b""}), Env=["A=b=c", "D="], WorkingDir="/w", User="me:us")
-    content = looked_into(archive, NAME)
+    content = inspect_archive(archive, NAME)
     assert (content.environment, content.workdir, content.user) == ({"A": "b=c", "D": ""}, "/w", "me")
     assert content.changes == ['ENV A="b=c"', 'ENV D=""', "WORKDIR /w", "USER me"]
 
@@ -172,8 +172,8 @@ def test_a_root_file_system_is_taken_as_it_is(tmp_path: Path) -> None:
             member = tarfile.TarInfo(path)
             member.type, member.mode = tarfile.REGTYPE if path.endswith("su") else tarfile.DIRTYPE, mode
             archive.addfile(member)
-    assert looked_into(root, NAME) == Content()
-    with flattened(root, Content(), None) as same:
+    assert inspect_archive(root, NAME) == ArchiveContent()
+    with flatten(root, ArchiveContent(), None) as same:
         assert same == root
     unpack(root, tmp_path / "into")
     assert stat.S_IMODE((tmp_path / "into/tmp").stat().st_mode) == 0o1777
@@ -202,24 +202,24 @@ def test_what_is_no_image_is_refused(tmp_path: Path) -> None:
     cases = {
         "no archive": (b"PK\x03\x04 something else", "cannot be read as a tar archive"),
         "empty": (b"", "cannot be read as a tar archive"),
-        "other files": (layer({"home/me/notes": b"x"}), "neither bin nor usr"),
-        "bad manifest": (layer({"manifest.json": b"[{}]"}), "no image that can be read"),
-        "no JSON": (layer({"manifest.json": b"["}), "no image that can be read"),
-        "a list": (layer({"index.json": b"[]"}), "no image that can be read"),
+        "other files": (layer({"home/me/notes": b"x"}), "no bin and no usr folder"),
+        "bad manifest": (layer({"manifest.json": b"[{}]"}), "no readable image"),
+        "no JSON": (layer({"manifest.json": b"["}), "no readable image"),
+        "a list": (layer({"index.json": b"[]"}), "no readable image"),
         "several": (layer({"manifest.json": b'[{"RepoTags": ["a:1"]}, {"RepoTags": null}]'}), "holds 2 images"),
         "missing layer": (
             layer({"manifest.json": b'[{"Config": "c", "Layers": ["l"]}]', "c": b"{}"}),
-            "no image that can be read",
+            "no readable image",
         ),
     }
     for name, (data, message) in cases.items():
         path = tmp_path / f"{name}.tar"
         path.write_bytes(data)
         with pytest.raises(EngineError, match=message) as raised:
-            looked_into(path, NAME)
+            inspect_archive(path, NAME)
         assert str(path) in str(raised.value)
     with pytest.raises(EngineError, match="cannot be read"):
-        looked_into(tmp_path / "not there.tar", NAME)
+        inspect_archive(tmp_path / "not there.tar", NAME)
 
 
 def test_a_layer_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_layer_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     archive = saved(tmp_path / "image.tar", b"\x28\xb5\x2f\xfd zstandard")
     with (
         pytest.raises(EngineError, match="gzip, bzip2 or xz"),
-        flattened(archive, looked_into(archive, NAME), None),
+        flatten(archive, inspect_archive(archive, NAME), None),
     ):
         pass
 
@@ -237,14 +237,14 @@ def test_an_image_among_several_is_found_by_its_name(tmp_path: Path) -> None:
     images = [{"RepoTags": [tag], "Config": "c", "Layers": [tag[0]]} for tag in ("a:1", "b:1")]
     archive = tmp_path / "both.tar"
     archive.write_bytes(layer({"manifest.json": json.dumps(images).encode(), "c": b"{}", "a": b"", "b": b""}))
-    assert looked_into(archive, "b:1").layers == ("b",)
+    assert inspect_archive(archive, "b:1").layers == ("b",)
 
 
 def test_how_far_it_is_can_be_told(tmp_path: Path) -> None:
     """Each layer is a stage; and nothing is left in the folder for temporary files."""
     told: list[ProgressStage] = []
     archive = saved(tmp_path / "image.tar", *(layer({"usr/x": b""}) for _ in range(3)))
-    with flattened(archive, looked_into(archive, NAME), told.append) as flat:
+    with flatten(archive, inspect_archive(archive, NAME), told.append) as flat:
         assert flat.is_file()
     assert not flat.parent.exists()
     assert [(stage.done, stage.total) for stage in told] == [(1, 3), (2, 3), (3, 3)]

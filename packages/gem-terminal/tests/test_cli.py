@@ -24,7 +24,7 @@ from gem_terminal.cli.main import COMMANDS, terminal_command
 from gem_terminal.cli.proof import Prover
 from gem_terminal.cli.task_targets import tasks_of
 from gem_terminal.engines import Engine
-from gem_terminal.engines.base import BOUNDS, ProgressStage
+from gem_terminal.engines.base import LIMIT_NAMES, ProgressStage
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.env import TerminalEnv
@@ -118,7 +118,7 @@ def test_engines_say_what_they_bound(chosen: Engine) -> None:
     about = chosen.about()
     assert set(rows) == {"docker", "namespace", "kubernetes"}
     assert rows[chosen.name]["bounds"] == about.bounds
-    assert set(about.bounds) == set(BOUNDS)
+    assert set(about.bounds) == set(LIMIT_NAMES)
     assert about.version
     assert rows[chosen.name]["auto"]
     assert about.version in run("engines")
@@ -209,7 +209,7 @@ def test_a_new_task_overwrites_nothing(failing: Callable[..., str], tmp_path: Pa
 
 UNSOUND: dict[str, tuple[dict[str, str | None], str]] = {
     "a wrong solution": ({"solution/solve.sh": "echo hullo > /hello.txt; echo tried\n"}, "earned 0: .*tried"),
-    "no solution": ({"solution/solve.sh": None}, "brings no solution"),
+    "no solution": ({"solution/solve.sh": None}, "has no solution"),
     "tests that always pass": ({"tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n"}, "doing nothing earned 1"),
     "tests without a verdict": ({"tests/test.sh": "true\n"}, "neither reward.json nor reward.txt"),
     "an image that cannot be built": (
@@ -436,7 +436,7 @@ def test_a_base_image_has_one_source(failing: Callable[..., str], tmp_path: Path
     """Nothing to make it from, two things at once, and a file that is not there are wrong usage."""
     (tmp_path / "a.tar").touch()
     assert "--from" in failing("base", "mine:1", code=2)
-    assert "not from both" in failing("base", "mine:1", "--from", tmp_path / "a.tar", "--suite", "bookworm", code=2)
+    assert "pass either" in failing("base", "mine:1", "--from", tmp_path / "a.tar", "--suite", "bookworm", code=2)
     assert "does not exist" in failing("base", "mine:1", "--from", tmp_path / "b.tar", code=2)
 
 

@@ -62,7 +62,7 @@ def test_a_size_that_the_engine_tells_is_enough(
     assert docker._written()[container.id].size < 1 << 20
     said = output(container, "for i in 1 2 3 4; do head -c 8M /dev/zero > /huge$i; done; sleep 60; echo no")
     assert "no" not in said
-    assert any("were written to the disk" in trouble for trouble in container.troubles())
+    assert any("were written to the disk" in trouble for trouble in container.reached_limits())
     assert output(container, "rm /huge*; echo on") == "on\n"
 
 
@@ -74,7 +74,7 @@ def test_what_is_counted_inside_is_what_is_counted_outside(container: DockerCont
     outside = container._counts
     assert asked.killed > 0
     assert asked.refused > 0
-    assert container.troubles()
+    assert container.reached_limits()
     assert (container._counts.killed, container._counts.refused) == (asked.killed, asked.refused) != (0, 0)
     assert (outside.killed, outside.refused) == (0, 0)
 
@@ -129,7 +129,7 @@ class Writer:
         self.id = "writer"
         self.told: list[bool] = []
 
-    def overwrote(self, note: str, beyond_help: bool) -> None:
+    def enforce_disk_limit(self, note: str, beyond_help: bool) -> None:
         """Note it."""
         self.told.append(beyond_help)
 

@@ -366,7 +366,7 @@ def test_tampering_earns_nothing(env: TerminalEnv, case: str) -> None:
     ("script", "error"),
     [
         ("#!/bin/bash\n", "neither reward.json nor reward.txt"),
-        ("#!/bin/bash\necho nan > /logs/verifier/reward.txt\n", "no finite number"),
+        ("#!/bin/bash\necho nan > /logs/verifier/reward.txt\n", "not a finite number"),
         ("#!/bin/bash\necho much > /logs/verifier/reward.txt\n", "holds no reward"),
         ("#!/bin/bash\necho '{}' > /logs/verifier/reward.json\n", "empty"),
         ("#!/bin/bash\nsleep 60\n", "longer than"),
@@ -422,7 +422,7 @@ def test_an_episode_goes_on_from_its_state(env: TerminalEnv, engine: Engine, tmp
         assert twin.step("<bash>pwd; echo $X; cat part</bash>")[0] == "/tmp\n5\nhel\n[exit code 0]"
         assert twin.step("<finish/>")[1] == 1.0
         with pytest.raises(StateError):
-            twin.set_state({**state, "moves": [{"move": "fly"}]})
+            twin.set_state({**state, "actions": [{"action": "fly"}]})
 
 
 def test_orders_and_arguments_are_checked(engine: Engine, tmp_path: Path) -> None:

@@ -143,8 +143,8 @@ def test_a_task_of_terminal_bench_1_is_read(tmp_path: Path) -> None:
         ("[verifier]\nenvironment_mode = 'shared'\n[verifier.environment]\ncpus = 1", "'shared'"),
         ("artifacts = [{source = '/x', service = 'db'}]\n[verifier]\nenvironment_mode = 'separate'", "service"),
         ("[[verifier.collect]]\ncommand = 'x'\nservice = 'db'", "service"),
-        ("artifacts = ['/app/../etc']\n[verifier]\nenvironment_mode = 'separate'", "no path"),
-        ("artifacts = ['/']\n[verifier]\nenvironment_mode = 'separate'", "no path"),
+        ("artifacts = ['/app/../etc']\n[verifier]\nenvironment_mode = 'separate'", "must be a file or folder"),
+        ("artifacts = ['/']\n[verifier]\nenvironment_mode = 'separate'", "must be a file or folder"),
         ("artifacts = ['relative']\n[verifier]\nenvironment_mode = 'separate'", "workdir"),
         ("[environment.healthcheck]\nretries = 3", "command"),
         ("[environment.healthcheck]\ncommand = 'x'\nretries = 0", "retries"),
@@ -268,7 +268,7 @@ def test_a_compose_file_of_one_service_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("parser_name: swebench", "parser_name is 'swebench', and supported is pytest"),
+        ("parser_name: swebench", "parser_name is 'swebench', but GEM supports only pytest"),
         ("run_tests_in_same_shell: true", "run_tests_in_same_shell"),
         ("max_agent_timeout_sec: soon", "max_agent_timeout_sec"),
         ("difficulty: heroic", "difficulty"),

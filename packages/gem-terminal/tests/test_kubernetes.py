@@ -375,7 +375,7 @@ def test_the_network_is_denied_by_a_policy(engine: KubernetesEngine, cluster: An
     closed = cluster.policies[POLICY]
     cluster.policies[POLICY] = {**closed, "spec": {**closed["spec"], "egress": [{}]}}
     try:
-        with pytest.raises(EngineError, match="lets something through"):
+        with pytest.raises(EngineError, match="allows traffic"):
             other.start(other.prepare(small), ResourceLimits())
     finally:
         cluster.policies[POLICY] = closed
@@ -541,7 +541,7 @@ UNBOUND = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
 @pytest.mark.parametrize(
     ("pod", "running", "failed", "waits"),
     [
-        ({}, False, "", "not known to a node"),
+        ({}, False, "", "not scheduled to a node"),
         ({"status": {"phase": "Pending"}}, False, "", "it is Pending"),
         ({"status": {"phase": "Pending", "conditions": [UNBOUND]}}, False, "", "Unschedulable: no nodes"),
         ({"status": {"phase": "Pending", "containerStatuses": [PULLS]}}, False, "", "ErrImagePull: 503"),
@@ -579,7 +579,7 @@ def test_a_forked_child_begins_anew(cluster: Any, another: Callable[..., Kuberne
     engine = another()
     engine.check()
     parents = engine.client
-    engine.begin_anew()  # what the child calls when it begins
+    engine.reset_after_fork()  # what the child calls when it begins
     engine.check()
     assert engine.client is not parents
     assert CoreV1Api(parents).list_namespaced_pod("default").items is not None
@@ -609,7 +609,7 @@ def test_a_cluster_that_is_not_there_is_a_clear_refusal(
     nobody = tmp_path / "nobody"
     nobody.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", ":1"))
     monkeypatch.setattr("gem_terminal.engines.kubernetes.engine.RETRIES", 1)
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 lists no pods"):
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 cannot list the pods"):
         another(kubeconfig=nobody).check()
 
 

@@ -247,7 +247,7 @@ folder.mkdir()
 (folder / "Dockerfile").write_text(
     "FROM debian:bookworm-slim\\nRUN rm /etc/debian_version && mkdir /desk\\nWORKDIR /desk\\nRUN echo built > here\\n"
 )
-told = {"unbounded": engine.unbounded}
+told = {"unenforced": engine.unenforced}
 limits = ResourceLimits(memory=256 << 20, processes=64, disk=32 << 20)
 with engine.start(engine.prepare(Image(folder)), limits) as container:
     shell = Shell(container)
@@ -341,4 +341,4 @@ def test_what_an_ordinary_user_can_bound(ordinary: dict[str, list[object]]) -> N
     assert "No space left" in str(ordinary["disk"][0])
     assert str(ordinary["after"][0]).endswith("on\n")  # bash may have had to try more than once
     assert str(ordinary["memory"][0]).strip() != str(2 << 30)
-    assert set(map(str, ordinary["unbounded"])) <= {"memory", "pids", "cpu"}
+    assert set(map(str, ordinary["unenforced"])) <= {"memory", "pids", "cpu"}

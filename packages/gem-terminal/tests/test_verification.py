@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_terminal import TerminalEnv, verification
-from gem_terminal.archive import carried
+from gem_terminal.archive import sanitize_artifact
 from gem_terminal.engines import Container, Engine, Progress
 from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
@@ -164,7 +164,7 @@ def test_nobody_is_held_up_by_who_the_container_knows(container: Container, name
     try:
         assert names(container.get("/etc/hostname")) == ["hostname"]
     except EngineError as error:
-        assert "no regular file" in str(error)  # noqa: PT017  # one engine needs no names, and gives it
+        assert "not a regular file" in str(error)  # noqa: PT017  # one engine needs no names, and gives it
     container.remove()
 
 
@@ -222,7 +222,7 @@ def test_a_link_is_carried_if_it_stays(target: str, stays: bool) -> None:
     """A link may lead to what is carried as well, and nowhere else."""
     packed = archive(*KEPT, ("out/link", {"type": tarfile.SYMTYPE, "linkname": target}, b""))
     artifacts = [Artifact("/app/out"), Artifact("/app/other")]
-    assert ("app/out/link" in names(carried(packed, artifacts[0], artifacts))) == stays
+    assert ("app/out/link" in names(sanitize_artifact(packed, artifacts[0], artifacts))) == stays
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_link_is_carried_if_it_stays(target: str, stays: bool) -> None:
 def test_what_may_not_be_carried_is_left_out(member: tuple[str, dict[str, Any], bytes]) -> None:
     """Names that lead out, what is no file, what the task excludes and what no artifact may bring stay behind."""
     artifact = Artifact("/app/out", exclude=(".git", "core.*"))
-    safe = carried(archive(*KEPT, member), artifact, [artifact], never=("/app/out/secret",))
+    safe = sanitize_artifact(archive(*KEPT, member), artifact, [artifact], never=("/app/out/secret",))
     assert names(safe) == ["app/out", "app/out/file"]
     with tarfile.open(fileobj=io.BytesIO(safe)) as members:
         file = members.getmember("app/out/file")
@@ -257,7 +257,7 @@ def test_nothing_is_written_through_a_link() -> None:
         *KEPT, ("out/d", {"type": tarfile.SYMTYPE, "linkname": "file"}, b""), ("out/d/deeper/file", {}, b"x")
     )
     artifact = Artifact("/app/out")
-    assert names(carried(packed, artifact, [artifact])) == ["app/out", "app/out/d", "app/out/file"]
+    assert names(sanitize_artifact(packed, artifact, [artifact])) == ["app/out", "app/out/d", "app/out/file"]
 
 
 @given(st.binary(max_size=2000))
@@ -265,7 +265,7 @@ def test_any_bytes_are_an_archive_or_an_error(content: bytes) -> None:
     """What no engine would return is refused in a way that is expected."""
     artifact = Artifact("/app/out")
     try:
-        carried(archive(*KEPT)[:1024] + content, artifact, [artifact])
+        sanitize_artifact(archive(*KEPT)[:1024] + content, artifact, [artifact])
     except (tarfile.TarError, EOFError, OverflowError, ValueError):
         return
 
@@ -308,7 +308,7 @@ def test_a_reward_is_read(written: dict[str, bytes | ValueError], rewards: dict[
         ("reward.json", b'{"a": [1]}'),
         ("reward.json", b"[" * 100_000),
         ("reward.json", b'{"a":' * 100_000),
-        ("reward.json", ValueError("it is no regular file")),
+        ("reward.json", ValueError("it is not a regular file")),
     ],
 )
 def test_what_is_no_reward_is_an_error(name: str, content: bytes | ValueError) -> None:
@@ -556,9 +556,9 @@ def test_tests_run_as_their_own_user(container: Container, tmp_path: Path) -> No
 
 WRITES = {
     "nothing": ("", "neither reward.json nor reward.txt"),
-    "a folder": ("mkdir reward.json; echo 1 > reward.txt", "no regular file"),
-    "a pipe": ("mkfifo reward.txt", "no regular file"),
-    "a link": ("ln -s /dev/zero reward.txt", "no regular file"),
+    "a folder": ("mkdir reward.json; echo 1 > reward.txt", "not a regular file"),
+    "a pipe": ("mkfifo reward.txt", "not a regular file"),
+    "a link": ("ln -s /dev/zero reward.txt", "not a regular file"),
     "a giant": ("truncate -s 60M reward.json", "larger than|longer than"),
     "a long number": ("head -c 3M /dev/zero | tr '\\\\0' 1 > reward.txt", "longer than"),
     "a crowd": ("echo 1 > reward.txt; head -c 20M /dev/zero > other.log; truncate -s 2M reward.json", "reward.json"),
@@ -733,7 +733,7 @@ def test_artifacts_without_end_are_an_error_of_the_verdict(
     sh(container, "truncate -s 600K /desk/a /desk/b")
     result = verify(separate(tmp_path, small, SOLVED, "/desk/a", "/desk/b"), container, watched)
     assert (result.rewards, watched.started) == ({}, [])
-    assert "artifacts cannot be carried over: /desk/b" in str(result.error)
+    assert "artifacts cannot be copied: /desk/b" in str(result.error)
 
 
 def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watched: Any, tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_releasing_does_not_wait(works: Works) -> None:
 def test_the_last_one_waits_until_nothing_is_left(works: Works) -> None:
     """When the last client has left, everything is discarded, no thread goes on, and the pool rests."""
     rested: list[int] = []
-    pool = works.pool(rest=lambda: rested.append(works.alive.total()))
+    pool = works.pool(on_idle=lambda: rested.append(works.alive.total()))
     clients = [Client() for _ in range(20)]
     for client in clients:
         pool.take(client, "a", ["a", "b"])
@@ -267,7 +267,7 @@ def test_what_is_done_first_holds_nobody_up(works: Works) -> None:
         done.append(threading.current_thread())
         raise OSError("the engine is away")
 
-    pool, me = works.pool(first=first), Client()
+    pool, me = works.pool(on_start=first), Client()
     for _ in range(3):
         pool.take(me, "a", ["a"])
     go_on.set()

@@ -27,15 +27,15 @@ __all__ = [
     "TOOL_SCHEMAS",
     "Bash",
     "Finish",
-    "MalformedMove",
-    "Move",
+    "MalformedAction",
     "ReadFile",
-    "RequestedMove",
+    "RequestedAction",
     "SendKeys",
+    "TerminalAction",
     "WriteFile",
-    "move_of",
-    "moves_of",
-    "recorded_move",
+    "dump_action",
+    "load_action",
+    "parse_actions",
 ]
 
 
@@ -72,24 +72,24 @@ class WriteFile:
 
 @dataclass(frozen=True)
 class Finish:
-    """Say that the task is done."""
+    """Declare the task done."""
 
 
 @dataclass(frozen=True)
-class MalformedMove:
+class MalformedAction:
     """An invalid action; ``why`` is a sentence for the agent."""
 
     why: str
 
 
-Move = Bash | SendKeys | ReadFile | WriteFile | Finish | MalformedMove
+TerminalAction = Bash | SendKeys | ReadFile | WriteFile | Finish | MalformedAction
 
 
 @dataclass(frozen=True)
-class RequestedMove:
-    """A move with its native call; the call is None for a text action."""
+class RequestedAction:
+    """An action with its native call; the call is None for a text action."""
 
-    move: Move
+    action: TerminalAction
     call: ToolCall | None = None
 
 
@@ -103,14 +103,14 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 _YAML_BODY = re.compile(r"\s*(?:cmd|timeout_secs)\s*:")
 _FINISH = re.compile(r"<finish\s*/?>")
-_NOTHING = MalformedMove("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
+_NOTHING = MalformedAction("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
 _LONGEST_YAML = 1 << 14
 """Characters; a longer body counts as a command, because parsing it as YAML could take seconds."""
 
 MOST_CALLS = 16
 """The largest number of calls in one message that are carried out."""
 
-_TOO_MANY = MalformedMove(f"Not carried out: one message may have {MOST_CALLS} calls.")
+_TOO_MANY = MalformedAction(f"Not carried out: one message may have {MOST_CALLS} calls.")
 
 
 def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,33 +148,33 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
 """The actions in the format of the ``tools`` argument of chat APIs."""
 
 
-def moves_of(action: object) -> list[RequestedMove]:
-    """Return the moves of an action in order, at least one.
+def parse_actions(action: object) -> list[RequestedAction]:
+    """Parse an agent's message into its actions, in order, at least one.
 
     Any object is accepted. The time is linear in the length of the text.
     """
     if not isinstance(action, str) and (calls := native_calls(action)):
-        carried_out = [RequestedMove(_of_call(call), call) for call in calls[:MOST_CALLS]]
-        return carried_out + [RequestedMove(_TOO_MANY, call) for call in calls[MOST_CALLS:]]
+        carried_out = [RequestedAction(_of_call(call), call) for call in calls[:MOST_CALLS]]
+        return carried_out + [RequestedAction(_TOO_MANY, call) for call in calls[MOST_CALLS:]]
     text = action_text(action)
-    return [RequestedMove(_NOTHING if text is None else _of_text(text))]
+    return [RequestedAction(_NOTHING if text is None else _of_text(text))]
 
 
-def recorded_move(move: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any]:
-    """Return a move as a JSON object that :func:`move_of` reads."""
-    return {"move": _NAMES[type(move)], **asdict(move)}
+def dump_action(action: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any]:
+    """Return an action as a JSON object that :func:`load_action` reads."""
+    return {"action": _NAMES[type(action)], **asdict(action)}
 
 
-def move_of(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile:
-    """Return the move of a record; raises ValueError, TypeError or LookupError if the record holds none."""
+def load_action(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile:
+    """Return the action of a record; raises ValueError, TypeError or LookupError for an invalid record."""
     fields = dict(record)
-    kind = _KINDS[fields.pop("move")]
+    kind = _KINDS[fields.pop("action")]
     if kind is SendKeys:
         fields["keys"] = tuple(fields["keys"])
     return kind(**fields)
 
 
-def _of_text(text: str) -> Move:
+def _of_text(text: str) -> TerminalAction:
     finish = _FINISH.search(text)
     bash = text.find("<bash>")
     found = tagged(text, "bash")
@@ -186,7 +186,7 @@ def _of_text(text: str) -> Move:
     return _NOTHING if call is None else _of_call(call)
 
 
-def _of_body(body: str) -> Move:
+def _of_body(body: str) -> TerminalAction:
     if not _YAML_BODY.match(body) or len(body) > _LONGEST_YAML:
         return Bash(body.strip("\n"))
     try:
@@ -194,13 +194,13 @@ def _of_body(body: str) -> Move:
     except ValueError:
         return Bash(body.strip("\n"))
     if not isinstance(content, dict) or not isinstance(content.get("cmd"), str):
-        return MalformedMove("The content of <bash> looks like YAML and has no cmd that is a string.")
+        return MalformedAction("The content of <bash> looks like YAML and has no cmd that is a string.")
     return Bash(content["cmd"], _seconds(content.get("timeout_secs")))
 
 
-def _of_call(call: ToolCall) -> Move:
+def _of_call(call: ToolCall) -> TerminalAction:
     if call.error is not None:
-        return MalformedMove(call.error)
+        return MalformedAction(call.error)
     arguments = call.arguments
     try:
         if call.name == "bash":
@@ -209,7 +209,7 @@ def _of_call(call: ToolCall) -> Move:
             keys = arguments.get("keys")
             keys = [keys] if isinstance(keys, str) else keys
             if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-                return MalformedMove("The argument keys of send_keys must be a list of strings.")
+                return MalformedAction("The argument keys of send_keys must be a list of strings.")
             return SendKeys(tuple(keys), _seconds(arguments.get("timeout_secs")))
         if call.name == "read_file":
             return ReadFile(_text(arguments, "path"))
@@ -218,9 +218,9 @@ def _of_call(call: ToolCall) -> Move:
         if call.name == "finish":
             return Finish()
     except TypeError as error:
-        return MalformedMove(f"{error}")
+        return MalformedAction(f"{error}")
     names = ", ".join(schema["function"]["name"] for schema in TOOL_SCHEMAS)
-    return MalformedMove(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
+    return MalformedAction(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Archives of folders that go into a container, or from one container to another."""
+"""Tar archives of folders that are copied into a container, or from one container to another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from gem_terminal.task import Artifact
 
-__all__ = ["archive_of", "carried", "files_in", "folders"]
+__all__ = ["archive_of", "files_in", "folders", "sanitize_artifact"]
 
 _LONGEST_NAME = 4096
 """The longest path of Linux in bytes (``PATH_MAX``)."""
@@ -55,7 +55,9 @@ def folders(*paths: str) -> bytes:
     return buffer.getvalue()
 
 
-def carried(archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact], never: Sequence[str] = ()) -> bytes:
+def sanitize_artifact(
+    archive: bytes, artifact: Artifact, artifacts: Sequence[Artifact], never: Sequence[str] = ()
+) -> bytes:
     """Make an archive of an artifact safe to unpack in another container, at the same path.
 
     Files, folders, and links to other artifacts are kept. Links to other places, such as the tests, are dropped, and
@@ -64,17 +66,17 @@ def carried(archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact],
     Args:
         archive: the archive of ``Container.get``; it may be hostile.
         artifact: the artifact of the archive.
-        all_of_them: all artifacts of the task.
+        artifacts: all artifacts of the task.
         never: paths that are dropped with their content.
 
     Returns:
         An archive to unpack at the root.
 
     Raises:
-        tarfile.TarError, EOFError, OverflowError, ValueError: if it is no archive.
+        tarfile.TarError, EOFError, OverflowError, ValueError: if the data is not an archive.
     """
     source = PurePosixPath(artifact.source)
-    sources = [PurePosixPath(other.source) for other in all_of_them]
+    sources = [PurePosixPath(other.source) for other in artifacts]
     barred = [PurePosixPath(path) for path in never]
     left_out = [re.compile(f"(?:^|/){fnmatch.translate(each)[:-2]}(?:/|$)") for each in artifact.exclude]
     buffer = io.BytesIO()
@@ -84,23 +86,23 @@ def carried(archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact],
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as given, tarfile.open(fileobj=buffer, mode="w") as made:
         for number, member in enumerate(given):
             if number >= _MOST_MEMBERS or member.size < 0:
-                raise ValueError(f"it has more than {_MOST_MEMBERS} entries, or one that is malformed")
+                raise ValueError(f"it has more than {_MOST_MEMBERS} entries, or a malformed one")
             names = PurePosixPath(member.name).parts
             if not names or names[0] != source.name or ".." in names or len(member.name) > _LONGEST_NAME:
                 continue
             if any(pattern.search("/".join(names[1:])) for pattern in left_out):
                 continue
             path = source.joinpath(*names[1:])
-            if path in seen or not links.isdisjoint(path.parents):  # as no tree has it
+            if path in seen or not links.isdisjoint(path.parents):  # no real tree is that deep
                 continue
             if any(path == kept_out or kept_out in path.parents for kept_out in barred):
                 continue
             seen.add(path)
             content: bytes | memoryview = b""
-            copy = _plain(member, path)
+            copy = _plain_header(member, path)
             if member.issym():
                 links.add(path)
-                if not _stays(path.parent, member.linkname, sources):
+                if not _stays_inside(path.parent, member.linkname, sources):
                     continue
                 copy.type, copy.linkname = tarfile.SYMTYPE, member.linkname
             elif member.islnk() and member.linkname in files:
@@ -120,14 +122,14 @@ def carried(archive: bytes, artifact: Artifact, all_of_them: Sequence[Artifact],
 
 
 def files_in(archive: bytes, longest: Mapping[str, int]) -> dict[str, bytes | ValueError]:
-    """Return what is in some files of an archive.
+    """Return the contents of files in an archive.
 
     Args:
-        archive: what ``Container.get`` returned.
-        longest: the name of a member → bytes that it may have.
+        archive: the result of ``Container.get``.
+        longest: the name of a member → its size limit in bytes.
 
     Returns:
-        Name → content, or why that cannot be had; what is not there is left out.
+        Name → content, or the error that prevents reading it; missing members are left out.
     """
     found: dict[str, bytes | ValueError] = {}
     try:
@@ -136,7 +138,7 @@ def files_in(archive: bytes, longest: Mapping[str, int]) -> dict[str, bytes | Va
                 if member.name not in longest:
                     continue
                 if not member.isreg() or member.issparse():
-                    found[member.name] = ValueError("it is no regular file")
+                    found[member.name] = ValueError("it is not a regular file")
                 elif member.size > longest[member.name]:
                     found[member.name] = ValueError(f"it is longer than {longest[member.name]} bytes")
                 else:
@@ -146,18 +148,18 @@ def files_in(archive: bytes, longest: Mapping[str, int]) -> dict[str, bytes | Va
     return found
 
 
-def _plain(member: tarfile.TarInfo, path: PurePosixPath) -> tarfile.TarInfo:
-    """Return a header with what may be kept of another one, whatever kind it is of."""
+def _plain_header(member: tarfile.TarInfo, path: PurePosixPath) -> tarfile.TarInfo:
+    """Return a header with the permitted fields of another one of any type."""
     copy = tarfile.TarInfo(str(path).lstrip("/"))
     copy.mode, copy.uid, copy.gid, copy.mtime = member.mode & 0o1777, member.uid, member.gid, int(member.mtime)
     return copy
 
 
-def _stays(folder: PurePosixPath, target: str, sources: Sequence[PurePosixPath]) -> bool:
-    """Tell whether a link in a folder leads to something that is carried, whatever other links it passes.
+def _stays_inside(folder: PurePosixPath, target: str, sources: Sequence[PurePosixPath]) -> bool:
+    """Return whether a link leads to a path inside the artifacts, whatever other links it passes.
 
-    It may go up from where it lies, which is no link itself, and then down; what it passes on the way down leads to
-    something that is carried, for the same reason. It may not go up again, since that would be from who knows where.
+    The target may first go up from the link's own folder, which is not a link, and then down. Every link on the way
+    down stays inside for the same reason. It must not go up again, because the folder at that point is unknown.
     """
     if not target or len(target) > _LONGEST_NAME:
         return False

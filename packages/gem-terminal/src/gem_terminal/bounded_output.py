@@ -1,4 +1,4 @@
-"""The beginning and the end of an output of any length: :class:`BoundedOutput`."""
+"""An output of any length, kept as its beginning and its end: :class:`BoundedOutput`."""
 
 from __future__ import annotations
 

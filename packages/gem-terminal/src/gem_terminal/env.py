@@ -18,14 +18,14 @@ from gem_terminal.actions import (
     TOOL_SCHEMAS,
     Bash,
     Finish,
-    MalformedMove,
+    MalformedAction,
     ReadFile,
-    RequestedMove,
+    RequestedAction,
     SendKeys,
     WriteFile,
-    move_of,
-    moves_of,
-    recorded_move,
+    dump_action,
+    load_action,
+    parse_actions,
 )
 from gem_terminal.engines import NAMES, Engine, engine_by_name
 from gem_terminal.errors import EngineError
@@ -116,7 +116,7 @@ class TerminalEnv(Env[str, Action]):
         self._phase = _NOT_BEGUN
         self._index = 0
         self._turn = 0
-        self._moves: list[dict[str, Any]] = []
+        self._actions: list[dict[str, Any]] = []
         self._session: TaskSession | None = None
         self._pool: WarmPool[SessionSpec, TaskSession] | None = None
         self._begun = 0
@@ -153,7 +153,7 @@ class TerminalEnv(Env[str, Action]):
         if options:
             index = self._chosen(options)
         self._leave()
-        self._index, self._turn, self._moves = index, 0, []
+        self._index, self._turn, self._actions = index, 0, []
         self._draws_tasks = seed is None and not options
         self._session = self._arrive()
         self._phase = _WORKING
@@ -164,13 +164,13 @@ class TerminalEnv(Env[str, Action]):
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; the class describes the results."""
         if self._phase == _NOT_BEGUN:
-            raise ResetNeededError("no task was begun yet; call reset() first")
+            raise ResetNeededError("no episode has begun; call reset() first")
         if self._phase == _OVER:
             raise EpisodeFinishedError("the task is over; call reset() for the next")
         self._turn += 1
         info: Info = {"turn": self._turn, "task": self.task.name}
         try:
-            return self._play(moves_of(action), info)
+            return self._play(parse_actions(action), info)
         except (EngineError, OSError) as error:  # OSError: this process has no descriptors left
             self._leave()
             self._phase = _OVER
@@ -186,7 +186,7 @@ class TerminalEnv(Env[str, Action]):
             "phase": self._phase,
             "index": self._index,
             "turn": self._turn,
-            "moves": [dict(move) for move in self._moves],
+            "actions": [dict(action) for action in self._actions],
             **self.generator_state(),
         }
 
@@ -196,14 +196,14 @@ class TerminalEnv(Env[str, Action]):
             phase = choice("phase", state["phase"], _PHASES)
             index = integer("index", state["index"], minimum=0, maximum=len(self.tasks) - 1)
             turn = integer("turn", state["turn"], minimum=0, maximum=self.max_turns)
-            moves = [dict(move) for move in state["moves"]]
-            for move in moves:
-                move_of(move)
+            actions = [dict(action) for action in state["actions"]]
+            for action in actions:
+                load_action(action)
             self.set_generator_state(state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"not a state of TerminalEnv: {error}") from error
         self._leave()
-        self._phase, self._index, self._turn, self._moves = phase, index, turn, moves
+        self._phase, self._index, self._turn, self._actions = phase, index, turn, actions
 
     def __getstate__(self) -> dict[str, Any]:
         """Exclude the container: a copy repeats the actions in a container of its own."""
@@ -218,34 +218,34 @@ class TerminalEnv(Env[str, Action]):
             pool.leave(self)
         super().close()
 
-    def _play(self, moves: Sequence[RequestedMove], info: Info) -> tuple[str, float, bool, bool, Info]:
+    def _play(self, actions: Sequence[RequestedAction], info: Info) -> tuple[str, float, bool, bool, Info]:
         session = self._session
         if session is None:  # after set_state: repeat the actions
             session = self._session = self._arrive()
-            for recorded in self._moves:
-                _carry_out(move_of(recorded), session)
+            for recorded in self._actions:
+                _carry_out(load_action(recorded), session)
         info["action_status"] = "legal"
         action_results: list[ActionResult] = []
         finished = False
-        for asked in moves:
+        for asked in actions:
             if finished or session.seconds_left == 0.0:
                 action_results.append(ActionResult("Not carried out: the task is over.", ok=False))
-            elif isinstance(asked.move, Finish):
+            elif isinstance(asked.action, Finish):
                 finished = True
                 action_results.append(ActionResult(""))
-            elif isinstance(asked.move, MalformedMove):
+            elif isinstance(asked.action, MalformedAction):
                 info["action_status"] = "malformed"
-                action_results.append(ActionResult(asked.move.why, ok=False))
+                action_results.append(ActionResult(asked.action.why, ok=False))
             else:
-                action_results.append(_carry_out(asked.move, session))
-                self._moves.append(recorded_move(asked.move))
+                action_results.append(_carry_out(asked.action, session))
+                self._actions.append(dump_action(asked.action))
             info.update(action_results[-1].info)
-        if results := _tool_results(moves, action_results):
+        if results := _tool_results(actions, action_results):
             info["tool_results"] = results
         out_of_time = session.seconds_left == 0.0
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
-            return _observation(moves, action_results), 0.0, False, False, info
+            return _observation(actions, action_results), 0.0, False, False, info
         result = session.verify(keep_processes=self.keep_processes)
         self._leave()
         self._phase = _OVER
@@ -308,37 +308,37 @@ _IN_USE: WeakSet[TerminalEnv] = WeakSet()
 
 
 @after_fork_in_child
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Drop the parent's containers in a forked child, which repeats the actions in its own containers."""
     for env in _IN_USE:
         env._session = env._pool = None
 
 
-def _carry_out(move: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
-    if isinstance(move, Bash):
-        return session.bash(move)
-    if isinstance(move, SendKeys):
-        return session.send_keys(move)
-    if isinstance(move, ReadFile):
-        return session.read_file(move)
-    return session.write_file(move)
+def _carry_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
+    if isinstance(action, Bash):
+        return session.bash(action)
+    if isinstance(action, SendKeys):
+        return session.send_keys(action)
+    if isinstance(action, ReadFile):
+        return session.read_file(action)
+    return session.write_file(action)
 
 
-def _observation(moves: Sequence[RequestedMove], action_results: Sequence[ActionResult]) -> str:
+def _observation(actions: Sequence[RequestedAction], action_results: Sequence[ActionResult]) -> str:
     if len(action_results) == 1:
         return action_results[0].text
-    names = [asked.call.name if asked.call is not None else None for asked in moves]
+    names = [asked.call.name if asked.call is not None else None for asked in actions]
     return "\n\n".join(
         f"Result of {str(name)[:64]}:\n{action_result.text}"
         for name, action_result in zip(names, action_results, strict=True)
     )
 
 
-def _tool_results(moves: Sequence[RequestedMove], action_results: Sequence[ActionResult]) -> list[dict[str, Any]]:
+def _tool_results(actions: Sequence[RequestedAction], action_results: Sequence[ActionResult]) -> list[dict[str, Any]]:
     """Return the result of each native call, in the form of :class:`gem.tools.ToolEnvWrapper`."""
     return [
         {"tool_call_id": asked.call.id, "name": asked.call.name, "text": action_result.text, "ok": action_result.ok}
-        for asked, action_result in zip(moves, action_results, strict=True)
+        for asked, action_result in zip(actions, action_results, strict=True)
         if asked.call is not None and asked.call.id is not None
     ]
 

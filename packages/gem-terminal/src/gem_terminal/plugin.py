@@ -1,4 +1,4 @@
-"""What this package adds to GEM: a command."""
+"""The plugin of this package, which adds a command to GEM."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ __all__ = ["gem_commands"]
 
 @hookimpl
 def gem_commands() -> Named:
-    """The command ``gem terminal``."""
+    """Return the command ``gem terminal``."""
     return {"terminal": "gem_terminal.cli.main:terminal_command"}

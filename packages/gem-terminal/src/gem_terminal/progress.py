@@ -68,7 +68,7 @@ class _Line:
         self._written = False
 
     def tell(self, stage: ProgressStage) -> None:
-        """Note the next stage."""
+        """Set the current stage."""
         with _screen.lock:
             self.stage = stage
             if self._timer is None:
@@ -197,7 +197,7 @@ _screen = _Screen()
 
 
 @after_fork_in_child
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Reset the display in a forked child, with its lock, which a thread of the parent may hold."""
     global _screen
     _screen = _Screen()

@@ -48,7 +48,11 @@ def session_pool(engine: Engine) -> WarmPool[SessionSpec, TaskSession]:
                 # Processes of multiprocessing do not run atexit handlers; they do run this one.
                 Finalize(None, _close_all, exitpriority=0)
             pool = _POOLS[engine] = WarmPool(
-                partial(_make, engine), TaskSession.close, TaskSession.is_sound, first=engine.reap, rest=engine.rest
+                partial(_make, engine),
+                TaskSession.close,
+                TaskSession.is_sound,
+                on_start=engine.reap,
+                on_idle=engine.release_idle,
             )
     return pool
 
@@ -77,7 +81,7 @@ def _close_all() -> None:
 
 
 @after_fork_in_child
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Drop the parent's sessions in a forked child."""
     global _LOCK
     _LOCK = Lock()

@@ -137,11 +137,11 @@ class Shell:
                 early.append("the shell had been ended, so this ran in a new one")
                 self._abandon()
             if why := self._open():  # the container lives, so the agent caused this
-                notices = (*early, f"no new shell can be started: {why}", *self._container.troubles(True))
+                notices = (*early, f"no new shell can be started: {why}", *self._container.reached_limits(True))
                 return CommandResult("", None, notices=notices)
         done = self._evaluate(command, seconds)
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
-        notices = (*early, *self._container.troubles(suspected))
+        notices = (*early, *self._container.reached_limits(suspected))
         # The engine may have killed the shell.
         if notices and not done.shell_ended and not self.is_open:
             self._abandon()

@@ -107,10 +107,10 @@ class TaskSession:
         """Seconds left of the episode's time; None without a limit."""
         return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
-    def bash(self, move: Bash) -> ActionResult:
+    def bash(self, action: Bash) -> ActionResult:
         """Run a command in the shell."""
-        seconds = self._granted(move.seconds or self._command_seconds)
-        done = self._shell.run(move.command, seconds)
+        seconds = self._granted(action.seconds or self._command_seconds)
+        done = self._shell.run(action.command, seconds)
         notes = _notes(done, seconds)
         code = "" if done.exit_code is None else f"[exit code {done.exit_code}]"
         text = "\n".join(part for part in (done.output.rstrip("\n"), *notes, code) if part)
@@ -119,31 +119,31 @@ class TaskSession:
             info["notices"] = list(done.notices)
         return ActionResult(text, info, done.exit_code == 0)
 
-    def send_keys(self, move: SendKeys) -> ActionResult:
+    def send_keys(self, action: SendKeys) -> ActionResult:
         """Type into the terminal, which opens on first use."""
-        seconds = self._granted(move.seconds or _SCREEN_SECONDS)
+        seconds = self._granted(action.seconds or _SCREEN_SECONDS)
         screen = self._screen
         if screen is None or screen.ended:
             screen = self._open_screen(self.task.workdir)
-        text = screen.press(move.keys, seconds)
+        text = screen.press(action.keys, seconds)
         if screen.ended and not screen.begun:  # its first folder may be gone
             screen = self._open_screen("/")
-            text = screen.press(move.keys, seconds)
+            text = screen.press(action.keys, seconds)
         return ActionResult(f"{text}\n[the terminal has ended]" if screen.ended else text)
 
-    def read_file(self, move: ReadFile) -> ActionResult:
+    def read_file(self, action: ReadFile) -> ActionResult:
         """Return the content of a file, read with the rights of the agent's user."""
-        done = self._with_file(_READ, move.path)
+        done = self._with_file(_READ, action.path)
         kept = BoundedOutput(self._output)
-        kept.add(done.output or _silence(done, move.path))
+        kept.add(done.output or _silence(done, action.path))
         return ActionResult(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
-    def write_file(self, move: WriteFile) -> ActionResult:
+    def write_file(self, action: WriteFile) -> ActionResult:
         """Write a file with the rights of the agent's user."""
-        content = move.content.encode(errors="replace")
-        done = self._with_file(_WRITE, move.path, str(len(content)), stdin=content)
-        told = (done.output or _silence(done, move.path)).decode(errors="replace").strip()
-        return ActionResult(told or f"Written to {move.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+        content = action.content.encode(errors="replace")
+        done = self._with_file(_WRITE, action.path, str(len(content)), stdin=content)
+        told = (done.output or _silence(done, action.path)).decode(errors="replace").strip()
+        return ActionResult(told or f"Written to {action.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def _open_screen(self, workdir: str | None) -> Screen:
         from gem_terminal.screen import Screen  # few tasks need it, and it brings a library

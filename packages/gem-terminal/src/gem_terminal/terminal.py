@@ -1,11 +1,11 @@
-"""What a terminal of the kind xterm shows for the bytes that programs write: :class:`Terminal`.
+"""The screen of an xterm-like terminal for the output of programs: :class:`Terminal`.
 
-The grid, its margins and what edits it are pyte's. Reading the control sequences is done here, as ECMA-48 and Paul
-Williams's parser for VT500 terminals have it, because pyte takes sequences that it does not know for text, or raises;
-and what full-screen programs use and pyte lacks is added: the alternate screen, scrolling by lines, repetition, replies
-to questions. Colours and attributes are left out, since only the text is looked at.
+pyte provides the grid, its margins and the editing operations. This module parses the control sequences by ECMA-48
+and Paul Williams's VT500 parser, because pyte shows unknown sequences as text or raises an error. It also adds
+features of full-screen programs that pyte lacks: the alternate screen, scrolling by lines, repetition and replies
+to queries. Colours and attributes are ignored, because only the text is used.
 
-Nothing that a program writes raises, or takes more than a bounded time and memory for each byte.
+No output of a program raises an error, and each byte takes bounded time and memory.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _TOKEN = re.compile(
     r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])"
 )
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z")
-"""A sequence whose end has not come yet."""
+"""The beginning of a sequence whose end has not arrived."""
 
 _LONGEST_SEQUENCE = 256
 _STRING_END = re.compile(r"\x07|\x1b\\|\x18|\x1a")
 _MOST = 9999
-"""A parameter that is larger counts as this."""
+"""The largest value of a parameter; larger ones are clipped."""
 
 _MOST_MARKS = 8
-"""Combining characters that one cell takes."""
+"""The largest number of combining characters in one cell."""
 
 _MODES = {4: modes.IRM, 20: modes.LNM}
 _PRIVATE_MODES = {6: modes.DECOM, 7: modes.DECAWM, 25: modes.DECTCEM}
 
 
 class Terminal(pyte.Screen):
-    """A screen that is fed bytes.
+    """A terminal screen that interprets the output of programs.
 
     Args:
-        columns, rows: its size.
-        reply: told what the terminal answers to a program that asks it something.
+        columns, rows: the size of the screen.
+        reply: receives the terminal's answers to queries of programs.
     """
 
     def __init__(self, columns: int, rows: int, reply: Callable[[bytes], None]) -> None:
@@ -60,11 +60,11 @@ class Terminal(pyte.Screen):
         self._other: tuple[Any, Any] | None = None
         self._last = ""
         self.application_keys = False
-        """Whether the program wants arrow keys as ``ESC O`` and not ``ESC [`` (DECCKM)."""
+        """Whether the program expects arrow keys as ``ESC O`` instead of ``ESC [`` (DECCKM)."""
         super().__init__(columns, rows)
 
     def feed(self, data: bytes) -> None:
-        """Show what a program has written."""
+        """Process output of a program."""
         text = self._rest + self._decoder.decode(data)
         self._rest = ""
         position = 0
@@ -79,18 +79,18 @@ class Terminal(pyte.Screen):
             elif _BEGUN.match(text, position) and len(text) - position < _LONGEST_SEQUENCE:
                 self._rest = text[position:]
                 return
-            else:  # no sequence: the escape is dropped, as terminals do
+            else:  # an unknown sequence: terminals drop the escape
                 position += 1
 
     def text(self) -> str:
-        """Return what stands on the screen, without blank ends."""
+        """Return the text of the screen without trailing blanks."""
         return "\n".join(self._row(y).rstrip() for y in range(self.lines)).rstrip("\n")
 
     def _row(self, y: int) -> str:
         line, shown, x = self.buffer[y], [], 0
         while x < self.columns:
             char = line[x].data
-            if not char:  # the half of a wide character whose other half was written over
+            if not char:  # the second half of an overwritten wide character
                 char = " "
             elif wcwidth(char[0]) == 2:
                 x += 1
@@ -101,7 +101,7 @@ class Terminal(pyte.Screen):
         return "".join(shown)
 
     def _skipped(self, text: str, position: int) -> int:
-        """Return where a string for the terminal itself ends: a title, a link, what it can do."""
+        """Return the end of a control string for the terminal, for example a title, a link or a capability."""
         end = _STRING_END.search(text, position)
         if end is not None:
             self._in_string = False
@@ -192,7 +192,7 @@ class Terminal(pyte.Screen):
             (self.set_mode if on else self.reset_mode)(mode, private=private)
 
     def _show_other(self, alternate: bool, with_cursor: bool) -> None:
-        """Change to the alternate screen, which begins blank, or back to what was there before."""
+        """Switch to the alternate screen, which starts blank, or back to the main screen."""
         if alternate and self._other is None:
             self._other = dict(self.buffer), (self.cursor.x, self.cursor.y)
             self.buffer.clear()
@@ -223,7 +223,7 @@ class Terminal(pyte.Screen):
             self._reply(b"\x1b[%d;%dR" % (self.cursor.y + 1, min(self.cursor.x, self.columns - 1) + 1))
 
     def draw(self, data: str) -> None:
-        """Write text where the cursor is."""
+        """Write text at the cursor."""
         self._last = data[-1:] if wcwidth(data[-1:]) == 1 else ""
         if data.isascii():
             super().draw(data)
@@ -239,36 +239,36 @@ class Terminal(pyte.Screen):
             super().draw(char)
 
     def cursor_up(self, count: int | None = None) -> None:
-        """Move up, not past the upper margin where the cursor is below it."""
+        """Move the cursor up. A cursor below the upper margin stops there."""
         top, _ = self.margins or (0, self.lines - 1)
         self.cursor.y = max(self.cursor.y - (count or 1), top if self.cursor.y >= top else 0)
 
     def cursor_down(self, count: int | None = None) -> None:
-        """Move down, not past the lower margin where the cursor is above it."""
+        """Move the cursor down. A cursor above the lower margin stops there."""
         _, bottom = self.margins or (0, self.lines - 1)
         self.cursor.y = min(self.cursor.y + (count or 1), bottom if self.cursor.y <= bottom else self.lines - 1)
 
     def insert_lines(self, count: int | None = None) -> None:
-        """Put blank lines where the cursor is, which stays in its column, as in tmux."""
+        """Insert blank lines at the cursor, which keeps its column, as in tmux."""
         x = self.cursor.x
         super().insert_lines(count)
         self.cursor.x = x
 
     def delete_lines(self, count: int | None = None) -> None:
-        """Remove lines from where the cursor is, which stays in its column, as in tmux."""
+        """Delete lines at the cursor, which keeps its column, as in tmux."""
         x = self.cursor.x
         for y in range(self.lines):
-            self.buffer[y]  # pyte moves no line that was never written to
+            self.buffer[y]  # pyte does not move lines that were never written
         super().delete_lines(count)
         self.cursor.x = x
 
     def save_cursor(self) -> None:
-        """Remember where the cursor is, in place of what was remembered."""
+        """Save the cursor position in place of an earlier one."""
         self.savepoints.clear()
         super().save_cursor()
 
     def reset(self) -> None:
-        """Begin again with a blank screen."""
+        """Reset the terminal to a blank screen."""
         self._other, self.application_keys, self._last = None, False, ""
         super().reset()
 
@@ -300,6 +300,6 @@ _SEQUENCES = {
 
 
 def _number(parameter: str) -> int:
-    """Return the number of a parameter, of which only what stands before a colon counts; 0 for none."""
+    """Return the value of a parameter up to a colon; 0 for an empty one."""
     digits = parameter.partition(":")[0][:8]
     return min(int(digits), _MOST) if digits.isdigit() else 0

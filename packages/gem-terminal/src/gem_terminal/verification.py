@@ -31,8 +31,8 @@ The guarantees depend on the user that the agent works as.
 
 **In a separate container** (the separate mode of Harbor) the tests receive only the files that the task declares: its
 artifacts, and ``/logs/artifacts``. They keep their paths and replace the files that the image has there; missing
-artifacts are skipped. Files, folders, and links that stay within the artifacts are kept, see
-:func:`~gem_terminal.archive.carried`. Before that, while the agent's processes are still alive, the commands of
+artifacts are skipped. Files, folders, and links that stay within the artifacts are kept; see
+:func:`~gem_terminal.archive.sanitize_artifact`. Before that, while the agent's processes are alive, the commands of
 ``[[verifier.collect]]`` run in the agent's container to record the state of its processes.
 """
 
@@ -44,7 +44,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from gem_terminal.archive import archive_of, carried, files_in
+from gem_terminal.archive import archive_of, files_in, sanitize_artifact
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.errors import EngineError
 from gem_terminal.progress import showing
@@ -77,7 +77,7 @@ mkdir -p /logs/verifier /logs/agent /logs/artifacts && rm -rf -- /logs/verifier/
 chmod 700 /logs/verifier && chown "$user" /logs/verifier
 """
 _OWN = ("/tests", "/logs/verifier")
-"""Paths that no artifact may bring, even inside a folder that is an artifact."""
+"""Paths that no artifact may contain, even inside a folder that is an artifact."""
 _DIES_IN = 10.0
 """Seconds within which killed processes must be gone."""
 _PREPARES_IN = 30.0
@@ -120,7 +120,7 @@ def verify(
     try:
         archives = _collected(container, separate)
     except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
-        return VerifierResult({}, error=f"the artifacts cannot be carried over: {problem}")
+        return VerifierResult({}, error=f"the artifacts cannot be copied: {problem}")
     replaced = [source for source in archives if not any(own.startswith(f"{source}/") for own in _OWN)]
     with showing(f"verifier of {task.name}") as tell:
         image = engine.prepare(separate.image, tell)
@@ -166,7 +166,7 @@ def _collected(container: Container, separate: SeparateVerifier) -> dict[str, by
             raise ValueError(str(error)) from error
         if archive is not None:
             left -= len(archive)
-            archives[artifact.source] = carried(archive, artifact, artifacts, never=_OWN)
+            archives[artifact.source] = sanitize_artifact(archive, artifact, artifacts, never=_OWN)
     return archives
 
 

@@ -144,7 +144,7 @@ def _rewards(name: str, text: str) -> dict[str, float]:
         raise ValueError("it is empty")
     for key, reward in rewards.items():
         if not isinstance(reward, (int, float)) or not math.isfinite(reward):
-            raise ValueError(f"{key:.80} is {type(reward).__name__} {str(reward)[:80]}, which is no finite number")
+            raise ValueError(f"{key:.80} is {type(reward).__name__} {str(reward)[:80]}, which is not a finite number")
     return {key: float(reward) for key, reward in rewards.items()}
 
 

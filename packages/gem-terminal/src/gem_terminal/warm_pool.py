@@ -55,8 +55,8 @@ class WarmPool(Generic[K, T]):
         most: the number of items made ahead, over all kinds. When more items than this wait to be discarded, clients
             help to discard them.
         workers: threads in the background.
-        first: called once, in the background, before any other work.
-        rest: called when neither clients nor items are left.
+        on_start: called once, in the background, before any other work.
+        on_idle: called when neither clients nor items are left.
     """
 
     def __init__(
@@ -67,16 +67,16 @@ class WarmPool(Generic[K, T]):
         *,
         most: int = 32,
         workers: int = 4,
-        first: Callable[[], object] = lambda: None,
-        rest: Callable[[], None] = lambda: None,
+        on_start: Callable[[], object] = lambda: None,
+        on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._make = make
         self._discard = discard
         self._is_sound = is_sound
         self._most = most
         self._most_workers = workers
-        self._first: Callable[[], object] | None = first
-        self._rest = rest
+        self._on_start: Callable[[], object] | None = on_start
+        self._on_idle = on_idle
         self._changed = Condition()
         self._accounts: dict[int, _Account[K, T]] = {}  # in the order in which they came last
         self._visits = 0
@@ -224,7 +224,7 @@ class WarmPool(Generic[K, T]):
     def _start_worker(self) -> None:
         """Start a background worker if there is work for another one."""
         kind = self._next()
-        if (kind is None and not self._discarded and self._first is None) or self._workers >= self._most_workers:
+        if (kind is None and not self._discarded and self._on_start is None) or self._workers >= self._most_workers:
             return
         self._workers += 1
         try:
@@ -235,10 +235,10 @@ class WarmPool(Generic[K, T]):
     def _work(self) -> None:
         while True:
             with self._changed:
-                first, self._first = self._first, None
-            if first is not None:
+                on_start, self._on_start = self._on_start, None
+            if on_start is not None:
                 with suppress(Exception):  # a broken engine is reported by the call that needs it
-                    first()
+                    on_start()
             with self._changed:
                 kind = self._next()
                 discarded = self._discarded.popleft() if self._discarded else None
@@ -282,7 +282,7 @@ class WarmPool(Generic[K, T]):
                     return
                 if not self._discarded:
                     if not self._taking:
-                        self._rest()
+                        self._on_idle()
                     return
                 item = self._discarded.popleft()
             self._let_go(item)

@@ -1,4 +1,4 @@
-"""YAML as anybody may have written it: :func:`yaml_of`."""
+"""YAML of untrusted origin: :func:`yaml_of`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["yaml_of"]
 
 
 def yaml_of(text: str) -> Any:
-    """Return what a text holds.
+    """Parse a YAML text.
 
     Raises:
-        ValueError: if it is no YAML.
+        ValueError: if the text is not valid YAML.
     """
     import yaml  # few actions are YAML
 
-    # Tags, dates and numbers that are none raise whatever the constructor of their type does.
+    # The constructors of tags, dates and numbers raise various errors for invalid values.
     raised = (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
     try:
-        return yaml.safe_load(text)  # in Python: the parser in C is ended by the system on deep nesting
+        return yaml.safe_load(text)  # the Python parser: deep nesting makes the C parser overflow its stack
     except raised as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error

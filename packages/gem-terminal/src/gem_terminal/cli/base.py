@@ -43,12 +43,12 @@ def base_command(
       gem terminal base debian:bookworm-slim                built from Debian's packages
     """
     from gem_terminal.engines import engine_by_name
-    from gem_terminal.engines.debian import suite_of
+    from gem_terminal.engines.debian import debian_suite
     from gem_terminal.progress import showing
 
     if archive is not None and (suite is not None or mirror is not None):
-        raise click.UsageError("pass an archive, or a suite and its mirror; an image comes not from both")
-    suite = suite or suite_of(name)
+        raise click.UsageError("pass either an archive, or a suite and its mirror")
+    suite = suite or debian_suite(name)
     if archive is None and suite is None:
         raise click.UsageError(f"say where {name} comes from: --from ARCHIVE, or --suite with one of Debian's suites")
     engine = engine_by_name(engine_name)
@@ -71,10 +71,10 @@ def base_command(
 
 
 def _debian(suite: str, mirror: str | None, scratch: Path, tell: Progress) -> Path:
-    from gem_terminal.engines.debian import bootstrap, packed
+    from gem_terminal.engines.debian import bootstrap, pack
 
     bootstrap(suite, scratch / "root", tell, mirror)
-    return packed(scratch / "root", scratch / "root.tar", tell)
+    return pack(scratch / "root", scratch / "root.tar", tell)
 
 
 def _roomy() -> Path:

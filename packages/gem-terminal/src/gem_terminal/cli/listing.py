@@ -63,7 +63,7 @@ def _described(one: TaskFolder) -> dict[str, Any]:
     task = one.task
     if task is None:
         return {"name": one.name, "folder": str(one.folder), "error": one.error}
-    difficulty = task.metadata.get("difficulty")  # metadata may hold anything
+    difficulty = task.metadata.get("difficulty")  # metadata may hold values of any type
     return {
         "name": task.name,
         "folder": str(task.folder),

@@ -99,7 +99,7 @@ class Prover:
 
         if task.solution is None:
             if not attempt:
-                proof.problems.append("it brings no solution, so nothing shows that it can be solved")
+                proof.problems.append("it has no solution, so nothing proves that it is solvable")
             return
 
         def solve(env: TerminalEnv) -> tuple[float, dict[str, Any], str]:
@@ -137,9 +137,7 @@ class Prover:
         elif reward >= 1.0:
             proof.problems.append(f"doing nothing earned {reward:g}, so the tests test nothing")
         elif reward != 0.0:
-            proof.warnings.append(
-                f"doing nothing earned {reward:g}, so the tests reward what was there at the beginning"
-            )
+            proof.warnings.append(f"doing nothing earned {reward:g}, so the tests reward the initial state")
 
     def _played(
         self, task: Task, play: Callable[[TerminalEnv], tuple[float, dict[str, Any], str]]

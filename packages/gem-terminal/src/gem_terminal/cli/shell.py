@@ -28,7 +28,7 @@ HELP = """Type a command of bash and press enter. Working directory, variables a
   .quit             leave without a result (so does ctrl-d)
   .help             show this help"""
 _TURNS = 100_000
-"""More turns than a person types."""
+"""More turns than a person will type."""
 
 _SECONDS = 600.0
 
@@ -66,7 +66,7 @@ def shell_command(target: str, engine_name: str, as_json: bool) -> None:
 
 
 class _Session:
-    """A person and an episode."""
+    """An interactive episode of a person."""
 
     def __init__(self, env: TerminalEnv, quiet: bool) -> None:
         self.env = env
@@ -94,7 +94,7 @@ class _Session:
         self._show("Left without a result.", dim=True)
 
     def _acts(self, line: str, action: dict[str, Any]) -> bool:
-        """Play a turn; tell whether it was the last."""
+        """Play a turn; return whether it was the last."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         ended = terminated or truncated
         if "error" in info:
@@ -126,7 +126,7 @@ class _Session:
             except EOFError:
                 return
             except UnicodeDecodeError as error:
-                raise ArgumentError(f"what was typed is no text: {error}; type or pipe {error.encoding}") from error
+                raise ArgumentError(f"the input is not text: {error}; type or pipe {error.encoding}") from error
             if line:
                 yield line
 
@@ -136,7 +136,7 @@ class _Session:
 
 
 def _action(line: str) -> dict[str, Any]:
-    """Return what was typed as a message of an agent; ValueError if it is none."""
+    """Return the typed line as an agent's message; raises ValueError for an invalid command."""
     if not line.startswith(".") or line.startswith((". ", "./", "../")):
         return _call("bash", command=line)
     name, _, rest = line.partition(" ")
@@ -146,7 +146,7 @@ def _action(line: str) -> dict[str, Any]:
         return _call("read_file", path=rest.strip())
     if name == ".keys" and rest:
         return _call("send_keys", keys=shlex.split(rest))
-    raise ValueError(f"{line!r} is nothing that can be done")
+    raise ValueError(f"{line!r} is not a command")
 
 
 def _call(name: str, **arguments: Any) -> dict[str, Any]:

@@ -24,7 +24,11 @@ _LOG_LINES = 12
 @engine_option
 @click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Tasks at once.  [default: one a CPU]")
 @click.option(
-    "--attempts", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeat each; all have to agree."
+    "--attempts",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Repeat each; all must agree.",
 )
 @click.option(
     "--keep-processes",
@@ -91,7 +95,7 @@ def _show(proofs: list[Proof], print_as_json: Callable[[object], None] | None) -
 
 
 def _rewards(rewards: list[float]) -> str:
-    """Return one number where all attempts agree, and their range where they do not."""
+    """Return one number if all attempts agree, and otherwise their range."""
     if not rewards:
         return "–"
     low, high = min(rewards), max(rewards)

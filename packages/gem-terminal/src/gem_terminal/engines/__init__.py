@@ -1,4 +1,4 @@
-"""Engines of containers by name."""
+"""The container engines, by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOCK = RLock()
 
 
 def engine_by_name(name: str) -> Engine:
-    """Return the engine of this name, which all threads of the process share.
+    """Return the engine of this name. All threads of the process share it.
 
     Args:
         name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: the engine that the environment
@@ -71,6 +71,6 @@ def _first_that_works() -> Engine:
 
 
 @after_fork_in_child
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     global _LOCK
-    _LOCK = RLock()  # a thread that does not exist in the child may have held it
+    _LOCK = RLock()  # a thread that does not exist in the child may have held the lock

@@ -1,6 +1,6 @@
-"""Tar archives that images are made from: root file systems, and images as ``docker save`` and OCI tools write them.
+"""Tar archives of images: root file systems, and images that ``docker save`` or OCI tools wrote.
 
-The layout of an image, and of what a layer removes, is that of the OCI image specification (``layer.md``).
+The layout of images and the marks of deleted files follow the OCI image specification (``layer.md``).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gem_terminal.engines.base import Progress, ProgressStage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.errors import EngineError
 
-__all__ = ["Content", "flattened", "looked_into", "unpack"]
+__all__ = ["ArchiveContent", "flatten", "inspect_archive", "unpack"]
 
 _REMOVES = ".wh."
 _REMOVES_ALL = ".wh..wh..opq"
 
 
 @dataclass(frozen=True)
-class Content:
-    """What an archive holds."""
+class ArchiveContent:
+    """The content of an archive."""
 
     layers: tuple[str, ...] = ()
-    """The members that are the layers of an image, lowest first; none for a root file system."""
+    """The members that are the layers of an image, lowest first; empty for a root file system."""
     environment: Mapping[str, str] = field(default_factory=dict)
     workdir: str | None = None
     user: str | None = None
@@ -45,35 +45,33 @@ class Content:
         return lines + ([f"USER {self.user}"] if self.user else [])
 
 
-def looked_into(archive: Path, name: str) -> Content:
-    """Find out what an archive is.
+def inspect_archive(archive: Path, name: str) -> ArchiveContent:
+    """Inspect an archive and return its content.
 
     Args:
         archive: the file.
-        name: which image is meant, where it holds several.
+        name: selects the image if the archive holds several.
 
     Raises:
-        EngineError: if it is neither a root file system nor one image.
+        EngineError: if the archive holds neither a root file system nor this image.
     """
     with _opened(archive) as members:
         files = False
         for member in members:
-            path = _path(member.name)
+            path = _member_path(member.name)
             if path in ("manifest.json", "index.json"):
                 return _image(members, archive, name)
             files = files or path.partition("/")[0] in ("bin", "usr")
-            if files and path.count("/") > 1:  # deep in a tree that no saved image has
+            if files and path.count("/") > 1:  # no saved image has such a deep tree
                 break
     if not files:
-        raise EngineError(
-            f"{archive} holds no root file system, since there is neither bin nor usr in it, and no image"
-        )
-    return Content()
+        raise EngineError(f"{archive} holds neither an image nor a root file system: it has no bin and no usr folder")
+    return ArchiveContent()
 
 
 @contextmanager
-def flattened(archive: Path, content: Content, progress: Progress | None) -> Iterator[Path]:
-    """Give an archive of the root file system: the archive itself, or a temporary one that its layers make together.
+def flatten(archive: Path, content: ArchiveContent, progress: Progress | None) -> Iterator[Path]:
+    """Provide an archive of the root file system: the archive itself, or a temporary one with its layers merged.
 
     Raises:
         EngineError: if a layer cannot be read.
@@ -87,7 +85,7 @@ def flattened(archive: Path, content: Content, progress: Progress | None) -> Ite
             for number, layer in enumerate(content.layers):
                 data = members.extractfile(layer)
                 if data is None:
-                    raise EngineError(f"{archive}: {layer} is no file, and the image says that it is a layer")
+                    raise EngineError(f"{archive}: the layer {layer} of the image is not a file")
                 layers.append(Path(scratch) / f"{number}.tar")
                 with layers[-1].open("wb") as copy:
                     shutil.copyfileobj(data, copy)
@@ -97,65 +95,65 @@ def flattened(archive: Path, content: Content, progress: Progress | None) -> Ite
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a root file system: owners by number, modes kept, no device nodes, nothing outside of the folder.
+    """Unpack a root file system with numeric owners and modes, without device nodes, into this folder only.
 
     Raises:
-        EngineError: if it cannot be read.
+        EngineError: if the archive cannot be read.
     """
 
     def kept(member: tarfile.TarInfo, into: str) -> tarfile.TarInfo | None:
         if member.ischr() or member.isblk():
             return None
         checked = tarfile.tar_filter(member, into)
-        checked.mode = member.mode  # the filter takes the bits of setuid programs and of /tmp away
+        checked.mode = member.mode  # the filter removes the special mode bits of setuid programs and /tmp
         return checked
 
-    if not hasattr(tarfile, "tar_filter"):  # a Python before 3.10.12 or 3.11.4, as Debian 12 has
+    if not hasattr(tarfile, "tar_filter"):  # Python before 3.10.12 and 3.11.4, for example on Debian 12
         _unpack_with_tar(archive, folder)
         return
     with _opened(archive) as members:
-        members.extractall(folder, numeric_owner=True, filter=kept)  # noqa: S202  # the filter sees to it
+        members.extractall(folder, numeric_owner=True, filter=kept)  # noqa: S202  # filtered
 
 
 def _unpack_with_tar(archive: Path, folder: Path) -> None:
     command = ["tar", "-x", "-p", f"--file={archive}", f"--directory={folder}", "--numeric-owner"]
     excluded = ["--anchored", "--exclude=./dev/*", "--exclude=dev/*"]
-    done = subprocess.run([*command, *excluded], capture_output=True, text=True, check=False)  # noqa: S603  # ours
+    done = subprocess.run([*command, *excluded], capture_output=True, text=True, check=False)  # noqa: S603  # fixed
     if done.returncode != 0:
         raise EngineError(f"{archive} cannot be unpacked: {done.stderr[-300:]}")
 
 
-def _image(members: tarfile.TarFile, archive: Path, name: str) -> Content:
-    paths = {_path(member.name): member.name for member in members}
+def _image(members: tarfile.TarFile, archive: Path, name: str) -> ArchiveContent:
+    paths = {_member_path(member.name): member.name for member in members}
     try:
         if "manifest.json" in paths:
-            saved = _one(_json(members, paths["manifest.json"]), archive, name)
+            saved = _select_image(_json(members, paths["manifest.json"]), archive, name)
             layers, config = saved["Layers"], saved["Config"]
         else:
-            described = _one(_json(members, paths["index.json"])["manifests"], archive, name)
+            described = _select_image(_json(members, paths["index.json"])["manifests"], archive, name)
             manifest = _json(members, paths[_blob(described)])
             if "layers" not in manifest:
-                raise EngineError(f"{archive} holds an image for several machines; save it for this one alone")
+                raise EngineError(f"{archive} holds an image for several platforms; save it for this platform only")
             layers, config = [_blob(layer) for layer in manifest["layers"]], _blob(manifest["config"])
         settings = _json(members, paths[config]).get("config") or {}
-        return Content(
-            layers=tuple(paths[_path(layer)] for layer in layers),
+        return ArchiveContent(
+            layers=tuple(paths[_member_path(layer)] for layer in layers),
             environment=dict(line.split("=", 1) for line in settings.get("Env") or ()),
             workdir=settings.get("WorkingDir") or None,
             user=(settings.get("User") or "").partition(":")[0] or None,
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise EngineError(f"{archive} is no image that can be read: {error!r}") from error
+        raise EngineError(f"{archive} holds no readable image: {error!r}") from error
 
 
-def _one(images: Any, archive: Path, name: str) -> Any:
-    """Return the image that is meant; there is hardly ever more than one."""
+def _select_image(images: Any, archive: Path, name: str) -> Any:
+    """Return the image of this name, or the only image."""
     if len(images) == 1:
         return images[0]
     for image in images:
         if name in (image.get("RepoTags") or ()):
             return image
-    raise EngineError(f"{archive} holds {len(images)} images, and none of them is called {name}; save one alone")
+    raise EngineError(f"{archive} holds {len(images)} images, but none named {name}; save a single image")
 
 
 def _json(members: tarfile.TarFile, name: str) -> Any:
@@ -171,27 +169,27 @@ def _blob(description: Mapping[str, Any]) -> str:
 
 
 def _merge(layers: list[Path], target: Path, progress: Progress | None) -> None:
-    """Write one archive of what is to be seen of layers that lie over each other."""
+    """Write one archive of the files that remain visible after the layers are stacked."""
     kept: list[set[str]] = []
     hidden: set[str] = set()
     hidden_below: set[str] = set()
     for layer in reversed(layers):
-        kept.insert(0, _seen(layer, hidden, hidden_below))
+        kept.insert(0, _visible_paths(layer, hidden, hidden_below))
     with tarfile.open(target, "w") as merged:
         for number, (layer, names) in enumerate(zip(layers, kept, strict=True)):
-            tell(progress, ProgressStage("putting the layers of the image together", number + 1, len(layers)))
+            report_stage(progress, ProgressStage("merging the layers of the image", number + 1, len(layers)))
             with _opened(layer) as members:
                 for member in members:
-                    if _path(member.name) in names:
+                    if _member_path(member.name) in names:
                         _copy(member, members, merged, names)
 
 
-def _seen(layer: Path, hidden: set[str], hidden_below: set[str]) -> set[str]:
-    """Return the paths of a layer that no layer above it hides, and add what it hides itself."""
+def _visible_paths(layer: Path, hidden: set[str], hidden_below: set[str]) -> set[str]:
+    """Return the paths of a layer that no higher layer hides, and add the paths that this layer hides."""
     seen, hides, hides_below = set(), set(), set()
     with _opened(layer) as members:
         for member in members:
-            path = PurePosixPath(_path(member.name))
+            path = PurePosixPath(_member_path(member.name))
             if path.name == _REMOVES_ALL:
                 hides_below.add(str(path.parent))
             elif path.name.startswith(_REMOVES) and path.name != _REMOVES:
@@ -199,7 +197,7 @@ def _seen(layer: Path, hidden: set[str], hidden_below: set[str]) -> set[str]:
                 hides.add(removed)
                 hides_below.add(removed)
             else:
-                if not member.isdir():  # even if it is hidden itself, by a folder in its place
+                if not member.isdir():  # a folder with the same path may hide the file itself
                     hides_below.add(str(path))
                 if str(path) not in hidden and not any(str(parent) in hidden_below for parent in path.parents):
                     seen.add(str(path))
@@ -210,7 +208,7 @@ def _seen(layer: Path, hidden: set[str], hidden_below: set[str]) -> set[str]:
 
 
 def _copy(member: tarfile.TarInfo, members: tarfile.TarFile, merged: tarfile.TarFile, names: set[str]) -> None:
-    if member.islnk() and _path(member.linkname) not in names:  # what it links to is hidden; its content is not
+    if member.islnk() and _member_path(member.linkname) not in names:  # a hidden target
         data = members.extractfile(member)
         size = members.getmember(member.linkname).size
         member.type, member.linkname, member.size = tarfile.REGTYPE, "", size
@@ -219,8 +217,8 @@ def _copy(member: tarfile.TarInfo, members: tarfile.TarFile, merged: tarfile.Tar
         merged.addfile(member, members.extractfile(member) if member.isreg() else None)
 
 
-def _path(name: str) -> str:
-    """Return a member's name without what different tools put before it."""
+def _member_path(name: str) -> str:
+    """Return a member's name without the prefixes that different tools add."""
     return str(PurePosixPath("/", name).relative_to("/"))
 
 
@@ -231,7 +229,7 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
             yield members
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise EngineError(
-            f"{archive} cannot be read as a tar archive, plain or packed with gzip, bzip2 or xz: {error}"
+            f"{archive} cannot be read as a tar archive (uncompressed, gzip, bzip2 or xz): {error}"
         ) from error
     except OSError as error:
         raise EngineError(f"{archive} cannot be read: {error}") from error

@@ -18,7 +18,17 @@ from gem_terminal.task import Image, ResourceLimits
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["BOUNDS", "Channel", "Container", "Engine", "EngineInfo", "ExecResult", "Progress", "ProgressStage", "tell"]
+__all__ = [
+    "LIMIT_NAMES",
+    "Channel",
+    "Container",
+    "Engine",
+    "EngineInfo",
+    "ExecResult",
+    "Progress",
+    "ProgressStage",
+    "report_stage",
+]
 
 
 @dataclass(frozen=True)
@@ -35,12 +45,12 @@ class ProgressStage:
 Progress = Callable[[ProgressStage], None]
 """A callback for the stages of a slow preparation; called in the thread that waits."""
 
-BOUNDS = ("memory", "pids", "cpu", "disk", "network")
+LIMIT_NAMES = ("memory", "pids", "cpu", "disk", "network")
 """The resources that an engine may be able to limit."""
 
 
-def tell(progress: Progress | None, stage: ProgressStage) -> None:
-    """Report a stage to a callback, if there is one."""
+def report_stage(progress: Progress | None, stage: ProgressStage) -> None:
+    """Report a stage to the callback, if there is one."""
     if progress is not None:
         progress(stage)
 
@@ -51,7 +61,7 @@ class EngineInfo:
 
     version: str
     bounds: Mapping[str, bool]
-    """Each of :data:`BOUNDS` → whether the engine enforces that limit on this machine."""
+    """Each of :data:`LIMIT_NAMES` → whether the engine enforces that limit on this machine."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ class Container(ABC):
 
     id: str
     kills: int = 0
-    """How often all processes were killed. A caller that sees a higher number knows that its processes are gone."""
+    """The number of times that all processes were killed. After an increase, a caller's processes no longer exist."""
 
     @abstractmethod
     def open(
@@ -170,7 +180,7 @@ class Container(ABC):
 
     @abstractmethod
     def kill_all(self) -> None:
-        """Kill every process of the container except its first, of any owner and with any trap."""
+        """Kill every process of the container except its first, regardless of owners and signal handlers."""
 
     def survivors(self) -> int:
         """Return the number of processes, without the first process and the helper that it may wait for.
@@ -183,8 +193,8 @@ class Container(ABC):
         """
         return 0
 
-    def troubles(self, suspected: bool = False) -> tuple[str, ...]:
-        """Return the limits that the container reached since the last call, in words.
+    def reached_limits(self, suspected: bool = False) -> tuple[str, ...]:
+        """Describe the limits that the container reached since the last call.
 
         If the processes have reached their limit and nothing else can run, the engine kills them.
 
@@ -217,7 +227,7 @@ class Engine(ABC):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         engine = super().__new__(cls)
-        after_fork_in_child(engine.begin_anew)
+        after_fork_in_child(engine.reset_after_fork)
         return engine
 
     @abstractmethod
@@ -230,7 +240,7 @@ class Engine(ABC):
         Raises:
             EngineError: if the engine does not work on this machine.
         """
-        return EngineInfo("", dict.fromkeys(BOUNDS, False))
+        return EngineInfo("", dict.fromkeys(LIMIT_NAMES, False))
 
     def has_base(self, name: str) -> bool:
         """Return whether the engine has an image under a name for ``FROM`` in a Dockerfile; downloads nothing."""
@@ -247,9 +257,7 @@ class Engine(ABC):
         Raises:
             EngineError: if the file is no such archive, or the engine accepts none.
         """
-        raise EngineError(
-            f"the {self.name} engine takes no base images; push {name} to the registry that it fetches from"
-        )
+        raise EngineError(f"the {self.name} engine accepts no base images; push {name} to the registry of the cluster")
 
     def discard_images(self, keep: Iterable[Image]) -> int:
         """Remove the images that GEM built, except those in ``keep``; return the number of removed images.
@@ -257,7 +265,7 @@ class Engine(ABC):
         Raises:
             EngineError: if the engine cannot remove images.
         """
-        raise EngineError(f"the {self.name} engine removes no images; they are its registry's")
+        raise EngineError(f"the {self.name} engine removes no images; its registry manages them")
 
     @abstractmethod
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
@@ -281,10 +289,10 @@ class Engine(ABC):
     def reap(self) -> int:
         """Remove the containers of processes that no longer exist; return the number of removed containers."""
 
-    def rest(self) -> None:  # noqa: B027  # most engines have nothing of the kind
-        """Release helpers that only running containers need, if no container runs; the next start brings them back."""
+    def release_idle(self) -> None:  # noqa: B027  # most engines have no such helpers
+        """Release helpers that only running containers need, if no container runs; the next start restores them."""
 
-    def begin_anew(self) -> None:  # noqa: B027  # the same
+    def reset_after_fork(self) -> None:  # noqa: B027  # the same
         """Reset the engine in a forked child: close copied descriptors and use no connection of the parent."""
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Bounding what a container uses, with control groups of either version, where this user may write to them."""
+"""Limits of containers, enforced through control groups of version 1 or 2 that this user may write to."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
 
-__all__ = ["Cgroup", "CounterFiles", "LimitCounts", "controllers", "groups", "reap_cgroups", "troubles_of"]
+__all__ = ["Cgroup", "CounterFiles", "LimitCounts", "controllers", "describe_reached_limits", "groups", "reap_cgroups"]
 
 _ROOT = Path("/sys/fs/cgroup")
 _OURS = "gem-terminal"
 _PERIOD = 100_000
-"""Microseconds in which a container gets its share of the processors."""
+"""The period of the processor quota in microseconds."""
 _LEAST_QUOTA = 1_000
-"""Microseconds of it that the kernel takes for a share."""
+"""The smallest quota in microseconds that the kernel accepts."""
 
 _DIGITS = 8
-"""Of a machine, in the names of groups."""
+"""The number of digits of the machine's identity in names of groups."""
 _EMPTIES_IN = 2.0
-"""Seconds that a group may take to notice that its last process has gone."""
+"""Seconds that a group may need to notice the end of its last process."""
 
 
 _COUNTED = {
@@ -38,23 +38,23 @@ _COUNTED = {
     "pids": ("pids.events", "pids.current"),
     "": ("memory.events", "pids.events", "pids.current"),
 }
-"""The files that count, by the controller whose folder they are in; version 2 has one folder for all."""
+"""The counter files by controller; in version 2, one folder holds the files of all controllers."""
 
 
 @dataclass(frozen=True)
 class LimitCounts:
-    """What the control groups of a container have counted so far."""
+    """The counters of a container's control groups."""
 
     killed: int = 0
-    """Processes that were killed, since the memory ran out."""
+    """Processes that the kernel killed because the memory ran out."""
     refused: int = 0
-    """Processes that were not started, since there were too many."""
+    """Processes that the kernel refused to start because there were too many."""
     processes: int = 0
-    """Those that there are."""
+    """Processes that exist now."""
 
     @classmethod
-    def parsed(cls, lines: Iterable[str]) -> LimitCounts:
-        """Read lines that begin with the name of their file."""
+    def parse(cls, lines: Iterable[str]) -> LimitCounts:
+        """Parse lines that begin with the name of their file."""
         found = {}
         for line in lines:
             name, _, value = line.rpartition(" ")
@@ -62,30 +62,32 @@ class LimitCounts:
         killed = found.get("memory.oom_control oom_kill", 0) or found.get("memory.events oom_kill", 0)
         return cls(killed, found.get("pids.events max", 0), found.get("pids.current", 0))
 
-    def said_since(self, before: LimitCounts, limits: ResourceLimits) -> list[str]:
-        """Return in words what was counted since."""
-        if self.killed < before.killed or self.refused < before.refused:  # a container that was restarted
+    def changes_since(self, before: LimitCounts, limits: ResourceLimits) -> list[str]:
+        """Describe the changes since earlier counts."""
+        if self.killed < before.killed or self.refused < before.refused:  # the container was restarted
             before = LimitCounts()
         said = []
         if number := self.killed - before.killed:
             what = "a process was" if number == 1 else f"{number} processes were"
-            said.append(f"{what} killed, since the memory of {limits.memory >> 20} MiB ran out")
+            said.append(f"{what} killed, because the memory of {limits.memory >> 20} MiB ran out")
         if self.refused > before.refused:
             said.append(f"the limit of {limits.processes} processes was reached")
         return said
 
 
-def troubles_of(container: Container, before: LimitCounts, counts: LimitCounts, limits: ResourceLimits) -> list[str]:
-    """Return what befell a container between two counts, in words; what left no room for anything else is killed."""
-    said = counts.said_since(before, limits)
+def describe_reached_limits(
+    container: Container, before: LimitCounts, counts: LimitCounts, limits: ResourceLimits
+) -> list[str]:
+    """Describe the limits reached between two counts. Kills all processes if they leave no room for another one."""
+    said = counts.changes_since(before, limits)
     if counts.refused > before.refused and counts.processes * 4 >= limits.processes * 3:
         container.kill_all()
-        said.append("every process was killed, since they left no room for another")
+        said.append("every process was killed, because they left no room for another")
     return said
 
 
 class CounterFiles:
-    """The counter files of one container. They are read after every command, so reading is kept cheap.
+    """The counter files of one container. Every command reads them, so a read must be cheap.
 
     Args:
         folders: pairs of a controller and the folder of its control group.
@@ -109,15 +111,15 @@ class CounterFiles:
                 continue
             finally:
                 os.close(file)
-        return LimitCounts.parsed(lines) if lines else None
+        return LimitCounts.parse(lines) if lines else None
 
     @classmethod
     def of_process(cls, pid: int, name: str) -> CounterFiles:
-        """Return the counter files for the container of a process of this machine; none for another machine.
+        """Return the counter files of a local process's container; none for a process of another machine.
 
         Args:
             pid: the process id; 0 if unknown.
-            name: a part of the names of its control groups, so that no other process is mistaken for it.
+            name: a part of the names of its control groups, which guards against a reused process id.
         """
         try:
             lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines() if pid else []
@@ -133,7 +135,7 @@ class CounterFiles:
 
 @cache
 def controllers() -> tuple[str, ...]:
-    """Return those of ``memory``, ``pids`` and ``cpu`` that can be limited on this machine."""
+    """Return the controllers among ``memory``, ``pids`` and ``cpu`` that this user can use on this machine."""
     if (_ROOT / "cgroup.controllers").is_file():
         try:
             (_ROOT / _OURS).mkdir(exist_ok=True)
@@ -146,10 +148,10 @@ def controllers() -> tuple[str, ...]:
 
 
 class Cgroup:
-    """The control groups of one container, named after the process that it belongs to.
+    """The control groups of one container, named after the process that owns it.
 
     Raises:
-        EngineError: if they cannot be made, or do not take the limits.
+        EngineError: if the groups cannot be created or reject the limits.
     """
 
     def __init__(self, limits: ResourceLimits) -> None:
@@ -190,28 +192,28 @@ class Cgroup:
 
     @property
     def tasks(self) -> list[str]:
-        """The files that a process of one thread writes ``0`` to in order to join.
+        """The files that a single-threaded process writes ``0`` to in order to join.
 
-        With version 1 it enters its one thread: for a whole process the kernel holds up all others until it is quiet,
+        With version 1, the process enters only its one thread. To move a whole process, the kernel stops all others,
         which takes milliseconds (``cgroup_procs_write_start`` in Linux).
         """
         return [str(folder / ("cgroup.procs" if self._unified else "tasks")) for folder in self._folders]
 
     def counts(self) -> LimitCounts:
-        """Return what was counted for the container so far."""
+        """Return the current counts of the container."""
         return self._counting.counts() or LimitCounts()
 
     def remove(self) -> None:
-        """Remove the groups, whose processes have all been killed; calling it again does nothing."""
+        """Remove the groups. All their processes must have been killed. A second call does nothing."""
         for folder in self._folders:
             _remove(folder)
         self._folders = []
 
 
 def groups() -> list[tuple[Path, ContainerOwner]]:
-    """Return the folders of the groups that containers have, one for each controller, and whose they are.
+    """Return the folder and the owner of each container's group, one for each controller.
 
-    Those of processes whose numbers mean nothing here are not among them.
+    Groups of processes in other process namespaces are left out.
     """
     ours = ContainerOwner.this_process()
     found = []
@@ -223,7 +225,7 @@ def groups() -> list[tuple[Path, ContainerOwner]]:
 
 
 def reap_cgroups() -> int:
-    """Remove the groups that processes which have gone left behind; return how many containers that were."""
+    """Remove the groups of ended processes; return the number of their containers."""
     names = set()
     for folder, owner in groups():
         if not owner.is_alive():
@@ -237,13 +239,13 @@ def _set(file: Path, value: object) -> None:
     try:
         file.write_text(str(value))
     except OSError as error:
-        # Version 1 takes no share that is above that of the group around it, which bounds the container as well.
+        # Version 1 rejects a quota above the quota of the parent group, which limits the container anyway.
         if file.name != "cpu.cfs_quota_us" or error.errno != errno.EINVAL:
             raise
 
 
 def _kill(folder: Path) -> None:
-    with suppress(OSError):  # it has just been removed, or what is in it has ended
+    with suppress(OSError):  # the group has just been removed, or the process has ended
         for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split():
             os.kill(int(pid), signal.SIGKILL)
 
@@ -256,7 +258,7 @@ def _remove(folder: Path) -> None:
         except FileNotFoundError:
             return
         except OSError:
-            if time.monotonic() > deadline:  # something of it cannot be killed; the reaper looks again
+            if time.monotonic() > deadline:  # a process cannot be killed; the reaper tries again
                 return
             time.sleep(0.001)
 

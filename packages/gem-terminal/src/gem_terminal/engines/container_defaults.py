@@ -1,4 +1,4 @@
-"""The defaults of a container where the task names no limit, equal on every engine."""
+"""The default limits of a container, equal on every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build contexts: the folders of images."""
+"""Build contexts: the folders that images are built from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cache_folder() -> Path:
 
 
 def digest_of(image: Image) -> str:
-    """Return the digest of a build context: of its paths, modes and contents, independent of times."""
+    """Return the digest of a build context: its paths, modes and contents, but no times."""
     assert image.folder is not None
     digest = hashlib.sha256(image.dockerfile.encode())
     for path in sorted(image.folder.rglob("*")):

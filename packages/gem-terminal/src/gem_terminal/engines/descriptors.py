@@ -1,4 +1,4 @@
-"""Waiting for descriptors, however large their numbers are, which ``select`` cannot."""
+"""Waiting for descriptors of any number; ``select`` rejects numbers above 1023."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["ready"]
 
 
 def ready(reading: Iterable[int], seconds: float | None, writing: Iterable[int] = ()) -> set[int]:
-    """Return those of which something can be read or written, or whose other end has gone; waits for the first."""
-    if not hasattr(select, "poll"):  # Windows, where it is sockets of an engine elsewhere
+    """Wait for the first ready descriptor, and return all that are readable, writable or hung up."""
+    if not hasattr(select, "poll"):  # Windows, where the descriptors are sockets of a remote engine
         reads, writes, _ = select.select(list(reading), list(writing), [], seconds)
         return {*reads, *writes}
     poll = select.poll()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gem_terminal.engines.base import Progress, ProgressStage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -38,8 +38,8 @@ def _locked(path: Path, progress: Progress | None) -> BaseFileLock | None:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            tell(progress, ProgressStage("waiting for another thread or process that makes images"))
+            report_stage(progress, ProgressStage("waiting for another thread or process that builds images"))
             lock.acquire()
-    except (OSError, NotImplementedError):  # a folder that is read-only, or a file system that knows no locks
+    except (OSError, NotImplementedError):  # a read-only folder, or a file system without locks
         return None
     return lock

@@ -1,4 +1,4 @@
-"""The processes of a container on this machine, seen from outside: :func:`others_than` and :func:`kill`."""
+"""The processes of a local container, seen from outside: :func:`others_than` and :func:`kill`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["kill", "others_than", "stat_of", "unlinked"]
 
 
 def others_than(first: int, waited_for: bytes = b"") -> list[int]:
-    """Return the processes in the namespace of processes that one of them began.
+    """Return the processes in the process namespace of a container's first process.
 
     Args:
-        first: its first process, which is not counted.
-        waited_for: the command line, as ``proc(5)`` has it, of a child that the first one starts in order to wait,
-            and again whenever that was killed; it is not counted either. It is in the session of the first, which
-            nothing that is started from outside can enter.
+        first: the first process, which is left out.
+        waited_for: the command line, in the format of ``proc(5)``, of the helper that the first process waits for
+            and restarts after a kill; it is left out too. The helper is in the session of the first process, which
+            no process from outside can join.
 
     Raises:
-        OSError: if the first has ended, or may not be looked at.
+        OSError: if the first process has ended or must not be inspected.
     """
     namespace = Path(f"/proc/{first}/ns/pid").readlink()
     return [
@@ -35,12 +35,12 @@ def others_than(first: int, waited_for: bytes = b"") -> list[int]:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Kill processes, stopped before that, so that none of them answers to the end of another.
+    """Stop and then kill processes, so that none of them can react to the end of another.
 
-    What they have started since they were listed is not among them: whoever wants all gone counts again.
+    The list misses processes that started after it was made; a caller that must kill all lists them again.
 
     Raises:
-        PermissionError: if this user may not.
+        PermissionError: if this user must not kill them.
     """
     all_of_them = list(pids)
     for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -50,12 +50,12 @@ def kill(pids: Iterable[int]) -> None:
 
 
 def unlinked(firsts: Mapping[str, int]) -> dict[str, int]:
-    """Return how many bytes of files on disk the processes of containers hold open that have no name any more.
+    """Return the size in bytes of the deleted files that the processes of containers still hold open.
 
-    Those that are only mapped are not seen.
+    Files that are only mapped are not counted.
 
     Args:
-        firsts: the first process of each container, by a name for it.
+        firsts: the first process of each container, by the container's name.
     """
     names: dict[Path, str] = {}
     for name, first in firsts.items():
@@ -71,7 +71,7 @@ def unlinked(firsts: Mapping[str, int]) -> dict[str, int]:
 
 
 def stat_of(process: Path) -> list[str]:
-    """Return the fields of ``stat`` as proc(5) has them, from the third on: the second, a name, may hold anything.
+    """Return the fields of ``stat`` in proc(5) from the third on; the second, a name, may contain any character.
 
     Raises:
         OSError: if the process has ended.
@@ -80,7 +80,7 @@ def stat_of(process: Path) -> list[str]:
 
 
 def _open_without_name(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
-    """Files on disk, by device and number, and how many bytes they take."""
+    """Return the size of open deleted files by device and inode."""
     for descriptor in (process / "fd").iterdir():
         with suppress(OSError):  # closed at this moment
             status, where = descriptor.stat(), str(descriptor.readlink())
@@ -92,7 +92,7 @@ def _open_without_name(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
 def _is_in(process: Path, namespace: Path) -> bool:
     try:
         return (process / "ns/pid").readlink() == namespace
-    except OSError:  # its first thread has ended, and others may go on
+    except OSError:  # its first thread has ended, but others may run
         try:
             return any((thread / "ns/pid").readlink() == namespace for thread in (process / "task").iterdir())
         except OSError:
@@ -101,7 +101,7 @@ def _is_in(process: Path, namespace: Path) -> bool:
 
 def _is_waited_for(process: Path, parent: int, command: bytes) -> bool:
     try:
-        # Parent and session are the fields 4 and 6.
+        # The parent and the session are the fields 4 and 6.
         its, session = stat_of(process), stat_of(Path(f"/proc/{parent}"))[3]
         return (its[1], its[3]) == (str(parent), session) and (process / "cmdline").read_bytes() == command
     except OSError:  # it has ended

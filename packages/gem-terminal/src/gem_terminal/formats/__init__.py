@@ -34,7 +34,7 @@ def load_task(folder: str | Path) -> Task:
 
 
 def load_tasks(folder: str | Path) -> tuple[Task, ...]:
-    """Read a folder of tasks, or a folder that is one task, sorted by name.
+    """Read a folder of tasks, or a folder that is one task, and return the tasks sorted by name.
 
     Raises:
         TaskError: as :func:`load_task`, for the first task that is malformed.
@@ -44,7 +44,7 @@ def load_tasks(folder: str | Path) -> tuple[Task, ...]:
 
 
 def task_folders(folder: str | Path) -> tuple[Path, ...]:
-    """Return the folders of the tasks that are in a folder, or the folder itself if it is one, without reading them.
+    """Return the task folders in a folder, or the folder itself if it is a task, without reading them.
 
     Raises:
         ArgumentError: if there is no task in it.
@@ -54,7 +54,7 @@ def task_folders(folder: str | Path) -> tuple[Path, ...]:
         return (path,)
     folders = sorted(child for child in path.iterdir() if any((child / name).is_file() for name in _FORMATS))
     if not folders:
-        raise ArgumentError(f"{path} holds no task: neither it nor a folder in it has {' or '.join(_FORMATS)}")
+        raise ArgumentError(f"{path} holds no task: neither the folder nor its subfolders have {' or '.join(_FORMATS)}")
     return tuple(folders)
 
 
@@ -66,5 +66,5 @@ def bundled_tasks() -> Path:
 def _folder(folder: str | Path) -> Path:
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
-        raise ArgumentError(f"path must be a folder of tasks, and {str(folder)!r} is none")
+        raise ArgumentError(f"path must be a folder of tasks, but {str(folder)!r} is none")
     return path

@@ -1,4 +1,4 @@
-"""Field types and errors that the readers share: times, sizes, and messages on malformed files."""
+"""Field types and errors of all readers: times, sizes, and messages for malformed files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Bytes = Annotated[int | None, BeforeValidator(_bytes), Field(gt=0, le=_LARGEST)]
 """``"2G"``, or a number of bytes."""
 
 Mebibytes = Annotated[int | None, BeforeValidator(_mebibytes), Field(gt=0, le=_LARGEST)]
-"""A number of mebibytes in the file, of bytes in the model."""
+"""Mebibytes in the file, bytes in the model."""
 
 Seconds = Annotated[float, Field(gt=0.0, le=_LONGEST, allow_inf_nan=False)]
 Pause = Annotated[float, Field(ge=0.0, le=_LONGEST, allow_inf_nan=False)]
@@ -46,7 +46,7 @@ Pause = Annotated[float, Field(ge=0.0, le=_LONGEST, allow_inf_nan=False)]
 
 
 def compose_file(folder: Path) -> Path | None:
-    """Return the file of Docker Compose in a folder, under either of its names."""
+    """Return a folder's Docker Compose file, under either of its names."""
     paths = (folder / f"docker-compose.{suffix}" for suffix in ("yaml", "yml"))
     return next((path for path in paths if path.is_file()), None)
 

@@ -1,15 +1,15 @@
 """Task folders of Harbor and Terminal-Bench 2: ``task.toml``, ``instruction.md``, ``environment/``, ``tests/``.
 
-Schema versions 1.0 to 1.4, with the older keys that live tasks still have (``version``, ``memory = "2G"``,
-``allow_internet``). Keys that change what a task means and are not supported are refused; unknown ones are not,
-since the format grows. Where this differs from Harbor 0.24:
+Supports schema versions 1.0 to 1.4, and the older keys that current tasks still use (``version``, ``memory = "2G"``,
+``allow_internet``). Rejects unsupported keys that change the meaning of a task. Ignores unknown keys,
+because the format grows. The differences from Harbor 0.24:
 
-- A task that says nothing of the network has none; there, it has all of it. Tasks that need it say so
+- A task that does not mention the network has none; in Harbor it has full access. Tasks request it explicitly
   (``allow_internet = true``, ``network_mode = "public"``).
-- An image is built where there is a Dockerfile, whatever ``docker_image`` says; there, that is fetched first.
-- Tests run as root where ``verifier.user`` does not say otherwise; there, as the image's user.
-- A size in plain bytes, or with ``T``, is understood; there, it is dropped or refused.
-- ``skills_dir``, ``source``, ``destination`` of an artifact and ``authors`` have no meaning here.
+- A Dockerfile takes precedence over ``docker_image``; Harbor pulls ``docker_image`` first.
+- Tests run as root unless ``verifier.user`` names a user; in Harbor they run as the image's user.
+- A size in plain bytes, or with ``T``, is valid; Harbor drops or rejects it.
+- ``skills_dir``, ``source``, ``destination`` of an artifact and ``authors`` are ignored.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ __all__ = ["load"]
 
 _TEMPLATE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
-"""A line that marks a benchmark's files for those who filter training data; no part of the instruction."""
+"""A line that marks a benchmark's files for filters of training data; not a part of the instruction."""
 
 _MAIN = "main"
-"""What Harbor calls the agent's container."""
+"""Harbor's name of the agent's container."""
 _MOST = 1024
 """Processors of a container."""
 
@@ -129,7 +129,7 @@ class _Verifier(_Section):
 
     @property
     def is_separate(self) -> bool:
-        """Having an environment means it, where the mode is not given."""
+        """Whether the verifier has its own container: without an explicit mode, an environment implies it."""
         return self.environment_mode == "separate" or (self.environment_mode is None and self.environment is not None)
 
 
@@ -152,7 +152,7 @@ def load(folder: Path) -> Task:
     """Read the task of a folder.
 
     Raises:
-        TaskError: if it is malformed, or needs what is not supported here.
+        TaskError: if the task is malformed or needs an unsupported feature.
     """
     config = _read(folder / "task.toml")
     _refuse_what_is_not_supported(folder, config)
@@ -173,7 +173,7 @@ def load(folder: Path) -> Task:
         environment=_filled(folder, environment.env),
         healthcheck=_healthcheck(environment.healthcheck),
         solution=solution if solution.is_file() else None,
-        # A variable that is not set is empty: what only the oracle needs keeps nobody from training.
+        # An unset variable is empty: a variable that only the oracle needs must not prevent training.
         solution_environment={
             name: _TEMPLATE.sub(lambda match: os.environ.get(match[1], match[2] or ""), text)
             for name, text in config.solution.env.items()
@@ -202,7 +202,7 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
         "Windows": any(place.os == "windows" for place in places),
         "a GPU": any(place.gpus for place in places),
         "a TPU": any(place.tpu is not None for place in places),
-        "a network of listed hosts alone": "allowlist" in modes,
+        "a network of listed hosts only": "allowlist" in modes,
         "several steps": bool(config.steps),
         "MCP servers of its own": any(place.mcp_servers for place in places),
     }
@@ -216,7 +216,7 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
 
 
 def _refuse_two_networks(folder: Path, config: _Harbor) -> None:
-    """Agent and verifier share one container, unless the latter has its own, and its network does not change."""
+    """Reject different networks for agent and verifier in one shared container, whose network does not change."""
     place, agent, verifier = config.environment, config.agent, config.verifier
     said = verifier.network_mode or place.network_mode or place.allow_internet
     if verifier.is_separate or said is None:
@@ -225,7 +225,7 @@ def _refuse_two_networks(folder: Path, config: _Harbor) -> None:
     if modes[0] != modes[1]:
         raise TaskError(
             f"{folder / 'task.toml'}: the network_mode of the agent is {modes[0]!r} and that of the verifier "
-            f"{modes[1]!r}, and both work in one container, whose network does not change; give them the same, or the "
+            f"{modes[1]!r}, but both share one container, whose network does not change; give them the same, or the "
             "verifier a container of its own (verifier.environment_mode = 'separate')"
         )
 
@@ -238,7 +238,7 @@ def _instruction(path: Path) -> str:
     lines = dropwhile(lambda line: _CANARY.fullmatch(line.strip()), text.lstrip().split("\n"))
     instruction = "\n".join(lines).strip()
     if not instruction:
-        raise TaskError(f"{path} is empty; it is what the agent is told")
+        raise TaskError(f"{path} is empty; it must hold the instruction for the agent")
     return instruction
 
 
@@ -255,7 +255,7 @@ def _tests(folder: Path, config: _Harbor) -> Tests:
     separate, brings_tests = _separate(folder, config) if verifier.is_separate else (None, False)
     sources = () if brings_tests else (folder / "tests",)
     if sources and not (sources[0] / "test.sh").is_file():
-        raise TaskError(f"{sources[0] / 'test.sh'} is missing; it is what verifies the task")
+        raise TaskError(f"{sources[0] / 'test.sh'} is missing; it must verify the task")
     return Tests(
         sources=sources,
         command=f"/tests/test.sh > /logs/verifier/{OUTPUT} 2>&1",
@@ -267,10 +267,10 @@ def _tests(folder: Path, config: _Harbor) -> Tests:
 
 
 def _separate(folder: Path, config: _Harbor) -> tuple[SeparateVerifier, bool]:
-    """Return the container of a verifier, and whether its image brings the tests.
+    """Return the container of a verifier, and whether its image contains the tests.
 
-    As Harbor finds it: the image that ``[verifier.environment]`` names, or the Dockerfile in ``tests/``, which both
-    bring ``/tests``; or else the image that the agent has.
+    The rules are Harbor's: the image of ``[verifier.environment]`` or the Dockerfile in ``tests/``, which both
+    contain ``/tests``; otherwise the agent's image.
     """
     verifier = config.verifier
     place = verifier.environment or config.environment
@@ -300,8 +300,8 @@ def _artifact(folder: Path, entry: str | _Artifact, workdir: str | None) -> Arti
     path = PurePosixPath(workdir or "", given.source)
     if not path.is_absolute() or ".." in path.parts or path.name == "" or "\0" in given.source:
         raise TaskError(
-            f"{folder / 'task.toml'}: artifacts: {given.source!r} is no path of a file or folder from the root, nor "
-            "from environment.workdir"
+            f"{folder / 'task.toml'}: artifacts: {given.source!r} must be a file or folder "
+            "without '..', absolute or relative to environment.workdir"
         )
     return Artifact(f"/{path.relative_to(path.anchor)}", tuple(given.exclude))
 
@@ -329,7 +329,7 @@ def _limits(place: _Environment, mode: NetworkMode | None) -> ResourceLimits:
 
 
 def _has_network(mode: NetworkMode | None, environment: _Environment) -> bool:
-    """As declared; a task that says nothing has none, and one written for an older schema says ``allow_internet``."""
+    """Return whether the container has a network, as declared; the default is no network."""
     mode = mode or environment.network_mode
     return mode == "public" if mode is not None else bool(environment.allow_internet)
 

@@ -1,13 +1,13 @@
 """Task folders of Terminal-Bench 1: ``task.yaml``, ``Dockerfile``, ``run-tests.sh``, ``tests/``.
 
-The harness ran such tasks with Docker Compose. Here the compose file is read for what it says of its one service; a
-task with more services, or with privileges, is refused. What else differs:
+The harness ran such tasks with Docker Compose. This reader takes the settings of the one service from the compose
+file and rejects a task with several services or with privileges. The other differences:
 
-- Containers have a network, as they have there, since ``run-tests.sh`` mostly fetches pytest before it runs it. Only
-  ``network_mode: none`` in the compose file takes it away.
-- Tests run after the agent's processes were killed, so a task whose tests are to run in the agent's own shell
-  (``run_tests_in_same_shell``) is refused.
-- Of the parsers there is the one of pytest.
+- Containers have a network, as in the harness, since most ``run-tests.sh`` scripts download pytest. Only
+  ``network_mode: none`` in the compose file disables it.
+- Tests run after the agent's processes were killed, so a task whose tests must run in the agent's own shell
+  (``run_tests_in_same_shell``) is rejected.
+- pytest's parser is the only one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gem_terminal.yaml_text import yaml_of
 __all__ = ["Step", "load", "steps_of"]
 
 _PARSERS = ("pytest",)
-"""The ``parser_name`` whose summary can be read here."""
+"""The ``parser_name`` of the supported summary."""
 _PRIVILEGES = ("privileged", "cap_add", "devices", "gpus", "runtime", "pid", "ipc", "security_opt")
-"""Keys of a service that give it more than any container has here."""
+"""Keys of a service that would grant it more than any container has here."""
 _OF_HARNESS = "T_BENCH_"
-"""How the variables begin that the harness fills a compose file with."""
+"""The prefixes of the variables that the harness replaces in a compose file."""
 
 
 class _TaskFile(BaseModel):
@@ -53,7 +53,7 @@ class _Build(BaseModel):
 
 
 class _Service(BaseModel):
-    """What is read of a service; see the Compose specification."""
+    """The supported keys of a service; see the Compose specification."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -80,7 +80,7 @@ class _Service(BaseModel):
 
 
 class Step(BaseModel):
-    """One command of a ``solution.yaml``, which the harness types into a terminal."""
+    """A command of a ``solution.yaml``, which the harness types into a terminal."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -88,7 +88,7 @@ class Step(BaseModel):
     min_timeout_sec: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
     max_timeout_sec: Seconds = 180.0
     block: bool = False
-    """Whether it has to end before the next one is typed."""
+    """Whether the command must end before the next one is typed."""
     append_enter: bool = True
 
 
@@ -100,20 +100,18 @@ def load(folder: Path) -> Task:
     """Read the task of a folder.
 
     Raises:
-        TaskError: if it is malformed, or needs what is not supported here.
+        TaskError: if the task is malformed or needs an unsupported feature.
     """
     path = folder / "task.yaml"
     task = validated(_TaskFile, _yaml(path), path)
     if task.parser_name not in _PARSERS:
-        raise TaskError(f"{path}: parser_name is {task.parser_name!r}, and supported is {', '.join(_PARSERS)}")
+        raise TaskError(f"{path}: parser_name is {task.parser_name!r}, but GEM supports only {', '.join(_PARSERS)}")
     if task.run_tests_in_same_shell:
-        raise TaskError(
-            f"{path}: run_tests_in_same_shell is set, and the tests cannot be run in the agent's shell, which is killed"
-        )
+        raise TaskError(f"{path}: run_tests_in_same_shell is set, but the agent's shell is killed before the tests")
     if not task.instruction.strip():
-        raise TaskError(f"{path}: instruction is empty; it is what the agent is told")
+        raise TaskError(f"{path}: instruction is empty; it must hold the instruction for the agent")
     if not (folder / "run-tests.sh").is_file():
-        raise TaskError(f"{folder / 'run-tests.sh'} is missing; it is what verifies the task")
+        raise TaskError(f"{folder / 'run-tests.sh'} is missing; it must verify the task")
     service = _only_service(folder)
     return Task(
         name=folder.name,
@@ -148,7 +146,7 @@ def steps_of(solution: Path) -> tuple[Step, ...]:
     """Return the commands of a ``solution.yaml``.
 
     Raises:
-        TaskError: if it is malformed.
+        TaskError: if the file is malformed.
     """
     return tuple(validated(_Solution, {"commands": _yaml(solution)}, solution).commands)
 
@@ -178,7 +176,7 @@ def _only_service(folder: Path) -> _Service:
     service = validated(_Service, given if given is not None else {}, path)
     for privilege in _PRIVILEGES:
         if (service.model_extra or {}).get(privilege):
-            raise TaskError(f"{path}: the task needs {privilege}, which no container is given here")
+            raise TaskError(f"{path}: the task needs {privilege}, which no container has here")
     return service
 
 

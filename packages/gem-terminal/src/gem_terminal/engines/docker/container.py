@@ -1,4 +1,4 @@
-"""A container of a Docker engine, and the processes in it: :class:`DockerContainer`."""
+"""A Docker container and its processes: :class:`DockerContainer`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container
-from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, troubles_of
+from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
@@ -24,36 +24,36 @@ from gem_terminal.task import ResourceLimits
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["DockerContainer", "failing"]
+__all__ = ["DockerContainer", "engine_errors"]
 
 _KILL = ("sh", "-c", "kill -9 -1")
 
-# What the control groups say, with builtins alone, for an engine on another machine.
+# Print the counters of the control groups with shell builtins alone, for a remote engine.
 _COUNT = r"""
 for file in memory/memory.oom_control memory.events pids/pids.events pids.events pids/pids.current pids.current; do
   while read -r line; do echo "${file#*/} $line"; done < /sys/fs/cgroup/$file
 done 2>/dev/null
 """
 
-# The engine packs files in a process that looks for the names of users as the container says, and holds a lock on the
-# container meanwhile. Were one of these a pipe, it would do so for ever.
-_LOOKED_INTO = ("/etc/nsswitch.conf", "/etc/passwd", "/etc/group")
+# The engine packs files in a process that looks up user names in the container's files, and meanwhile holds a lock
+# on the container. If one of these files were a pipe, the engine would wait forever.
+_USER_FILES = ("/etc/nsswitch.conf", "/etc/passwd", "/etc/group")
 _TYPES, _LINK = 0x8F280000, 0x08000000
-"""Bits of a mode as Go's ``os.FileMode`` has them: what is no regular file, and a link."""
+"""Bits of Go's ``os.FileMode``: the types other than regular files, and links."""
 _KILLS_IN = 5.0
-"""Seconds in which all processes are killed, or the container is started anew."""
+"""The time limit in seconds for killing all processes; after that, the container is restarted."""
 _AT_ONCE = 64 << 10
 _EARLY = 1 << 20
-"""Bytes of output that are held while input is written."""
+"""The largest output in bytes that is buffered while input is written."""
 _LOOKS = 0.25
-"""Seconds without output after which the engine is asked whether a process goes on; twice as long each time."""
+"""Seconds without output before the first question to the engine whether the process runs; doubled each time."""
 _ENDS_IN = 3.0
-"""Seconds in which the last output of a process that has ended comes, also through an engine that is busy."""
+"""Seconds to wait for the last output of an ended process, enough for a busy engine."""
 
 
 @contextmanager
-def failing(what: str) -> Iterator[None]:
-    """Let whatever the engine, or the way to it, raises become an EngineError."""
+def engine_errors(what: str) -> Iterator[None]:
+    """Convert errors of the engine and of the connection to EngineError."""
     from docker.errors import APIError, DockerException
     from urllib3.exceptions import HTTPError
 
@@ -66,13 +66,13 @@ def failing(what: str) -> Iterator[None]:
 
 
 class DockerContainer(Container):
-    """One that runs.
+    """A running container.
 
     Args:
         client: the connection to the engine.
-        description: what the engine says of it.
-        limits: what was granted to it.
-        forget: told that it is of no use any more, and whether it could be removed.
+        description: the engine's description of the container.
+        limits: the limits of the container.
+        forget: called when the container is no longer usable, with a flag for its successful removal.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class DockerContainer(Container):
         layers = description.get("GraphDriver", {}).get("Data") or {}
         volumes = [mount["Source"] for mount in description.get("Mounts", []) if mount.get("Type") == "volume"]
         self.folders: tuple[str, ...] = (layers["UpperDir"], *volumes) if layers.get("UpperDir") else ()
-        """Where the engine keeps what it writes, if it is on this machine."""
+        """The folders of the container's writable layer, if the engine runs on this machine."""
 
     def open(
         self,
@@ -107,7 +107,7 @@ class DockerContainer(Container):
     ) -> Channel:
         api = self._client.api
         words = list(command)
-        with failing(f"container {self.id[:12]} cannot run {words[0]}{self._fate and f', since {self._fate}'}"):
+        with engine_errors(f"container {self.id[:12]} cannot run {words[0]}{self._fate and f', since {self._fate}'}"):
             execution = api.exec_create(
                 self.id, words, stdin=True, tty=terminal, user=user or "", environment=dict(environment or {}),
                 workdir=workdir,
@@ -116,15 +116,15 @@ class DockerContainer(Container):
         return _DockerChannel(self._client, execution, stream, framed=not terminal)
 
     def put(self, archive: bytes, folder: str) -> None:
-        with failing(f"container {self.id[:12]} takes no files"):
+        with engine_errors(f"container {self.id[:12]} takes no files"):
             self._client.api.put_archive(self.id, folder, archive)
 
     def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
         from docker.errors import APIError, NotFound
 
         archive = bytearray()
-        with failing(f"container {self.id[:12]} gives no files"):
-            for name in _LOOKED_INTO:
+        with engine_errors(f"container {self.id[:12]} gives no files"):
+            for name in _USER_FILES:
                 self._check_file(name)
             try:
                 chunks, _ = self._client.api.get_archive(self.id, path.rstrip("/") or "/")
@@ -141,12 +141,12 @@ class DockerContainer(Container):
                 if "not a directory" in str(error.explanation):
                     return None
                 raise
-        if not archive.endswith(bytes(1024)):  # the mark of its end, which is missing where a file became shorter
+        if not archive.endswith(bytes(1024)):  # the end mark, which is missing if a file became shorter
             raise EngineError(f"{path} of container {self.id[:12]} changed while it was read")
         return bytes(archive)
 
     def _check_file(self, path: str) -> None:
-        """Make sure that a path, if there is anything, leads to a regular file; its end is not opened to find out."""
+        """Check that a path leads to a regular file or to nothing, without opening the file."""
         api = self._client.api
         for _ in range(4):  # links, which the engine resolves
             where = api._url("/containers/{0}/archive", self.id)  # type: ignore[attr-defined]  # as the SDK does
@@ -160,78 +160,78 @@ class DockerContainer(Container):
                 break
             path = found["linkTarget"]
         raise EngineError(
-            f"{path} of container {self.id[:12]} is no regular file, and the engine would wait for its end"
+            f"{path} of container {self.id[:12]} is not a regular file, so the engine might wait for its end forever"
         )
 
     def kill_all(self) -> None:
         self.kills += 1
-        # Asking the engine for the processes would race with those that fork; kill(-1) reaches all at once. In a
-        # thread, since what is to be killed may be quicker, and stop what kills, which the engine then waits for.
+        # A list of processes from the engine would race with forks; kill(-1) reaches all processes at once. It needs a
+        # thread, because a hostile process may stop it first, and the engine would then wait for it.
         killing = Future[bool]()
         Thread(target=self._kill, args=(killing,), name="gem-terminal kill", daemon=True).start()
         with suppress(TimeoutError, FutureTimeoutError):
             if killing.result(_KILLS_IN):
                 return
-        # The engine waits for what it cannot start, as long as it takes, and answers nothing about the container
-        # meanwhile. From outside, where this machine is the engine's and this user may, it can be helped.
+        # While the engine waits for a process that cannot start, it answers no question about the container. On the
+        # engine's own machine, a user with the permission can kill the processes from outside.
         if self.first:
             with suppress(OSError):
                 kill(others_than(self._pid))
                 return
-        # Its files outlive this, and nothing else does.
-        with failing(f"the processes of container {self.id[:12]} cannot be killed"):
+        # A restart keeps the files of the container and ends everything else.
+        with engine_errors(f"the processes of container {self.id[:12]} cannot be killed"):
             self._client.api.restart(self.id, timeout=0)
             self._pid = self._client.api.inspect_container(self.id)["State"]["Pid"]
             self._counting = CounterFiles.of_process(self._pid, self.id)
 
     def _kill(self, done: Future[bool]) -> None:
-        """Kill all processes and tell whether that was possible."""
+        """Kill all processes and return the success through ``done``."""
         from docker.errors import APIError
 
         api = self._client.api
         try:
-            with failing(f"the processes of container {self.id[:12]} cannot be killed"):
+            with engine_errors(f"the processes of container {self.id[:12]} cannot be killed"):
                 try:
                     execution = api.exec_create(self.id, _KILL, user="root")["Id"]
                     api.exec_start(execution)
-                    done.set_result(api.exec_inspect(execution)["ExitCode"] in (0, 1))  # 1: there was none
+                    done.set_result(api.exec_inspect(execution)["ExitCode"] in (0, 1))  # 1: no process to kill
                 except APIError as error:
-                    if error.status_code in (404, 409):  # it has gone, or has died
+                    if error.status_code in (404, 409):  # the container was removed or has died
                         raise
-                    done.set_result(False)  # no process can be started in it any more
+                    done.set_result(False)  # the container cannot start another process
         except BaseException as error:
             done.set_exception(error)
 
     def survivors(self) -> int:
-        if self.first:  # podman does not list them as Docker does
+        if self.first:  # podman's list differs from Docker's
             with suppress(OSError):
                 return len(others_than(self._pid, b"sleep\0003600\0"))
-        with failing(f"the processes of container {self.id[:12]} cannot be counted"):
+        with engine_errors(f"the processes of container {self.id[:12]} cannot be counted"):
             found = self._client.api.top(self.id, ps_args="-eo pid,ppid,sid,stat,args")["Processes"]
         first = str(self._pid)
         return sum(
             pid != first
             and (parent, session, words) != (first, first, "sleep 3600")
-            and not (state.startswith("Z") and "l" not in state)  # dead, unless it has threads that go on
+            and not (state.startswith("Z") and "l" not in state)  # a zombie without live threads
             for pid, parent, session, state, words in found
         )
 
-    def troubles(self, suspected: bool = False) -> tuple[str, ...]:
+    def reached_limits(self, suspected: bool = False) -> tuple[str, ...]:
         counts = self._counting.counts()
         if counts is None and suspected:
-            counts = self._asked()
+            counts = self._read_counts_inside()
         if counts is not None:
             before, self._counts = self._counts, counts
             kills = self.kills
-            self._notes.extend(troubles_of(self, before, counts, self._limits))
-            if self.kills != kills:  # what was refused until then is no news
+            self._notes.extend(describe_reached_limits(self, before, counts, self._limits))
+            if self.kills != kills:  # refusals before the kill are already explained
                 self._counts = self._counting.counts() or counts
         said = []
         while self._notes:
             said.append(self._notes.popleft())
         return tuple(said)
 
-    def overwrote(self, note: str, beyond_help: bool) -> None:
+    def enforce_disk_limit(self, note: str, beyond_help: bool) -> None:
         """See :class:`~gem_terminal.engines.docker.disk.WatchedContainer`."""
         self._notes.append(note)
         if beyond_help:
@@ -244,7 +244,7 @@ class DockerContainer(Container):
         from docker.errors import NotFound
 
         removed = False
-        with suppress(EngineError), failing(""):
+        with suppress(EngineError), engine_errors(""):
             with suppress(NotFound):
                 self._client.api.remove_container(self.id, force=True, v=True)
             removed = True
@@ -252,22 +252,22 @@ class DockerContainer(Container):
 
     @property
     def first(self) -> int:
-        """The number of its first process; 0 unless that is one of this machine's, and still the one that it was."""
+        """The process id of the container's first process; 0 if it ended or runs on another machine."""
         return self._pid if CounterFiles.of_process(self._pid, self.id).counts() is not None else 0
 
-    def _asked(self) -> LimitCounts:
-        """Return what the control groups count, as they are seen from inside."""
+    def _read_counts_inside(self) -> LimitCounts:
+        """Return the counts of the control groups, read inside the container."""
         try:
             done = self.run(("sh", "-c", _COUNT), seconds=10.0, user="root")
         except EngineError:
             done = None
-        if done is None or not done.output:  # not even this could be started
+        if done is None or not done.output:  # the container could not start the command
             return LimitCounts(self._counts.killed, self._counts.refused + 1, self._limits.processes)
-        return LimitCounts.parsed(done.output.decode(errors="replace").splitlines())
+        return LimitCounts.parse(done.output.decode(errors="replace").splitlines())
 
 
 class _DockerChannel(Channel):
-    """A process behind one socket. Without a terminal the engine sends frames: a header of 8 bytes, then the data."""
+    """The connection to a process. Without a terminal, the engine sends frames: a header of 8 bytes, then the data."""
 
     def __init__(self, client: DockerClient, execution: str, stream: Any, framed: bool) -> None:
         self._client = client
@@ -279,13 +279,13 @@ class _DockerChannel(Channel):
         self._left = 0
         self._header = b""
         self._gone = False
-        # Output that came with the headers of the answer is in the reader that they were read with.
+        # The reader of the HTTP headers may already hold output that came with them.
         response = getattr(stream, "_response", None)
         reader = getattr(getattr(getattr(response, "raw", None), "_fp", None), "fp", None)
         try:
             ahead = bytes(reader.peek()) if reader is not None else b""
         except OSError as error:
-            if not _comes_later(error):
+            if not _is_not_ready(error):
                 raise
             ahead = b""
         self._early = bytearray(self._without_headers(ahead) if framed else ahead)
@@ -299,9 +299,9 @@ class _DockerChannel(Channel):
                 left = left[self._socket.send(left[:_AT_ONCE]) :]
                 continue
             except OSError as error:
-                if not _comes_later(error) or time.monotonic() > deadline:
+                if not _is_not_ready(error) or time.monotonic() > deadline:
                     return False
-            # What comes meanwhile is taken, lest both ends wait for each other to read.
+            # Read the output that arrives meanwhile; otherwise both ends might wait for each other to read.
             own = [self._socket.fileno()]
             taken = len(self._early) < _EARLY
             ready(own if taken else (), max(deadline - time.monotonic(), 0.0), own)
@@ -316,8 +316,8 @@ class _DockerChannel(Channel):
         while not self._gone:
             now = time.monotonic()
             left = max((self._ends_at or deadline) - now, 0.0)
-            if self._pending() or ready([self._socket.fileno()], min(left, self._looks)):
-                if self._ends_at is not None and now > self._ends_at:  # others hold its output, and write
+            if self._has_buffered_data() or ready([self._socket.fileno()], min(left, self._looks)):
+                if self._ends_at is not None and now > self._ends_at:  # other processes hold the output open, and write
                     break
                 data = self._received()
                 if data != b"" or left <= 0:
@@ -334,26 +334,26 @@ class _DockerChannel(Channel):
         return None
 
     def resize(self, columns: int, rows: int) -> None:
-        with failing("the terminal has gone"):
+        with engine_errors("the terminal has gone"):
             self._client.api.exec_resize(self._execution, height=rows, width=columns)
 
     def exit_code(self, seconds: float) -> int | None:
         deadline = time.monotonic() + seconds
         while True:
-            with failing("the engine does not say what became of a process"):
+            with engine_errors("the engine cannot inspect a process"):
                 state = self._client.api.exec_inspect(self._execution)
             if not state["Running"]:
                 code: int | None = state["ExitCode"]
                 return code
             if time.monotonic() > deadline:
                 return None
-            time.sleep(0.02)  # its output has ended, so it takes but a moment
+            time.sleep(0.02)  # the output has ended, so the process ends in a moment
 
     def close(self) -> None:
         self._gone = True
-        response = getattr(self._stream, "_response", None)  # holds the connection as well
+        response = getattr(self._stream, "_response", None)  # this object keeps the connection open as well
         for end in (self._socket, response, self._stream):
-            with suppress(OSError, ValueError):  # closed with another of them
+            with suppress(OSError, ValueError):  # already closed with the other object
                 if end is not None:
                     end.close()
 
@@ -361,7 +361,7 @@ class _DockerChannel(Channel):
         try:
             data = self._socket.recv(_AT_ONCE)
         except OSError as error:
-            if _comes_later(error):
+            if _is_not_ready(error):
                 return b""
             data = b""
         if not data:
@@ -370,8 +370,8 @@ class _DockerChannel(Channel):
         self._looks = _LOOKS
         return self._without_headers(data) if self._framed else data
 
-    def _pending(self) -> bool:
-        """Tell whether TLS has read ahead."""
+    def _has_buffered_data(self) -> bool:
+        """Return whether the TLS layer has buffered data."""
         pending = getattr(self._socket, "pending", None)
         return pending is not None and pending() > 0
 
@@ -390,8 +390,8 @@ class _DockerChannel(Channel):
         return b"".join(kept)
 
 
-def _comes_later(error: OSError) -> bool:
-    """Tell whether a socket was only not ready, though it seemed so."""
+def _is_not_ready(error: OSError) -> bool:
+    """Return whether an error only means that a socket was not ready."""
     from ssl import SSLWantReadError, SSLWantWriteError
 
     return isinstance(error, (BlockingIOError, InterruptedError, SSLWantReadError, SSLWantWriteError))

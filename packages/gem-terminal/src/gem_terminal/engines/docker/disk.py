@@ -1,4 +1,4 @@
-"""Keeping containers from filling the disk of an engine that cannot bound what they write: :class:`DiskWatch`."""
+"""Disk limits of containers on an engine that cannot enforce them: :class:`DiskWatch`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gem_terminal.errors import EngineError
 __all__ = ["DiskUsage", "DiskWatch", "du"]
 
 _PERIOD = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 _SHARE = 10
-"""A look that took long is followed by a pause so many times as long."""
+"""The shortest pause after a check, as a multiple of the duration of the check."""
 _TOO_FAR = 2
-"""So many times its limit, though what wrote was killed before, and a container is removed."""
+"""A container above this multiple of its limit is removed, even if the writing processes were already killed."""
 
 
 class DiskUsage(NamedTuple):
-    """What a container has written."""
+    """The disk usage of a container."""
 
     size: int
     """Bytes."""
@@ -37,7 +37,7 @@ class WatchedContainer(Protocol):
 
     id: str
 
-    def overwrote(self, note: str, beyond_help: bool) -> None:
+    def enforce_disk_limit(self, note: str, beyond_help: bool) -> None:
         """Kill the processes of the container, or the container itself, and keep the note for the agent."""
 
 
@@ -97,14 +97,14 @@ class DiskWatch:
             if written.size <= limit and written.files <= files_of(limit):
                 self._seen.pop(identifier, None)
                 continue
-            # The agent may clean up after the first kill; more output causes another one.
+            # The agent may clean up after the first kill; more output causes another kill.
             before = self._seen.get(identifier, DiskUsage(0))
             self._seen[identifier] = written
             if written.size > before.size or written.files > before.files:
                 much = f"{limit} bytes" if written.size > limit else f"{files_of(limit)} files"
                 too_far = written.size > _TOO_FAR * limit or written.files > _TOO_FAR * files_of(limit)
                 beyond_help = too_far and before.size > 0
-                container.overwrote(
+                container.enforce_disk_limit(
                     f"more than {much} were written to the disk, so {'the container' if beyond_help else 'what ran'} "
                     "was killed",
                     beyond_help,
@@ -112,7 +112,7 @@ class DiskWatch:
 
 
 def du(folders: Mapping[str, Iterable[str]]) -> dict[str, DiskUsage]:
-    """Return what is in folders of this machine, by name, as ``du`` counts it: whatever was built in them by whom.
+    """Return the disk usage of local folders by name, counted by ``du``, even if hostile processes made the content.
 
     Raises:
         EngineError: if there is no ``du`` that counts files.
@@ -132,6 +132,6 @@ def _du(option: str, folders: list[str]) -> dict[str, int]:
     try:
         done = subprocess.run(command, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)  # noqa: S603
     except OSError as error:
-        raise EngineError(f"what containers write cannot be measured: {error}") from error
+        raise EngineError(f"the disk usage of containers is unknown: {error}") from error
     lines = (line.partition("\t") for line in done.stdout.decode(errors="surrogateescape").split("\0"))
     return {folder: int(count) for count, tab, folder in lines if tab}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
-from gem_terminal.engines.docker.container import DockerContainer, failing
+from gem_terminal.engines.docker.container import DockerContainer, engine_errors
 from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch, du
 from gem_terminal.engines.docker.images import IMAGE, LABEL
 from gem_terminal.engines.owner import ContainerOwner
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DockerEngine"]
 
-# The first process waits and never forks, so that it outlives any bomb. Bash takes in orphans while it reads; its input
-# is held open by the engine, and who writes into it changes nothing. Without bash, what is killed is started again.
+# The first process waits and never forks, so a fork bomb cannot kill it. Bash reaps orphans while it reads; the engine
+# holds its input open, and data written to it has no effect. Without bash, a killed `sleep` is started again.
 _WAIT = """\
 command -v bash >/dev/null && exec bash -c 'while read -r; do :; done; exec sleep 1000000000'
 while :; do sleep 3600 & wait $!; done"""
 _STARTS = 4
-"""Containers that are started at once; more only wait for each other in the engine."""
+"""The number of containers started at once; further ones would only wait in the engine."""
 _REAPS_IN = 10.0
-"""Seconds in which what was left behind goes; an engine may wait for ever for a process that it cannot start."""
+"""The time limit in seconds for removals; an engine may wait forever for a process that it cannot start."""
 _ANSWERS_IN = 30
-"""Seconds after which an engine that does not answer counts as gone."""
+"""Seconds without an answer after which an engine counts as gone."""
 
 
 class DockerEngine(Engine):
@@ -70,13 +70,13 @@ class DockerEngine(Engine):
         _ = self.client
 
     def about(self) -> EngineInfo:
-        with failing("the Docker engine does not say what it is"):
+        with engine_errors("the Docker engine does not report its version"):
             info = self.client.info()
         bounds = {
             "memory": bool(info.get("MemoryLimit")),
             "pids": bool(info.get("PidsLimit")),
             "cpu": bool(info.get("CpuCfsQuota")),
-            "disk": True,  # by the engine, or by watching what is written
+            "disk": True,  # enforced by the engine, or by the disk watch
             "network": True,
         }
         return EngineInfo(str(info.get("ServerVersion", "")), bounds)
@@ -95,10 +95,10 @@ class DockerEngine(Engine):
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
         disk = limits.disk or DISK
-        if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it, and others need not
+        if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
-        with self._starting, failing(f"the container engine could not start {reference}"):
-            description = self._started(reference, limits, disk, dict(environment or {}))
+        with self._starting, engine_errors(f"the container engine could not start {reference}"):
+            description = self._start_container(reference, limits, disk, dict(environment or {}))
         container = DockerContainer(self.client, description, limits, self._forget)
         if not self._bounds_disks:
             self._containers[container.id] = container
@@ -107,27 +107,27 @@ class DockerEngine(Engine):
 
     def reap(self) -> int:
         api = self.client.api
-        with failing("the container engine does not say what there is"):
+        with engine_errors("the container engine cannot list its containers and images"):
             containers = api.containers(all=True, filters={"label": LABEL})
             volumes = (api.volumes(filters={"label": LABEL}) or {}).get("Volumes") or []
             networks = api.networks(filters={"label": LABEL})
             images = api.images(filters={"label": LABEL, "dangling": True})
-        removals = [partial(api.remove_container, each["Id"], force=True, v=True) for each in _left(containers)]
-        count = self._remove_rest() + _removed_of(removals)
-        for volume in _left(volumes):
-            _removed(partial(api.remove_volume, volume["Name"], force=True))
-        for network in _left(networks):
-            _removed(partial(api.remove_network, network["Id"]))
-        for image in images:  # what a build has left that was ended before it gave it its name
-            _removed(partial(api.remove_image, image["Id"]))
+        removals = [partial(api.remove_container, each["Id"], force=True, v=True) for each in _abandoned(containers)]
+        count = self._remove_rest() + _remove_all(removals)
+        for volume in _abandoned(volumes):
+            _try_remove(partial(api.remove_volume, volume["Name"], force=True))
+        for network in _abandoned(networks):
+            _try_remove(partial(api.remove_network, network["Id"]))
+        for image in images:  # unnamed images of interrupted builds
+            _try_remove(partial(api.remove_image, image["Id"]))
         return count
 
-    def rest(self) -> None:
+    def release_idle(self) -> None:
         if self._client is not None:
-            self._client.close()  # of its connections those that idle; the next request opens others
+            self._client.close()  # close only idle connections; the next request opens new ones
 
-    def begin_anew(self) -> None:
-        self._client = None  # whose connections are the parent's
+    def reset_after_fork(self) -> None:
+        self._client = None  # the connections belong to the parent
         self._begin()
 
     def close(self) -> None:
@@ -140,10 +140,10 @@ class DockerEngine(Engine):
         self._removing = Lock()
         self._owner = ContainerOwner.this_process()
         self._starting = BoundedSemaphore(_STARTS)
-        self._bounds_disks = True  # taken for granted until the storage driver refuses
+        self._bounds_disks = True  # assumed until the storage driver refuses
         self._containers: dict[str, DockerContainer] = {}
         self._unremoved: set[str] = set()
-        self._disks = DiskWatch(self._written)
+        self._disks = DiskWatch(self._measure)
 
     def _connected(self) -> DockerClient:
         import docker
@@ -159,14 +159,14 @@ class DockerEngine(Engine):
                 f"no Docker engine answers at {where} ({error}); start one (Debian: apt install docker.io), "
                 "or use engine='namespace'"
             ) from error
-        # Where images lie in containerd, a size for a container is taken and not kept.
+        # With images in containerd, Docker accepts a size limit for a container but ignores it.
         self._bounds_disks = not any("io.containerd.snapshotter" in str(value) for _, value in status)
         return client
 
-    def _started(
+    def _start_container(
         self, reference: str, limits: ResourceLimits, disk: int, environment: dict[str, str]
     ) -> Mapping[str, Any]:
-        """Start a container and return what the engine says of it."""
+        """Start a container and return the engine's description of it."""
         from docker.errors import APIError
         from docker.types import LogConfig, Ulimit
 
@@ -189,8 +189,8 @@ class DockerEngine(Engine):
                 memswap_limit=limits.memory,
                 pids_limit=limits.processes,
                 shm_size=SHARED_MEMORY,
-                log_config=LogConfig(type="none"),  # who is root can write through the first process, without a bound
-                # One file may fill the disk, and no more, before the watch has seen it.
+                log_config=LogConfig(type="none"),  # root could write past every limit
+                # Until the watch notices, one file may fill the disk, but no more.
                 ulimits=[Ulimit(name="fsize", soft=disk, hard=disk), Ulimit(name="core", soft=0, hard=0)],
                 labels={LABEL: str(self._owner)},
                 environment=environment,
@@ -201,24 +201,24 @@ class DockerEngine(Engine):
             if not options or "storage" not in str(error.explanation).lower():
                 raise
             self._bounds_disks = False
-            return self._started(reference, limits, disk, environment)
+            return self._start_container(reference, limits, disk, environment)
         identifier = str(made.id)
         try:
             api.start(identifier)
             description: Mapping[str, Any] = api.inspect_container(identifier)
         except BaseException:
-            _removed(partial(api.remove_container, identifier, force=True, v=True))
+            _try_remove(partial(api.remove_container, identifier, force=True, v=True))
             raise
         return description
 
-    def _written(self) -> dict[str, DiskUsage]:
-        """Return what each container has written, by its files where they lie on this machine."""
+    def _measure(self) -> dict[str, DiskUsage]:
+        """Return the disk usage of each container, measured from its folders if they are on this machine."""
         containers = list(self._containers.values())
         folders = {container.id: container.folders for container in containers}
         if all(group and os.access(group[0], os.R_OK | os.X_OK) for group in folders.values()):
             nameless = unlinked({container.id: container.first for container in containers})
             return {name: DiskUsage(found.size + nameless[name], found.files) for name, found in du(folders).items()}
-        with failing("the container engine does not say what was written"):
+        with engine_errors("the container engine does not report disk usage"):
             listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
         return {each["Id"]: DiskUsage(each.get("SizeRw") or 0) for each in listed}
 
@@ -229,12 +229,12 @@ class DockerEngine(Engine):
             self._unremoved.add(container.id)
 
     def _remove_rest(self) -> int:
-        """Remove what could not be removed while the engine was gone; return how many containers that were."""
+        """Remove the containers that an absent engine could not remove; return their number."""
         from docker.errors import NotFound
 
         count = 0
         for each in list(self._unremoved):
-            with suppress(EngineError), failing(""):  # it is still gone
+            with suppress(EngineError), engine_errors(""):  # the engine is still gone
                 with suppress(NotFound):
                     self.client.api.remove_container(each, force=True, v=True)
                     count += 1
@@ -248,19 +248,19 @@ class DockerEngine(Engine):
             self._removing.release()
 
 
-def _left(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return those whose owners have gone.
+def _abandoned(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the containers or images whose owners have ended.
 
-    What a person has started of an image that was built here has the label of the image, and is theirs.
+    A container that a person started from one of GEM's images carries the label of the image, and is kept.
     """
     labels = [(each, (each.get("Labels") or {}).get(LABEL, "")) for each in labelled]
     return [each for each, label in labels if label != IMAGE and not ContainerOwner.parse(label).is_alive()]
 
 
-def _removed_of(removals: Iterable[Callable[[], object]]) -> int:
-    """Remove side by side what an engine may not let go of, and does not wait long for that; return how many went."""
+def _remove_all(removals: Iterable[Callable[[], object]]) -> int:
+    """Run removals in parallel with a time limit, since an engine may hang; return the number of successes."""
     results: list[bool] = []
-    threads = [Thread(target=lambda each=each: results.append(_removed(each)), daemon=True) for each in removals]
+    threads = [Thread(target=lambda each=each: results.append(_try_remove(each)), daemon=True) for each in removals]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + _REAPS_IN
@@ -269,9 +269,9 @@ def _removed_of(removals: Iterable[Callable[[], object]]) -> int:
     return sum(results)
 
 
-def _removed(remove: Callable[[], object]) -> bool:
-    """Remove something; False if it could not be, since somebody else removes it at this moment, or it is used."""
-    with suppress(EngineError), failing(""):
+def _try_remove(remove: Callable[[], object]) -> bool:
+    """Run one removal. Returns False if the object is in use or another process removes it at this moment."""
+    with suppress(EngineError), engine_errors(""):
         remove()
         return True
     return False

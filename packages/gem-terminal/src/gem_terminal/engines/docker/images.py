@@ -1,4 +1,4 @@
-"""The images of a Docker engine: found, fetched, built from folders, made from archives."""
+"""The images of a Docker engine: found, pulled, built from folders, imported from archives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.archives import flattened, looked_into
-from gem_terminal.engines.base import Progress, ProgressStage, tell
+from gem_terminal.engines.archives import flatten, inspect_archive
+from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import cache_folder, digest_of
-from gem_terminal.engines.docker.container import failing
+from gem_terminal.engines.docker.container import engine_errors
 from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
@@ -23,23 +23,23 @@ __all__ = ["IMAGE", "LABEL", "add_base", "discard", "has", "prepare"]
 
 LABEL = "gem.terminal"
 IMAGE = "image"
-"""What the label of an image that was built here says; that of anything else names its owner."""
-"""Every container and image of this package carries it; that of a container names its owner."""
+"""The label's value on an image that GEM built; on other objects the value names the owner."""
+"""The label of all containers and images of this package; on a container it names the owner."""
 
 _REPOSITORY = "gem-terminal"
 _ASIDES = ("--->", "Removing intermediate", "Successfully")
-"""What the engine says of itself between the steps."""
+"""Other messages of the engine between the steps."""
 
 _STEP = re.compile(r"step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 
 
 def prepare(client: DockerClient, image: Image, progress: Progress | None) -> str:
-    """Return the reference of an image that the engine has; it is fetched or built if need be.
+    """Return the reference of an image of the engine; pull or build the image if necessary.
 
-    Images are made one at a time, so that what two of them begin with is made once.
+    Only one image is built at a time, so that images with a common beginning build it once.
 
     Raises:
-        EngineError: if it cannot be had.
+        EngineError: if the image cannot be pulled or built.
     """
     if image.folder is None:
         assert image.name is not None
@@ -48,7 +48,7 @@ def prepare(client: DockerClient, image: Image, progress: Progress | None) -> st
         reference = _tag(image)
     if not has(client, reference):
         with exclusive(cache_folder() / "docker.lock", progress):
-            if not has(client, reference):  # whoever held the lock may have made it
+            if not has(client, reference):  # the last holder of the lock may have built it
                 if image.folder is None:
                     _fetch(client, reference, progress)
                 else:
@@ -57,10 +57,10 @@ def prepare(client: DockerClient, image: Image, progress: Progress | None) -> st
 
 
 def has(client: DockerClient, reference: str) -> bool:
-    """Tell whether the engine has an image."""
+    """Return whether the engine has an image."""
     from docker.errors import ImageNotFound
 
-    with failing(f"the engine cannot look for the image {reference}"):
+    with engine_errors(f"the engine cannot look for the image {reference}"):
         try:
             client.images.get(reference)
         except ImageNotFound:
@@ -69,31 +69,31 @@ def has(client: DockerClient, reference: str) -> bool:
 
 
 def add_base(client: DockerClient, name: str, archive: Path, progress: Progress | None) -> None:
-    """Import a root file system, or what the layers of a saved image make together, under a name."""
-    content = looked_into(archive, name)
+    """Import a root file system, or the merged layers of a saved image, under a name."""
+    content = inspect_archive(archive, name)
     repository, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
-    with failing(f"{archive} cannot be made an image"), flattened(archive, content, progress) as flat:
-        tell(progress, ProgressStage(f"the engine reads {archive.name}"))
+    with engine_errors(f"{archive} cannot be imported as an image"), flatten(archive, content, progress) as flat:
+        report_stage(progress, ProgressStage(f"the engine reads {archive.name}"))
         client.api.import_image_from_file(str(flat), repository, tag, changes=content.changes)
     if not has(client, name):
-        raise EngineError(f"the engine has read {archive} and knows no image {name}")
+        raise EngineError(f"the engine has read {archive} but knows no image {name}")
 
 
 def discard(client: DockerClient, keep: Iterable[Image]) -> int:
-    """Remove the images that were built here, but for some, and those that a container is made of."""
+    """Remove the images that GEM built, except those in ``keep`` and those of existing containers."""
     from docker.errors import APIError
 
     kept = {_tag(image) for image in keep if image.folder is not None}
     count = 0
-    with failing("the engine cannot list its images"):
-        # Not through client.images, which asks for each by itself and fails where one has gone meanwhile.
+    with engine_errors("the engine cannot list its images"):
+        # client.images inspects each image by itself, and fails if one has just been removed.
         built = client.api.images(filters={"label": f"{LABEL}={IMAGE}"})
     for image in built:
         for tag in set(image["RepoTags"] or ()) - kept:
             try:
                 client.images.remove(tag)
                 count += 1
-            except (APIError, OSError):  # a container needs it, or somebody else removes it at this moment
+            except (APIError, OSError):  # a container needs the image, or another process removes it at this moment
                 continue
     return count
 
@@ -105,11 +105,11 @@ def _tag(image: Image) -> str:
 def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
     missing = (
         f"the image {name} is not here (load it with docker load, build it under that name, or see: gem terminal base "
-        "--help), and cannot be fetched"
+        "--help), and cannot be pulled"
     )
-    tell(progress, ProgressStage(f"fetching {name}"))
+    report_stage(progress, ProgressStage(f"fetching {name}"))
     came: dict[str, tuple[int, int]] = {}
-    with failing(missing):
+    with engine_errors(missing):
         for event in client.api.pull(name, stream=True, decode=True):
             _raise_if_refused(event)
             detail = event.get("progressDetail") or {}
@@ -120,7 +120,7 @@ def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
             else:
                 continue
             done, total = map(sum, zip(*came.values(), strict=True))
-            tell(progress, ProgressStage(f"fetching {name}", done, total))
+            report_stage(progress, ProgressStage(f"fetching {name}", done, total))
     if not has(client, name):
         raise EngineError(missing)
 
@@ -129,8 +129,8 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
     deadline = time.monotonic() + image.build_seconds
     said: list[str] = []
     done, total = None, None
-    tell(progress, ProgressStage("sending the folder to the engine"))
-    with failing(f"the image of {image.folder} cannot be built"):
+    report_stage(progress, ProgressStage("sending the folder to the engine"))
+    with engine_errors(f"the image of {image.folder} cannot be built"):
         events = client.api.build(
             path=str(image.folder),
             dockerfile=image.dockerfile,
@@ -149,15 +149,15 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
                 if step is not None:
                     done, total, line = int(step[1]), int(step[2]), step[3]
                 if not line.startswith(_ASIDES):
-                    tell(progress, ProgressStage(line, done, total))
+                    report_stage(progress, ProgressStage(line, done, total))
             if "error" in event:
                 hint = "; see: gem terminal base --help" if ": FROM " in said[0] else ""
                 raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}{hint}")
             if time.monotonic() > deadline:
-                events.close()  # which ends the build
+                events.close()  # closing the stream ends the build
                 raise EngineError(
                     f"the image of {image.folder} cannot be built in the {image.build_seconds:g} seconds that its task "
-                    f"grants; the last that was heard: {' | '.join(said)}"
+                    f"grants; the last output: {' | '.join(said)}"
                 )
 
 

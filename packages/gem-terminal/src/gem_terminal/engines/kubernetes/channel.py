@@ -1,4 +1,4 @@
-"""Processes in the pods of a Kubernetes cluster: how one is entered, and the connection that it is reached through.
+"""Processes in the pods of a Kubernetes cluster: their command lines and their connections.
 
 The connection is a websocket whose messages begin with the number of a channel (``v4.channel.k8s.io``: 0 to 3 are
 stdin, stdout, stderr and the status at the end, 4 is the size of the terminal; version 5 adds messages that close a
@@ -28,22 +28,22 @@ __all__ = ["ExecChannel", "command_line"]
 
 _STDIN, _STDOUT, _STDERR, _STATUS, _SIZE, _CLOSING = 0, 1, 2, 3, 4, 255
 _FRAME = 32 << 10
-"""Bytes of input that one message carries."""
+"""The largest input of one message, in bytes."""
 
 _AT_ONCE = 64 << 10
 """Bytes of output after which a read returns, so that a flood does not fill the memory."""
 
 _EARLY = 64 << 20
-"""Bytes of output that are taken while input is written; a process that writes more meanwhile has to wait."""
+"""The output in bytes that is buffered while input is written; a process that writes more must wait."""
 
 _LONGEST_LINE = 60_000
-"""Bytes of a command line in a URL, which servers and those between bound."""
+"""The longest command line in bytes; servers and proxies limit the length of a URL."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# The API runs a command as the user, in the folder and in the environment that the pod has, so a shell changes them.
-# $1: the user, $2: the folder; then NAME=value … and the command. What it runs as root is looked for in folders that
-# only root may write to. Kubernetes adds variables that name the API server; other engines have none such.
+# The API runs a command as the pod's user, in the pod's folder and environment, so a shell changes them.
+# $1: the user, $2: the folder; then NAME=value … and the command. Helpers that run as root come from folders that
+# only root can write to. Kubernetes adds variables that name the API server; other engines have no such variables.
 _ENTER = rf"""
 cd -- "$2" || exit 127
 _gem_user=$1 _gem_path=${{PATH:-{_PATH}}} _gem_id= PATH={_PATH}
@@ -83,25 +83,25 @@ def command_line(
     environment: Mapping[str, str] | None,
     workdir: str | None,
 ) -> list[str]:
-    """Return what a container runs so that a command has its user, environment and folder; exit codes are its own.
+    """Return the command line that runs a command with its user, environment and folder, and keeps its exit code.
 
-    What is too long to be sent ends with exit code 126, as what is too long for the kernel does in a shell.
+    A command line that is too long to be sent ends with exit code 126, as a shell reports one too long for the kernel.
 
     Raises:
-        EngineError: if a variable has no possible name, or something has a NUL byte, which no command line holds.
+        EngineError: if the name of a variable is invalid, or an argument contains a NUL byte.
     """
     words = list(command)
     pairs = [f"{name}={value}" for name, value in (environment or {}).items()]
     for name in environment or {}:
         if not name or "=" in name or name.startswith("-"):
             raise EngineError(f"{name!r} cannot be the name of an environment variable")
-    if words and "=" in words[0]:  # env would take it for a variable
+    if words and "=" in words[0]:  # env would take such a command for a variable
         words = ["/bin/sh", "-c", 'exec "$@"', "sh", *words]
     line = ["/bin/sh", "-c", _ENTER, "sh", user or "root", workdir or ".", *pairs, *words]
     line = [word.encode(errors="replace").decode() for word in line]  # lone surrogates
     for word in line:
         if "\x00" in word:
-            raise EngineError(f"a command line holds no NUL byte, as {word[:80]!r} does")
+            raise EngineError(f"a command line cannot contain a NUL byte: {word[:80]!r}")
     if sum(len(quote_plus(word)) for word in line) > _LONGEST_LINE:
         return ["/bin/sh", "-c", "echo 'the command line is too long' >&2; exit 126"]
     return line
@@ -110,10 +110,10 @@ def command_line(
 class ExecChannel(Channel):
     """A process behind a websocket.
 
-    What is written is sent in frames, and as long as one of them has not left whole, each further call sends of it.
+    Input is sent in frames. If a frame is incomplete, the next call sends the rest of it first.
 
     Args:
-        stream: a fresh connection of the client library.
+        stream: a new connection of the client library.
         where: the pod, for messages.
     """
 
@@ -134,8 +134,8 @@ class ExecChannel(Channel):
             self._queue(bytes([_STDIN]) + data[start : start + _FRAME])
         deadline = time.monotonic() + seconds
         while self._connected and self._send():
-            # What comes meanwhile is taken, lest both ends wait for each other to read.
-            self._early += self._received(min(_AT_ONCE, _EARLY - len(self._early)))
+            # Read the output that arrives meanwhile; otherwise both ends might wait for each other to read.
+            self._early += self._receive(min(_AT_ONCE, _EARLY - len(self._early)))
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -145,7 +145,7 @@ class ExecChannel(Channel):
     def read(self, seconds: float) -> bytes | None:
         deadline = time.monotonic() + seconds
         while True:
-            data = bytes(self._early) or self._received(_AT_ONCE)
+            data = bytes(self._early) or self._receive(_AT_ONCE)
             self._early.clear()
             if data:
                 return data
@@ -195,8 +195,8 @@ class ExecChannel(Channel):
                 return int(cause["message"])
         raise EngineError(f"pod {self._where} cannot run a command: {status.get('message')}")
 
-    def _received(self, most: int) -> bytes:
-        """Return the output that has come, without waiting for more; of what comes later the last frame may be long."""
+    def _receive(self, most: int) -> bytes:
+        """Return the available output without waiting. The last frame may still be incomplete."""
         from websocket import ABNF, WebSocketException
 
         output = bytearray()
@@ -220,7 +220,7 @@ class ExecChannel(Channel):
                     output += data
                 elif self._channel == _STATUS:
                     self._status += data
-                    # The status is the last that comes; the other end may wait long before it closes.
+                    # The status arrives last; the other end may wait long before it closes the connection.
                     self._connected = not (frame.fin and self._status)
         return bytes(output)
 
@@ -231,13 +231,13 @@ class ExecChannel(Channel):
         self._unsent.append(frame.format())
 
     def _send(self) -> bool:
-        """Send what the other end takes now; return whether something is left."""
+        """Send as much as the other end accepts now; return whether anything is left."""
         while self._unsent:
             try:
                 sent = self._socket.send(self._unsent[0])
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return True
-            except OSError:  # it has gone; what it wrote before may still be read
+            except OSError:  # the connection has gone; its earlier output may still be readable
                 self._unsent.clear()
                 self._cut = True
                 break
@@ -247,7 +247,7 @@ class ExecChannel(Channel):
         return False
 
     def _wait(self, seconds: float, reading: bool = True) -> bool:
-        """Wait until something can be read, or sent if something is to be."""
+        """Wait until the connection is readable, or writable if anything is left to send."""
         wanted = (selectors.EVENT_READ if reading else 0) | (selectors.EVENT_WRITE if self._unsent else 0)
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, wanted)

@@ -1,4 +1,4 @@
-"""A pod as a container: :class:`Pod`, and what goes wrong with calls of the API: :func:`asking`."""
+"""A pod as a container: :class:`Pod`; and the errors of API calls: :func:`api_errors`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from gem_terminal.errors import EngineError
 if TYPE_CHECKING:
     from kubernetes.client import CoreV1Api
 
-__all__ = ["BACKOFF", "CALL_SECONDS", "RETRIES", "Pod", "asking", "said"]
+__all__ = ["BACKOFF", "CALL_SECONDS", "RETRIES", "Pod", "api_errors", "said"]
 
 CALL_SECONDS = 30.0
-"""What a call may take."""
+"""The time limits of an API call: for the connection and for the answer."""
 
 RETRIES = 4
 BACKOFF = 0.2
-"""Seconds before the first retry; each further one waits twice as long."""
+"""Seconds before the first retry; the pause doubles with each further one."""
 
 _FILE_SECONDS = 600.0
 _QUIET_SECONDS = 60.0
 
-# $1: the folder, $2: bytes of the archive. tar would read until the input is closed, which version 4 of the protocol
-# cannot do, so head ends it.
+# $1: the folder, $2: the size of the archive in bytes. tar would read until the input is closed, which version 4 of the
+# protocol cannot do, so head ends the input.
 _UNPACK = r"""
 if command -v tar >/dev/null; then head -c "$2" | tar -x -p -f - --numeric-owner -C "$1"
 elif command -v python3 >/dev/null; then head -c "$2" | python3 -I -c '
@@ -44,7 +44,7 @@ else echo "the image has neither tar nor python3"; exit 1
 fi
 """
 
-# $1: the folder that it is in, $2: its name, $3: bytes that may come. 44: there is no such thing; 45: no program.
+# $1: the parent folder, $2: the name, $3: the size limit in bytes. Exit codes: 44 for no such file, 45 for no program.
 _PACK = r"""
 cd -- "$1" 2>/dev/null || exit 44
 [ -e "./$2" ] || [ -L "./$2" ] || exit 44
@@ -60,12 +60,12 @@ _END_OF_ARCHIVE = bytes(1024)
 
 
 class Pod(Container):
-    """One that runs, or is on its way.
+    """A running pod, or one that is starting.
 
     Args:
-        api: the calls that concern pods.
-        namespace: that it is in.
-        name: of the pod.
+        api: the API's calls for pods.
+        namespace: the namespace of the pod.
+        name: the name of the pod.
     """
 
     def __init__(self, api: CoreV1Api, namespace: str, name: str) -> None:
@@ -100,10 +100,10 @@ class Pod(Container):
         archive, deadline = bytearray(), time.monotonic() + _FILE_SECONDS
         try:
             while (data := channel.read(_QUIET_SECONDS)) is not None:
-                if time.monotonic() > deadline:  # the container's own tar may write for ever
+                if time.monotonic() > deadline:  # the container's own tar may write forever
                     raise EngineError(f"pod {self.id} does not give {path} in {_FILE_SECONDS:g} seconds")
                 if not data:
-                    raise EngineError(f"pod {self.id} gives no more of {path} for {_QUIET_SECONDS:g} seconds")
+                    raise EngineError(f"pod {self.id} sent nothing more of {path} for {_QUIET_SECONDS:g} seconds")
                 archive += data
                 if len(archive) > most:
                     raise EngineError(f"{path} of pod {self.id} is larger than {most} bytes")
@@ -113,19 +113,19 @@ class Pod(Container):
         if code == _MISSING:
             return None
         if code == _NO_PROGRAM:
-            raise EngineError(f"pod {self.id} gives no files: the image has neither tar nor python3")
+            raise EngineError(f"pod {self.id} cannot send files: the image has neither tar nor python3")
         if not archive.endswith(_END_OF_ARCHIVE):
             raise EngineError(f"{path} of pod {self.id} changed while it was read")
         return bytes(archive)
 
     def kill_all(self) -> None:
         self.kills += 1
-        # Where processes have used up all that the pod may have, this one waits for its turn.
+        # If processes use all resources of the pod, this command must wait for its turn.
         for attempt in range(RETRIES + 1):
             try:
                 channel = self._execute(["/bin/sh", "-c", "kill -9 -1"], terminal=False)
                 with _closing(channel):
-                    if channel.exit_code(CALL_SECONDS) in (0, 1):  # 1: there was none
+                    if channel.exit_code(CALL_SECONDS) in (0, 1):  # 1: there was no process to kill
                         return
             except EngineError:
                 if attempt == RETRIES:
@@ -146,18 +146,18 @@ class Pod(Container):
                 grace_period_seconds=0,
                 _request_timeout=CALL_SECONDS,
             )
-        except (ApiException, HTTPError, OSError) as error:  # gone, or the API is: the reaper looks again
+        except (ApiException, HTTPError, OSError) as error:  # the pod or the API has gone; the reaper tries again
             self._removed = getattr(error, "status", None) == 404
         else:
             self._removed = True
 
     def _execute(self, line: list[str], *, terminal: bool) -> ExecChannel:
-        """Start a process. It is tried again only where it certainly has not begun."""
+        """Start a process. The call is repeated only if the process certainly has not started."""
         from kubernetes.client import ApiClient, ApiException, CoreV1Api
         from kubernetes.stream import stream
 
         def connect() -> Any:
-            # The library changes the client that it connects with, so it gets one of its own.
+            # The library changes the client that opens a connection, so each connection gets its own.
             api = CoreV1Api(ApiClient(self._api.api_client.configuration))
             return stream(
                 api.connect_get_namespaced_pod_exec, self.id, self._namespace, container=CONTAINER, command=line,
@@ -166,7 +166,7 @@ class Pod(Container):
 
         for attempt in range(RETRIES + 1):
             try:
-                return ExecChannel(_in_time(connect), self.id)
+                return ExecChannel(_connect_in_time(connect), self.id)
             except TimeoutError as error:
                 raise EngineError(f"pod {self.id} runs no command: {error}") from error
             except ApiException as error:
@@ -178,10 +178,10 @@ class Pod(Container):
         raise AssertionError("the last attempt returns or raises")
 
 
-def _in_time(connect: Callable[[], Any]) -> Any:
-    """Return the connection that is made, or raise what making it raises; TimeoutError if it takes too long.
+def _connect_in_time(connect: Callable[[], Any]) -> Any:
+    """Return the result of ``connect`` or raise its error; TimeoutError if it takes too long.
 
-    The library waits for ever for a server that takes a connection and says nothing.
+    The library waits forever for a server that accepts a connection but never answers.
     """
     made: Future[Any] = Future()
 
@@ -189,7 +189,7 @@ def _in_time(connect: Callable[[], Any]) -> Any:
         connection, failure = None, None
         try:
             connection = connect()
-        except BaseException as error:  # belongs to whoever waits
+        except BaseException as error:  # the waiting thread handles the error
             failure = error
         if made.set_running_or_notify_cancel():
             if failure is None:
@@ -203,19 +203,19 @@ def _in_time(connect: Callable[[], Any]) -> Any:
     try:
         return made.result(CALL_SECONDS)
     except FutureTimeout:
-        if not made.cancel():  # it has come just now
+        if not made.cancel():  # the connection arrived just now
             return made.result()
         raise TimeoutError(f"the API has not answered for {CALL_SECONDS:g} seconds") from None
 
 
 @contextmanager
-def asking(what: str, but: int | None = None, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Let whatever the client raises become an EngineError.
+def api_errors(what: str, but: int | None = None, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Convert the errors of the client to EngineError.
 
     Args:
-        what: what could not be done, for the message.
-        but: a status that is no failure.
-        passing: what goes through as it is.
+        what: the failure, as the beginning of the message.
+        but: a status that is not a failure.
+        passing: the types of errors that are not converted.
     """
     from kubernetes.client import ApiException
     from urllib3.exceptions import HTTPError
@@ -240,7 +240,7 @@ def _closing(channel: Channel) -> Iterator[None]:
 
 
 def said(error: Any) -> str:
-    """Return the sentence in an answer of the API: that of its Status, or what the client makes of it."""
+    """Return the message in an answer of the API, or else the client's own message."""
     cause = error.__context__
     bodies: tuple[Any, Any] = (error.body, getattr(cause, "resp_body", None))
     for body in bodies:

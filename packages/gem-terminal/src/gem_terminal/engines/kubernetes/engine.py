@@ -1,6 +1,6 @@
 """Containers on a Kubernetes cluster, one pod each, for more containers than one machine can hold.
 
-The tests use our own server, which speaks the API and runs real containers. They never used a real cluster.
+The tests use a server that implements the API and runs real containers. They have never used a real cluster.
 
 Limits of a cluster: the manifest of a pod has no limit on processes, only the nodes have one (``podPidsLimit``); a pod
 without network needs a network plugin that enforces network policies; and since version 1.28 with cgroups v2 the
@@ -18,7 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
-from gem_terminal.engines.kubernetes.container import BACKOFF, CALL_SECONDS, RETRIES, Pod, asking, said
+from gem_terminal.engines.kubernetes.container import BACKOFF, CALL_SECONDS, RETRIES, Pod, api_errors, said
 from gem_terminal.engines.kubernetes.images import published
 from gem_terminal.engines.kubernetes.pods import (
     OWNER,
@@ -136,22 +136,22 @@ class KubernetesEngine(Engine):
 
     @property
     def core(self) -> CoreV1Api:
-        """The calls that concern pods."""
-        client = self.client  # which says what to install, where the library is missing
+        """The API's calls for pods."""
+        client = self.client  # raises an error with installation instructions if the library is missing
         from kubernetes.client import CoreV1Api
 
         return CoreV1Api(client)
 
     def check(self) -> None:
         api = self.core
-        with asking(f"the cluster at {self.client.configuration.host} lists no pods in namespace {self._namespace}"):
+        with api_errors(f"the cluster at {self.client.configuration.host} cannot list the pods of {self._namespace}"):
             api.list_namespaced_pod(self._namespace, limit=1, _request_timeout=CALL_SECONDS)
 
     def about(self) -> EngineInfo:
         client = self.client
         from kubernetes.client import VersionApi
 
-        with asking(f"the cluster at {client.configuration.host} does not answer"):
+        with api_errors(f"the cluster at {client.configuration.host} does not answer"):
             version = VersionApi(client).get_code(_request_timeout=CALL_SECONDS)
         # The API does not tell whether network policies are enforced.
         bounds = {"memory": True, "pids": False, "cpu": True, "disk": True, "network": False}
@@ -162,7 +162,7 @@ class KubernetesEngine(Engine):
             return image.name
         if self._registry is None or self._builder is None:
             raise EngineError(
-                f"the image of {image.folder} has to be built and pushed for the cluster; give KubernetesEngine "
+                f"the image of {image.folder} must be built and pushed for the cluster; give KubernetesEngine "
                 "registry='…' and builder=DockerEngine(), or name an image in the task"
             )
         with self._preparing:
@@ -179,7 +179,7 @@ class KubernetesEngine(Engine):
         try:
             if not limits.network:
                 self._deny_network()
-            with asking(f"the cluster takes no pod for {reference}", but=409):
+            with api_errors(f"the cluster rejects the pod for {reference}", but=409):
                 self.core.create_namespaced_pod(self._namespace, pod, _request_timeout=CALL_SECONDS)
             self._wait_until_it_runs(name, reference)
         except BaseException:
@@ -189,7 +189,7 @@ class KubernetesEngine(Engine):
 
     def reap(self) -> int:
         count = 0
-        with asking("the pods of the cluster cannot be listed"):
+        with api_errors("the pods of the cluster cannot be listed"):
             pods = self.core.list_namespaced_pod(
                 self._namespace, label_selector=selector(self._owner), _request_timeout=CALL_SECONDS
             )
@@ -199,8 +199,8 @@ class KubernetesEngine(Engine):
                 count += 1
         return count
 
-    def begin_anew(self) -> None:
-        self._client = None  # whose connections are the parent's
+    def reset_after_fork(self) -> None:
+        self._client = None  # the connections belong to the parent
         self._owner = ContainerOwner.this_process()
         self._connecting, self._preparing, self._without_network = Lock(), Lock(), Lock()
 
@@ -221,14 +221,14 @@ class KubernetesEngine(Engine):
             if self._policy_is_there:
                 return
             api = NetworkingV1Api(self.client)
-            with asking(f"the network policy {POLICY} of namespace {self._namespace} cannot be made", but=409):
+            with api_errors(f"the network policy {POLICY} of namespace {self._namespace} cannot be made", but=409):
                 api.create_namespaced_network_policy(self._namespace, policy(), _request_timeout=CALL_SECONDS)
-            with asking(f"the network policy {POLICY} of namespace {self._namespace} cannot be read"):
+            with api_errors(f"the network policy {POLICY} of namespace {self._namespace} cannot be read"):
                 found = api.read_namespaced_network_policy(POLICY, self._namespace, _request_timeout=CALL_SECONDS)
             if found.spec.ingress or found.spec.egress or set(found.spec.policy_types) != {"Ingress", "Egress"}:
                 raise EngineError(
-                    f"the network policy {POLICY} of namespace {self._namespace} lets something through; delete it, "
-                    "and it is made anew"
+                    f"the network policy {POLICY} of namespace {self._namespace} allows traffic; delete it, "
+                    "and GEM creates it again"
                 )
             self._policy_is_there = True
 
@@ -240,7 +240,9 @@ class KubernetesEngine(Engine):
         deadline, waits = time.monotonic() + self._start_seconds, ""
         while (left := deadline - time.monotonic()) > 0:
             try:
-                with asking(f"pod {name} cannot be watched", passing=(ProtocolError, ReadTimeoutError, ApiException)):
+                with api_errors(
+                    f"pod {name} cannot be watched", passing=(ProtocolError, ReadTimeoutError, ApiException)
+                ):
                     for event in Watch("object").stream(
                         self.core.list_namespaced_pod,
                         self._namespace,
@@ -259,14 +261,14 @@ class KubernetesEngine(Engine):
             except (ProtocolError, ReadTimeoutError):
                 pass
             except ApiException as error:
-                if error.status != 410:  # the watch is too old, and begins anew
+                if error.status != 410:  # the watch has expired; start another one
                     raise EngineError(f"pod {name} cannot be watched: {said(error)}") from error
             except MaxRetryError as error:
                 raise EngineError(f"pod {name} cannot be watched: {error}") from error
             time.sleep(min(BACKOFF, max(deadline - time.monotonic(), 0.0)))
         raise EngineError(
             f"pod {name} of {reference} did not start within {self._start_seconds:g} seconds: "
-            f"{waits or 'there is no word of it'}"
+            f"{waits or 'the cluster reports nothing about it'}"
         )
 
 

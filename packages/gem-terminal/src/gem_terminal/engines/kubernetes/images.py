@@ -1,10 +1,10 @@
-"""Images for a cluster: built by a Docker engine on this machine, and pushed to a registry that the cluster reads."""
+"""Images for a cluster: a local Docker engine builds them and pushes them to the cluster's registry."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gem_terminal.engines.base import Progress, ProgressStage, tell
+from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import digest_of
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
@@ -16,16 +16,16 @@ __all__ = ["published"]
 
 
 def published(builder: DockerEngine, image: Image, registry: str, progress: Progress | None) -> str:
-    """Return the name of an image in a registry, to which it is pushed unless it is there.
+    """Return the name of an image in a registry. Pushes the image unless the registry has it.
 
     Args:
-        builder: builds it, and knows how to log in to the registry (``docker login``).
-        image: a folder to build.
-        registry: a host, with a path where there is one, such as ``"registry.example.org/team"``.
-        progress: told of the build and of the push.
+        builder: builds the image and holds the credentials of the registry (``docker login``).
+        image: the folder of the image.
+        registry: a host, with an optional path, for example ``"registry.example.org/team"``.
+        progress: receives the stages of the build and of the push.
 
     Raises:
-        EngineError: if it cannot be built or pushed.
+        EngineError: if the image cannot be built or pushed.
     """
     from docker.errors import APIError, DockerException
 
@@ -33,11 +33,11 @@ def published(builder: DockerEngine, image: Image, registry: str, progress: Prog
     reference = f"{repository}:{digest_of(image)}"
     try:
         builder.client.images.get_registry_data(reference)
-    except (APIError, OSError):  # it is not there, or that cannot be told
+    except (APIError, OSError):  # the image is not there, or the registry cannot be asked
         local = builder.prepare(image, progress)
     else:
         return reference
-    tell(progress, ProgressStage(f"pushing {reference}"))
+    report_stage(progress, ProgressStage(f"pushing {reference}"))
     try:
         builder.client.api.tag(local, repository, digest_of(image), force=True)
         for event in builder.client.api.push(repository, digest_of(image), stream=True, decode=True):
@@ -45,7 +45,7 @@ def published(builder: DockerEngine, image: Image, registry: str, progress: Prog
                 raise EngineError(f"the image {reference} cannot be pushed: {event['error']}")
             detail = event.get("progressDetail") or {}
             if detail.get("total"):
-                tell(progress, ProgressStage(f"pushing {reference}", detail["current"], detail["total"]))
+                report_stage(progress, ProgressStage(f"pushing {reference}", detail["current"], detail["total"]))
     except (DockerException, OSError) as error:
         raise EngineError(f"the image {reference} cannot be pushed: {error}") from error
     return reference

@@ -1,4 +1,4 @@
-"""What pods of tasks look like, and what a pod that does not start tells about it."""
+"""The manifests and the phases of pods."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ OWNER = "gem.terminal/owner"
 POLICY = "gem-terminal-no-network"
 _LABEL, _HOST, _NETWORK = "gem.terminal", "gem.terminal/host", "gem.terminal/network"
 _WAIT = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
-"""The first process: it waits, takes in orphans, and is the one that kill(-1) spares."""
+"""The first process: it waits, reaps orphans, and is the only process that kill(-1) spares."""
 
 _HOPELESS = frozenset(
     ("CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ImageInspectError", "ImagePullBackOff",
      "InvalidImageName", "RegistryUnavailable", "RunContainerError")
 )  # fmt: skip
-"""Why a container waits, where waiting longer brings nothing."""
+"""The waiting reasons of a container that more time does not change."""
 
 
 def selector(owner: ContainerOwner) -> str:
-    """Return what the labels of all pods are that processes of this machine have made."""
+    """Return the label selector of all pods that processes of this machine created."""
     return f"{_LABEL}=pod,{_HOST}={owner.machine}"
 
 
@@ -47,12 +47,12 @@ def manifest(
     """Return the manifest of a pod.
 
     Args:
-        name: of the pod.
-        image: of its container.
-        limits: what it may use; there is none on processes in a pod, the nodes have one.
-        environment: what all processes in it are told.
-        owner: the process that it belongs to.
-        seconds: after so many the cluster ends it, whoever has forgotten it.
+        name: the name of the pod.
+        image: the image of its container.
+        limits: its resources. A pod has no limit on processes; only the nodes have one.
+        environment: the environment variables of all its processes.
+        owner: the process that owns the pod.
+        seconds: the time after which the cluster ends a forgotten pod.
         overrides: merged into the manifest, mappings key by key; ``spec.containers`` takes a list with one mapping.
     """
     resources = {"cpu": f"{max(int(limits.cpus * 1000), 1)}m", "memory": str(limits.memory)}
@@ -92,7 +92,7 @@ def manifest(
 
 
 def policy() -> dict[str, Any]:
-    """Return the network policy that lets nothing into or out of the pods whose tasks ask for no network."""
+    """Return the network policy that blocks all traffic of pods whose tasks have no network."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -102,12 +102,12 @@ def policy() -> dict[str, Any]:
 
 
 class PodPhase:
-    """How far a pod is.
+    """The phase of a pod.
 
     Args:
         running: whether its container runs.
-        failed: why it never will; empty as long as it may.
-        waits: what it waits for.
+        failed: the reason why it can never run; empty if it may still start.
+        waits: the reason why it waits.
     """
 
     def __init__(self, running: bool = False, failed: str = "", waits: str = "") -> None:
@@ -117,7 +117,7 @@ class PodPhase:
 
 
 def phase_of(pod: Mapping[str, Any]) -> PodPhase:
-    """Read the status of a pod, as the API gives it in JSON."""
+    """Read the status of a pod from the API's JSON."""
     status = pod.get("status") or {}
     state: Mapping[str, Any] = {}
     for container in status.get("containerStatuses") or ():
@@ -135,7 +135,7 @@ def phase_of(pod: Mapping[str, Any]) -> PodPhase:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return PodPhase(waits=_told(condition))
-    return PodPhase(waits=_told(waiting) or f"it is {status.get('phase') or 'not known to a node'}")
+    return PodPhase(waits=_told(waiting) or f"it is {status.get('phase') or 'not scheduled to a node'}")
 
 
 def _told(state: Mapping[str, Any] | None) -> str:
@@ -144,7 +144,7 @@ def _told(state: Mapping[str, Any] | None) -> str:
 
 
 def _literal(text: str) -> str:
-    """Keep the cluster from replacing ``$(NAME)``: it reads ``$$`` as a dollar."""
+    """Keep the cluster from expanding ``$(NAME)``; it reads ``$$`` as a dollar sign."""
     return text.replace("$", "$$")
 
 

@@ -1,4 +1,4 @@
-"""The pipes that a process in a container of the namespace engine is reached through: :class:`PipeChannel`."""
+"""The pipes to a process in a container of the namespace engine: :class:`PipeChannel`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["PipeChannel"]
 
 _AT_ONCE = 64 << 10
 _EARLY = 1 << 20
-"""Bytes of output that are held while input is written."""
+"""The largest output in bytes that is buffered while input is written."""
 
 
 class PipeChannel(Channel):
-    """Two pipes, or both directions of a pseudo-terminal.
+    """A pair of pipes, or both directions of a pseudo-terminal.
 
     Args:
-        process: which they lead to.
+        process: the process at the other end.
         writing, reading: this process's ends, which the channel closes.
     """
 
@@ -35,7 +35,7 @@ class PipeChannel(Channel):
         self._reading = reading
         self._early = bytearray()
         self._rest: int | None = None
-        """Bytes of output that are left of a process that has ended; others may hold the pipe, and write."""
+        """Unread bytes of output from an ended process; other processes may hold the pipe and write more."""
         self._closed = False
         os.set_blocking(writing, False)
         os.set_blocking(reading, False)
@@ -54,7 +54,7 @@ class PipeChannel(Channel):
                 return False
             if time.monotonic() > deadline:
                 return False
-            # What comes meanwhile is taken, lest both ends wait for each other to read.
+            # Read the output that arrives meanwhile; otherwise both ends might wait for each other to read.
             taken = len(self._early) < _EARLY
             reading = [self._reading] if taken else []
             ready([*reading, self._process.status], max(deadline - time.monotonic(), 0.0), [self._writing])
@@ -105,14 +105,14 @@ class PipeChannel(Channel):
             data = os.read(self._reading, _AT_ONCE if self._rest is None else min(_AT_ONCE, self._rest))
         except BlockingIOError:
             return b""
-        except OSError:  # a terminal whose last process has gone
+        except OSError:  # a terminal without any remaining process
             return None
         if self._rest is not None:
             self._rest -= len(data)
         return data or None
 
     def _left(self) -> int:
-        """Return how many bytes can be read now."""
+        """Return the number of bytes that are readable now."""
         size = array("i", [0])
         with suppress(OSError):
             ioctl(self._reading, termios.FIONREAD, size)

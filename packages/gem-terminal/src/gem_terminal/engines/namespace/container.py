@@ -1,4 +1,4 @@
-"""A container of the namespace engine, and the processes in it: :class:`NamespaceContainer`."""
+"""A container of the namespace engine and its processes: :class:`NamespaceContainer`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from threading import Timer
 from typing import Any
 
 from gem_terminal.engines.base import Channel, Container
-from gem_terminal.engines.cgroups import Cgroup, LimitCounts, troubles_of
+from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace.channel import PipeChannel
@@ -27,17 +27,17 @@ from gem_terminal.engines.processes import kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
 
-__all__ = ["NamespaceContainer", "begin"]
+__all__ = ["NamespaceContainer", "start_container"]
 
 _BEGINS_IN = 30.0
-"""Seconds in which a container begins and its processes end, or it counts as failed."""
+"""The time limit in seconds for the start of a container and for the end of its processes."""
 _KILLS_IN = 1.0
-"""Seconds in which all processes are killed, or each of them is killed from outside."""
+"""The time limit in seconds for killing all processes; after that, each is killed from outside."""
 _UNPACKS_IN = 60.0
-"""Seconds in which an archive is packed or unpacked, or that is given up."""
+"""The time limit in seconds for packing or unpacking an archive."""
 
-# The first process ends when the pipe that it reads from does. It never forks, so that it outlives any bomb; bash takes
-# in orphans while it reads. Without bash, what waits may be killed and is started again.
+# The first process ends when its input pipe closes. It never forks, so a fork bomb cannot kill it; bash reaps orphans
+# while it reads. Without bash, a killed helper is started again.
 _WAIT = """\
 echo ready >&2
 exec 2>/dev/null
@@ -47,20 +47,20 @@ while :; do cat <&3 >/dev/null & wait $! && exit; done"""
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
-# As Docker has them: what says too much of the machine, and what could be written to by who is root there.
+# The masked paths, as in Docker: files that reveal details of the machine, and files that root could write to.
 _MASKED_FILES = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_list", "timer_stats", "sysrq-trigger")
 _MASKED_FOLDERS = ("acpi", "asound", "scsi")
 _READ_ONLY = ("bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "sys", "tty")
 
 
 class NamespaceContainer(Container):
-    """One that runs; what it writes lies in memory, and counts as such.
+    """A running container. The files that it writes lie in memory and count against its memory.
 
     Args:
         spawner: starts its processes.
         layers: the folders of its image, topmost first.
-        limits: what is granted to it.
-        environment, config: what its processes are told, and who runs them where, by default.
+        limits: its resource limits.
+        environment, config: the environment variables, and the default user and folder, of its processes.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class NamespaceContainer(Container):
         self.is_removed = False
         self._cgroup = Cgroup(limits)
         self._counts = LimitCounts()
-        # The second best where there are no control groups: of each process, and of all in a user namespace of its own.
+        # Weaker limits without control groups: memory of each process, and number of processes in the user namespace.
         self._rlimits = {"RLIMIT_DATA": limits.memory, "RLIMIT_NPROC": limits.processes} if spawner.rootless else {}
         self.id = self._cgroup.name
         try:
-            self._first, self._target, self._lifeline = self._begun(layers)
+            self._first, self._target, self._lifeline = self._start_first(layers)
         except BaseException:
             self._cgroup.remove()
             raise
@@ -126,8 +126,8 @@ class NamespaceContainer(Container):
         return PipeChannel(process, *mine)
 
     def put(self, archive: bytes, folder: str) -> None:
-        # In files without a name, not through pipes, of which something in the container could hold the other end. What
-        # is sealed cannot be changed on its way.
+        # Archives pass through anonymous files. A process in the container might hold the other end of a pipe, while a
+        # sealed file cannot change on its way.
         source = os.memfd_create("archive", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         said = os.memfd_create("said", os.MFD_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR)
@@ -138,7 +138,7 @@ class NamespaceContainer(Container):
             os.lseek(source, 0, os.SEEK_SET)
             process = self._start((source, null, said), unpack=True, workdir=folder)
             try:
-                with _ending(process, _UNPACKS_IN):  # a pipe where a file belongs may hold it up
+                with _killed_after(process, _UNPACKS_IN):  # a pipe in place of a file may block it
                     code = process.wait(_UNPACKS_IN + _KILLS_IN)
             finally:
                 process.close()
@@ -163,7 +163,7 @@ class NamespaceContainer(Container):
             os.close(writer)
         archive, channel = bytearray(), PipeChannel(process, null, packed)
         try:
-            with _ending(process, _UNPACKS_IN):
+            with _killed_after(process, _UNPACKS_IN):
                 while data := channel.read(_UNPACKS_IN + _KILLS_IN):
                     archive += data
                     if len(archive) > most:
@@ -185,7 +185,7 @@ class NamespaceContainer(Container):
         finally:
             os.close(null)
         try:
-            if killer.wait(_KILLS_IN) != 0:  # something in the container was quicker, and stopped or killed what kills
+            if killer.wait(_KILLS_IN) != 0:  # a hostile process stopped or killed the killer first
                 kill(self._others())
         finally:
             killer.close()
@@ -196,15 +196,15 @@ class NamespaceContainer(Container):
     def _others(self, waited_for: bytes = b"") -> list[int]:
         try:
             found = others_than(self._pid, waited_for)
-            signal.pidfd_send_signal(self._target, 0)  # or the number is another process's by now
+            signal.pidfd_send_signal(self._target, 0)  # or another process has the id now
         except OSError as error:
             raise EngineError(f"container {self.id} has died") from error
         return found
 
-    def troubles(self, suspected: bool = False) -> tuple[str, ...]:
+    def reached_limits(self, suspected: bool = False) -> tuple[str, ...]:
         before, self._counts, kills = self._counts, self._cgroup.counts(), self.kills
-        said = tuple(troubles_of(self, before, self._counts, self._limits))
-        if self.kills != kills:  # what was refused until then is no news
+        said = tuple(describe_reached_limits(self, before, self._counts, self._limits))
+        if self.kills != kills:  # refusals before the kill are already explained
             self._counts = self._cgroup.counts()
         return said
 
@@ -221,7 +221,7 @@ class NamespaceContainer(Container):
         self._cgroup.remove()
 
     def disown(self) -> None:
-        """Close a forked child's copy of what this process lives on."""
+        """Close a forked child's copies of the container's descriptors."""
         if not self.is_removed:
             self.is_removed = True
             os.close(self._lifeline)
@@ -229,10 +229,10 @@ class NamespaceContainer(Container):
             self._first.close()
 
     def save(self, folder: Path) -> None:
-        """Copy what was changed in this container into a folder, as a layer: deletions are marked in it."""
-        changed = f"/proc/{self._first.pid}/root{_place()}/upper"
+        """Copy the changes in this container into a folder, as a layer with marks of deleted files."""
+        changed = f"/proc/{self._first.pid}/root{_build_folder()}/upper"
         command = ["cp", "-a", "--", f"{changed}/.", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a command of ours
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a fixed command
         if done.returncode != 0:
             raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:]}")
 
@@ -241,14 +241,14 @@ class NamespaceContainer(Container):
             raise EngineError(f"container {self.id} was removed")
         return self._spawner.start(command, ends, self._target, pid=self._pid, **request)
 
-    def _begun(self, layers: Iterable[Path]) -> tuple[Process, int, int]:
-        """Begin it; return bubblewrap's process, a descriptor of the first one, and the pipe that it lives on."""
+    def _start_first(self, layers: Iterable[Path]) -> tuple[Process, int, int]:
+        """Start the container; return bubblewrap's process, a descriptor of the first process, and its lifeline."""
         reader, lifeline = os.pipe()
         heard, said = os.pipe()
         first = None
         with os.fdopen(heard, "rb") as told:
             try:
-                first = begin(
+                first = start_container(
                     self._spawner, layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
                     hostname=self.id[-12:], cgroups=self._cgroup.tasks,
                 )  # fmt: skip
@@ -262,7 +262,7 @@ class NamespaceContainer(Container):
                     first.wait(_BEGINS_IN)
                     first.close()
                 if isinstance(error, ProcessLookupError):
-                    raise EngineError("the namespace engine could not start a container: it ended at once") from error
+                    raise EngineError("the namespace engine could not start a container: it ended early") from error
                 raise
             finally:
                 for used in (reader, said):
@@ -271,8 +271,8 @@ class NamespaceContainer(Container):
 
 
 @contextmanager
-def _ending(process: Process, seconds: float) -> Iterator[None]:
-    """Kill a process after this time, since what lives in its container may have stopped it."""
+def _killed_after(process: Process, seconds: float) -> Iterator[None]:
+    """Kill a process at a time limit, since a process of its container may have stopped it."""
 
     def end() -> None:
         with suppress(ProcessLookupError):
@@ -287,7 +287,7 @@ def _ending(process: Process, seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def begin(
+def start_container(
     spawner: Spawner,
     layers: Iterable[Path],
     limits: ResourceLimits,
@@ -298,20 +298,20 @@ def begin(
     cgroups: Iterable[str] = (),
     root: str | None = None,
 ) -> Process:
-    """Begin a container and return bubblewrap's process, which first writes the number of the container's first one.
+    """Start a container and return bubblewrap's process, which first reports the id of the container's first process.
 
     Args:
-        spawner: starts it.
+        spawner: starts the process.
         layers: the folders of its image, topmost first.
-        limits: what is granted to it.
-        ends: what its first process reads, writes, and writes errors to.
-        first: what that process runs.
-        hostname: its name; empty for that of this machine.
-        cgroups: files that it is entered in.
-        root: what it sees in place of its image, to try whether one can be begun.
+        limits: its resource limits.
+        ends: the stdin, stdout and stderr of its first process.
+        first: the command of that process.
+        hostname: its host name; empty for the name of this machine.
+        cgroups: the files through which it joins its control groups.
+        root: a folder in place of its image, for a trial.
     """
-    place = _place()
-    # What is written lies in memory and counts as such, so the disk must leave room for processes.
+    place = _build_folder()
+    # Files lie in memory and count against it, so the disk must leave memory for processes.
     size = min(limits.disk or DISK, limits.memory // 2)
     shared = min(SHARED_MEMORY, limits.memory // 8)
     devices = () if spawner.rootless else _DEVICES
@@ -335,7 +335,7 @@ def begin(
 
 
 def _first_pid(told: Any) -> int:
-    """Return the number of the first process, once its root is in place; read from what the container says at first."""
+    """Return the id of the first process after its root is in place, from the first output of the container."""
     said, deadline = b"", time.monotonic() + _BEGINS_IN
     while ready([told.fileno()], max(deadline - time.monotonic(), 0.0)) and (chunk := told.read1(4096)):
         said += chunk
@@ -345,7 +345,7 @@ def _first_pid(told: Any) -> int:
 
 
 def _masks() -> list[str]:
-    """Return what bubblewrap is told of ``/proc``."""
+    """Return bubblewrap's options for ``/proc``."""
     words = []
     for option, source, names in (
         ("--ro-bind", "/dev/null", _MASKED_FILES),
@@ -362,20 +362,20 @@ def _masks() -> list[str]:
 
 
 def _network(wanted: bool) -> list[str]:
-    """Return what bubblewrap is told of the network: that of the host with its resolver, or an empty one."""
+    """Return bubblewrap's options for the network: the host's with its resolver, or an empty one."""
     if not wanted:
         return ["--unshare-net"]
     resolver = Path("/etc/resolv.conf").resolve()
     return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []
 
 
-def _place() -> str:
-    """Return an empty folder that containers are built on, each in a mount namespace of its own.
+def _build_folder() -> str:
+    """Return an empty folder to build containers on, each in its own mount namespace.
 
     Raises:
-        EngineError: if somebody else has taken its name.
+        EngineError: if another user owns a folder of that name.
     """
-    folder = os.environ.get("XDG_RUNTIME_DIR", "")  # which is carried along to where there is none
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")  # may be inherited without its folder
     path = Path(folder if os.access(folder, os.W_OK | os.X_OK) else "/tmp") / f"gem-terminal-{os.getuid()}"  # noqa: S108
     try:
         path.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reading a Dockerfile, as far as it can be built without Docker."""
+"""Parse Dockerfiles that can be built without Docker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\\\$|\$(?:(\w+)|\{(\w+)(?::-([^}]*))?\})")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: its name in capitals, and what follows."""
+    """An instruction: its name in capitals, and its arguments as one text."""
 
     name: str
     text: str
@@ -47,7 +47,7 @@ class Instruction:
         return shlex.split(self.text)
 
     def filled(self, variables: dict[str, str]) -> Instruction:
-        """Return it with ``$NAME`` and ``${NAME:-default}`` replaced, as Docker does outside of RUN."""
+        """Return the instruction with ``$NAME`` and ``${NAME:-default}`` replaced, as Docker does outside of RUN."""
 
         def value(match: re.Match[str]) -> str:
             if match[0] == "\\$":
@@ -58,10 +58,10 @@ class Instruction:
 
 
 def parse(path: Path) -> list[Instruction]:
-    """Read a Dockerfile.
+    """Parse a Dockerfile.
 
     Raises:
-        TaskError: if it has an instruction or an option that needs Docker; the message quotes the line.
+        TaskError: if an instruction or an option needs Docker; the message quotes the line.
     """
     text = _CONTINUED.sub(" ", _COMMENT.sub("", path.read_text(encoding="utf-8")))
     found = []

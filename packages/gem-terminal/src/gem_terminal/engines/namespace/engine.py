@@ -1,11 +1,11 @@
 """Containers without a daemon: Linux namespaces made by bubblewrap, on an overlay over an unpacked image.
 
-A container lives in a mount namespace of its own: the overlay and what is written to it (a tmpfs, bounded) exist
-nowhere else, so when the first process ends, everything has gone. That process ends when the spawner does, and the
-spawner when this process does; nothing is left behind, even after a ``kill -9``.
+A container has its own mount namespace. The overlay and the files written to it (a limited tmpfs) exist
+nowhere else, so they disappear when the first process ends. That process ends with the spawner, and the
+spawner with this process, so nothing is left behind, even after a ``kill -9``.
 
-Limits on memory, processes and cpus need cgroups that this user may write to; without, they are not applied, and
-:attr:`NamespaceEngine.unbounded` says which. As an ordinary user there is one user in a container, root.
+Limits on memory, processes and CPUs need cgroups that this user may write to. Otherwise they are not enforced, and
+:attr:`NamespaceEngine.unenforced` names them. For an ordinary user, a container has only one user, root.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from gem_terminal.engines.base import BOUNDS, Container, Engine, EngineInfo, Progress
+from gem_terminal.engines.base import LIMIT_NAMES, Container, Engine, EngineInfo, Progress
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
-from gem_terminal.engines.namespace.container import NamespaceContainer, begin
+from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
 from gem_terminal.engines.namespace.images import ImageStore
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
@@ -35,7 +35,7 @@ _TRIED_IN = 30.0
 
 
 class NamespaceEngine(Engine):
-    """Runs containers with bubblewrap, which has to be installed, as root or as a user who may make namespaces.
+    """Runs containers with bubblewrap, which must be installed, as root or as a user who may create namespaces.
 
     Args:
         images: the folder of unpacked images; None for the cache folder of this user.
@@ -53,10 +53,10 @@ class NamespaceEngine(Engine):
 
     @property
     def spawner(self) -> Spawner:
-        """The process that starts all others; another is made where one has ended.
+        """The process that starts all others. A new one replaces a spawner that has ended.
 
         Raises:
-            EngineError: if bubblewrap is missing, or namespaces cannot be made here; it says what to install or set.
+            EngineError: if bubblewrap is missing or namespaces cannot be created; the message gives the remedy.
         """
         with self._making:
             if self._spawner is not None and not self._spawner.is_alive:
@@ -67,8 +67,8 @@ class NamespaceEngine(Engine):
             return self._spawner
 
     @property
-    def unbounded(self) -> tuple[str, ...]:
-        """The limits that cannot be applied here, for want of cgroups."""
+    def unenforced(self) -> tuple[str, ...]:
+        """The limits that cannot be enforced here because cgroups are missing."""
         return tuple(name for name in ("memory", "pids", "cpu") if name not in controllers())
 
     def check(self) -> None:
@@ -77,7 +77,7 @@ class NamespaceEngine(Engine):
     def about(self) -> EngineInfo:
         self.check()
         asked = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
-        bounds = {**dict.fromkeys(BOUNDS, True), **dict.fromkeys(self.unbounded, False)}
+        bounds = {**dict.fromkeys(LIMIT_NAMES, True), **dict.fromkeys(self.unenforced, False)}
         return EngineInfo(asked.stdout.strip() or "bubblewrap", bounds)
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
@@ -103,7 +103,7 @@ class NamespaceEngine(Engine):
         environment: Mapping[str, str],
         config: Mapping[str, Any],
     ) -> NamespaceContainer:
-        """Start a container on folders that lie over each other, topmost first."""
+        """Start a container on stacked folders, topmost first."""
         with self._starting:
             self._underway += 1
         try:
@@ -118,13 +118,13 @@ class NamespaceEngine(Engine):
         self._images.reap()
         return reap_cgroups()
 
-    def rest(self) -> None:
+    def release_idle(self) -> None:
         with self._starting:
             if not self._underway and all(container.is_removed for container in list(self._containers)):
                 self.close()
 
-    def begin_anew(self) -> None:
-        # Both keep containers alive as long as anybody has them: these copies would, after the parent was killed.
+    def reset_after_fork(self) -> None:
+        # The parent's containers live as long as any process holds these descriptors, so a child must close its copies.
         spawner, self._spawner = self._spawner, None
         if spawner is not None:
             spawner.disown()
@@ -149,7 +149,9 @@ def _tried_spawner() -> Spawner:
     heard, said = os.pipe()
     null = os.open(os.devnull, os.O_RDWR)
     try:
-        tried = begin(spawner, [Path(__file__).parent], ResourceLimits(), (null, said, said), ["true"], root="/")
+        tried = start_container(
+            spawner, [Path(__file__).parent], ResourceLimits(), (null, said, said), ["true"], root="/"
+        )
         os.close(said)
         said = -1
         with os.fdopen(os.dup(heard), "rb") as told:
@@ -160,7 +162,7 @@ def _tried_spawner() -> Spawner:
                 why = told.read(1000).decode(errors="replace").strip()[-300:]
         if code != 0:
             raise EngineError(
-                f"the kernel lets this user make no namespaces with an overlay ({why}); run as root, or allow it "
+                f"the kernel does not let this user create namespaces with an overlay ({why}); run as root, allow it "
                 "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in a "
                 "container: --privileged), or use engine='docker'"
             )

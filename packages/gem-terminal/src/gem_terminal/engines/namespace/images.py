@@ -1,7 +1,7 @@
-"""Unpacked images for the namespace engine: base folders by name, and what a Dockerfile adds to them, in layers.
+"""Unpacked images for the namespace engine: base folders by name, and the layers that a Dockerfile adds to them.
 
-A layer is known by the digest of everything that leads to it, so building again costs nothing. Nothing half-made is
-ever found under its name: it is made beside, and renamed.
+The digest of all its inputs identifies a layer, so a repeated build costs nothing. A layer is built under a
+temporary name and renamed, so an unfinished layer never appears under its final name.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from gem.processes.cpus import usable_cpus
 from gem_terminal.archive import archive_of
-from gem_terminal.engines.archives import flattened, looked_into, unpack
-from gem_terminal.engines.base import Progress, ProgressStage, tell
+from gem_terminal.engines.archives import flatten, inspect_archive, unpack
+from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import cache_folder, digest_of
-from gem_terminal.engines.debian import bootstrap, suite_of
+from gem_terminal.engines.debian import bootstrap, debian_suite
 from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.owner import ContainerOwner
@@ -42,8 +42,8 @@ class ImageStore:
     """The images of a folder.
 
     Args:
-        folder: where they lie; None for the cache folder of this user.
-        start: starts a container on folders that lie over each other, topmost first, for what a Dockerfile says.
+        folder: the folder; None for the cache folder of this user.
+        start: starts a container on stacked folders, topmost first, for the commands of a Dockerfile.
     """
 
     def __init__(self, folder: Path | None, start: _Start) -> None:
@@ -51,9 +51,9 @@ class ImageStore:
         self._start = start
 
     def prepare(self, image: Image, progress: Progress | None) -> str:
-        """Return the reference of an image, which is built now if need be.
+        """Return the reference of an image; build the image if necessary.
 
-        Images are made one at a time, so that what two of them begin with is made once.
+        Only one image is built at a time, so that images with a common beginning build it once.
 
         Raises:
             EngineError: if a base is missing or a step fails.
@@ -61,7 +61,7 @@ class ImageStore:
         reference = _reference(image)
         if not self._is_made(reference):
             with exclusive(self._folder / "lock", progress):
-                if not self._is_made(reference):  # whoever held the lock may have made it
+                if not self._is_made(reference):  # the last holder of the lock may have built it
                     layers, config = self._build(image, progress)
                     self._write(
                         self._folder / "images" / reference,
@@ -75,20 +75,20 @@ class ImageStore:
         return [Path(layer) for layer in content["layers"]], content["config"]
 
     def has_base(self, name: str) -> bool:
-        """Tell whether there is a root file system of this name."""
+        """Return whether a root file system of this name exists."""
         return (self._folder / "bases" / _file_name(name)).is_dir()
 
     def add_base(self, name: str, source: Path, progress: Progress | None) -> None:
-        """Unpack a root file system, or what the layers of a saved image make together, under a name.
+        """Unpack a root file system, or the merged layers of a saved image, under a name.
 
         Raises:
-            EngineError: if the archive holds neither.
+            EngineError: if the archive holds neither of them.
         """
-        content = looked_into(source, name)
+        content = inspect_archive(source, name)
 
         def make(folder: Path) -> None:
-            with flattened(source, content, progress) as archive:
-                tell(progress, ProgressStage(f"unpacking {source.name}"))
+            with flatten(source, content, progress) as archive:
+                report_stage(progress, ProgressStage(f"unpacking {source.name}"))
                 unpack(archive, folder)
 
         with exclusive(self._folder / "lock", progress):
@@ -97,7 +97,7 @@ class ImageStore:
             self._made(self._folder / "bases" / _file_name(name), make)
 
     def discard(self, keep: Iterable[Image]) -> int:
-        """Remove the images that were built, but for some, and the layers that no other image has."""
+        """Remove the built images, except those in ``keep``, and the layers that no other image uses."""
         kept = {_reference(image) for image in keep}
         with exclusive(self._folder / "lock", None):
             removed = [path for path in (self._folder / "images").glob("*") if path.name not in kept]
@@ -110,7 +110,7 @@ class ImageStore:
 
     def _base(self, name: str, progress: Progress | None) -> tuple[Path, dict[str, Any]]:
         folder = self._folder / "bases" / _file_name(name)
-        suite = suite_of(name)
+        suite = debian_suite(name)
         if not folder.is_dir():
             if suite is None or shutil.which("debootstrap") is None or os.getuid() != 0:
                 advice = "install debootstrap and run as root, or add it" if suite else "add it"
@@ -133,7 +133,7 @@ class ImageStore:
         chain = hashlib.sha256()
         steps = parse(image.folder / image.dockerfile)
         for number, step in enumerate(steps, 1):
-            tell(progress, ProgressStage(step.line, number, len(steps)))
+            report_stage(progress, ProgressStage(step.line, number, len(steps)))
             if step.name == "RUN":
                 chain.update(f"{step.line}\0{json.dumps(config, sort_keys=True)}\0{json.dumps(arguments)}".encode())
                 layers.insert(
@@ -189,7 +189,7 @@ class ImageStore:
         return self._made(self._folder / "layers" / chain.hexdigest(), make)
 
     def reap(self) -> None:
-        """Remove what processes of this machine that have gone left half made."""
+        """Remove unfinished layers of ended processes of this machine."""
         host = ContainerOwner.this_process().host
         for path in self._folder.glob("*/.making-*-*-*-*"):
             _, short, pid, began, _ = path.name.split("-", 4)
@@ -208,7 +208,7 @@ class ImageStore:
             make(made)
             try:
                 made.rename(folder)
-            except OSError:  # another process was quicker
+            except OSError:  # another process was faster
                 if not folder.is_dir():
                     raise
         return folder
@@ -239,7 +239,7 @@ def _copy(container: Any, step: Instruction, workdir: str, image: Image) -> None
     root = image.folder.resolve()
     found = [path for source in sources for path in _matching(root, source)]
     if not found or any(root not in (path, *path.parents) for path in found):
-        raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} names nothing in the build context")
+        raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} matches nothing in the build context")
     into_folder = target.endswith("/") or len(found) > 1 or found[0].is_dir() or target in (".", "..")
     if into_folder:
         container.put(archive_of(found, goal.strip("/") or "."), "/")
@@ -255,7 +255,7 @@ def _copy(container: Any, step: Instruction, workdir: str, image: Image) -> None
 
 
 def _matching(root: Path, source: str) -> list[Path]:
-    """Return what a source of COPY names, sorted: a pattern, or ``.`` for the whole context."""
+    """Return the sorted paths that match a source of COPY: a pattern, or ``.`` for the whole context."""
     return sorted(root.glob(source.strip("/"))) if source.strip("./") else [root]
 
 

@@ -1,8 +1,8 @@
-"""The system calls that a process of the namespace engine is refused: :func:`container_filter`.
+"""The system calls that the namespace engine denies its processes: :func:`container_filter`.
 
-What Docker's default profile refuses a process without capabilities, as a list of what is denied: mounting, namespaces,
-kernel keys, tracing the kernel, loading code into it, and sockets to the machine that runs this one, which no network
-namespace holds back.
+The list follows Docker's default profile for a process without capabilities. It denies mounting, namespaces,
+kernel keys, tracing the kernel, loading code into it, and sockets to the host of a virtual machine, which no network
+namespace blocks.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _AF_VSOCK = 40
 
 
 def container_filter(machine: str = MACHINE) -> bytes:
-    """Return the filter as the kernel takes it.
+    """Return the filter in the kernel's format.
 
     Args:
-        machine: as ``platform.machine()`` names it.
+        machine: the name that ``platform.machine()`` returns.
 
     Raises:
         EngineError: if the system calls of the machine are not known.

@@ -1,12 +1,12 @@
 """Starts processes inside the namespaces of a container: the fork server of the namespace engine.
 
-It stays small, so that forking it costs a millisecond, and it is the parent of what it starts, so that exit codes are
-exact. A bare interpreter runs it, so it imports the standard library and modules of :mod:`gem.processes` that do the
-same. A request is JSON with four descriptors or five: what the process reads, what it writes, what it writes errors
-to, where its exit status goes, as one decimal line, and the first process of its container.
+The process stays small, so a fork takes a millisecond. As the parent of all started processes, it knows their exit
+codes. A bare interpreter runs it, so it imports only the standard library and modules of :mod:`gem.processes` that do
+the same. A request is JSON with four or five descriptors: the stdin, stdout and stderr of the process, a pipe
+that receives its exit status as one decimal line, and the first process of its container.
 
-Privileges are given up before anything of the container is executed: the bounding set, then the user, then
-``no_new_privs``, then system calls, by the filter.
+The process drops its privileges before it executes a file of the container: the bounding set, then the user, then
+``no_new_privs``, then system calls through the filter.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _NAMESPACES = (
     ("net", linux.CLONE_NEWNET),
 )
 _DIES_IN = 5.0
-"""Seconds that a process takes to go once it was killed, unless the kernel holds it."""
+"""Seconds that a killed process may need to end, unless the kernel holds it."""
 _DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
 _KEPT = frozenset((0, 1, 3, 4, 5, 6, 7))
-"""CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID: as the Docker engine gives them."""
+"""CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID and SETUID, as the Docker engine grants them."""
 
 
 def main() -> None:
-    """Be the server; arguments: the filter of system calls in hexadecimal digits, and the descriptor of the channel."""
+    """Run the server. Arguments: the system call filter in hexadecimal digits, and the channel's descriptor."""
     seccomp, control = bytes.fromhex(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
 
     def prepare() -> Callable[[], None]:
@@ -80,7 +80,7 @@ class _SpawnerLoop(ForkLoop):
         try:
             linux.setns(self._own, linux.CLONE_NEWPID)
             self._rootless = False
-        except OSError:  # root of a user namespace alone may not come back to the machine's namespace of processes
+        except OSError:  # root of a user namespace cannot return to the machine's process namespace
             self._rootless = True
 
     def start(self, body: bytes, descriptors: list[int]) -> Child | None:
@@ -101,12 +101,12 @@ class _SpawnerLoop(ForkLoop):
 
 
 def _tell(where: int, what: str) -> None:
-    with suppress(OSError):  # nobody wants to know any more
+    with suppress(OSError):  # the caller has closed the pipe
         os.write(where, f"{what}\n".encode())
 
 
 def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int:
-    """Fork a process in the process namespace of the container; it joins the others itself."""
+    """Fork a process in the process namespace of the container. The process joins the other namespaces itself."""
     if request["target"] is None:
         pid = os.fork()
         if not pid:
@@ -116,12 +116,12 @@ def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int
     try:
         _check_alive(request)
         if request["rootless"]:
-            return _start_by_another(request, ends, theirs)
+            return _start_through_helper(request, ends, theirs)
         linux.setns(theirs, linux.CLONE_NEWPID)
         try:
             pid = os.fork()
             if not pid:
-                _become(request, ends)
+                _enter_and_execute(request, ends)
         finally:
             linux.setns(own, linux.CLONE_NEWPID)
     finally:
@@ -129,8 +129,8 @@ def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int
     return pid
 
 
-def _start_by_another(request: dict[str, Any], ends: tuple[int, int, int], theirs: int) -> int:
-    """Let a process that need not come back start it, and take the orphan in."""
+def _start_through_helper(request: dict[str, Any], ends: tuple[int, int, int], theirs: int) -> int:
+    """Let a process that need not come back start it, and adopt the orphan."""
     heard, said = os.pipe()
     between = os.fork()
     if not between:
@@ -138,9 +138,9 @@ def _start_by_another(request: dict[str, Any], ends: tuple[int, int, int], their
             linux.setns(theirs, linux.CLONE_NEWPID)
             pid = os.fork()
             if not pid:
-                _become(request, ends)
+                _enter_and_execute(request, ends)
             _tell(said, str(pid))
-        except BaseException as error:  # the copy of the spawner must not go on
+        except BaseException as error:  # the copy of the spawner must not continue
             _tell(said, f"! {error}")
         os._exit(0)
     os.close(said)
@@ -153,39 +153,39 @@ def _start_by_another(request: dict[str, Any], ends: tuple[int, int, int], their
 
 
 def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
-    """Execute a trusted program in the spawner's own namespaces, which is how a container begins; never returns."""
+    """Execute a trusted program in the spawner's own namespaces to start a container; never returns."""
     try:
         _leave_the_spawner(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
-        _build(**request["build"])
+        _build_root(**request["build"])
         reader, writer = os.pipe()
         os.write(writer, request["seccomp"])
-        os.dup2(reader, 3)  # where bubblewrap is told to look for it
+        os.dup2(reader, 3)  # the path in bubblewrap's options
         os.closerange(4, 1 << 16)
         os.execvp(request["command"][0], request["command"])  # noqa: S606  # no shell is wanted
-    except BaseException as error:  # the copy of the spawner must not go on
+    except BaseException as error:  # the copy of the spawner must not continue
         _say(request, error)
     os._exit(127)
 
 
-def _build(place: str, size: int, files: int, layers: list[str], devices: bool) -> None:
-    """Make the root of a container, ``root`` in a folder, in a mount namespace of its own.
+def _build_root(place: str, size: int, files: int, layers: list[str], devices: bool) -> None:
+    """Build the root of a container, ``root`` in a folder, in its own mount namespace.
 
     Args:
-        place: an empty folder; what the container writes goes to a tmpfs that is mounted on it.
-        size: bytes that it may write.
-        files: files and folders that it may make.
-        layers: folders that lie under that, topmost first.
-        devices: whether to make devices as well, in ``devices``. Those of the machine could be had instead, but then
-            who is root in the container could change their modes for everybody.
+        place: an empty folder; a tmpfs that is mounted on it receives the container's files.
+        size: the size limit in bytes.
+        files: the limit on files and folders.
+        layers: the folders below it, topmost first.
+        devices: whether to create devices as well, in ``devices``. With the devices of the machine instead, root in
+            the container could change their modes for the whole machine.
     """
     linux.unshare(linux.CLONE_NEWNS)
     linux.make_private()
     linux.mount("tmpfs", place, f"size={size},nr_inodes={files},mode=755")
     os.chdir(place)
     for name in ("upper", "work", "root", "devices"):
-        os.mkdir(name)  # noqa: PTH102  # pathlib is slower, and there are no paths to speak of
+        os.mkdir(name)  # noqa: PTH102  # pathlib is slower
     under = ":".join("".join(f"\\{letter}" if letter in "\\:," else letter for letter in layer) for layer in layers)
     linux.mount("overlay", "root", f"lowerdir={under},upperdir=upper,workdir=work")
     for name, major, minor in _DEVICES if devices else ():
@@ -200,7 +200,7 @@ def _say(request: dict[str, Any], error: BaseException) -> None:
 
 
 def _check_alive(request: dict[str, Any]) -> None:
-    """Make sure that what was opened by the number of the first process is its, and not of one that has it now."""
+    """Check that the descriptor refers to the first process, and not to another one that has its id now."""
     signal.pidfd_send_signal(request["target"], 0)
 
 
@@ -212,17 +212,17 @@ def _leave_the_spawner(request: dict[str, Any]) -> None:
                 signal.signal(number, signal.SIG_DFL)
     os.umask(0o022)
     for group in request["cgroups"]:
-        Path(group).write_text("0", encoding="utf-8")  # a codec that no fork has to import
+        Path(group).write_text("0", encoding="utf-8")  # a codec that is already loaded in every fork
 
 
-def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
-    """Join the namespaces, give up privileges, execute; never returns."""
+def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
+    """Join the namespaces, drop privileges, and execute the command; never returns."""
     try:
         _leave_the_spawner(request)
         if request["kill"]:
-            _kill_everything()
+            _kill_all()
             os._exit(0)
-        # If the memory runs out, the first process is not what ends.
+        # If the memory runs out, the kernel must not choose the first process.
         Path("/proc/self/oom_score_adj").write_text("500", encoding="utf-8")
         namespaces = [
             (os.open(f"/proc/{request['pid']}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
@@ -233,17 +233,17 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         _check_alive(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
-        rlimits.lower_limits(request["rlimits"])  # counted in the user namespace of the container, before it is joined
+        rlimits.lower_limits(request["rlimits"])  # before joining: the limit counts in this namespace
         for namespace, kind in namespaces:
             linux.setns(namespace, kind)
         os.fchdir(root)
         os.chroot(".")
         os.closerange(3, 1 << 16)
-        sys.meta_path.clear()  # from here on an import would find the container's files, and run them
+        sys.meta_path.clear()  # from here on, an import would find and run the container's files
         if request["unpack"]:
             with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
-                # By number, since the names would be looked up with the container's own libraries.
-                archive.extractall(request["workdir"], numeric_owner=True, **_FILTERED)  # noqa: S202  # the filter sees to it
+                # Numeric owners, since a lookup of names would load the container's own libraries.
+                archive.extractall(request["workdir"], numeric_owner=True, **_FILTERED)  # noqa: S202
             os._exit(0)
         if request["pack"]:
             _pack(request["workdir"])
@@ -258,13 +258,13 @@ def _become(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         rlimits.lower_limits({"RLIMIT_CORE": 0})
         linux.seccomp(request["seccomp"])
         os.execvpe(request["command"][0], request["command"], environment)  # noqa: S606  # no shell is wanted
-    except BaseException as error:  # the copy of the spawner must not go on
+    except BaseException as error:  # the copy of the spawner must not continue
         _say(request, error)
     os._exit(127)
 
 
-def _kill_everything() -> None:
-    """Kill everything in the container but its first process and this one, and wait until it has gone."""
+def _kill_all() -> None:
+    """Kill every process in the container except its first and this one, and wait for their ends."""
     deadline = time.monotonic() + _DIES_IN
     with suppress(ProcessLookupError):
         while time.monotonic() < deadline:
@@ -272,16 +272,16 @@ def _kill_everything() -> None:
             time.sleep(0.0005)
 
 
-def _with_its_mode(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    """Keep the modes that the filter would change: what everybody may write to, and programs that change their user."""
-    _make_room(member, folder)
+def _keep_mode(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+    """Keep mode bits that the filter would clear: group and world write permission, setuid and setgid."""
+    _remove_old(member, folder)
     checked = tarfile.tar_filter(member, folder)
     checked.mode = member.mode
     return checked
 
 
-def _make_room(member: tarfile.TarInfo, folder: str) -> None:
-    """Remove what is in a file's place, so that no pipe is waited for and no link is refused."""
+def _remove_old(member: tarfile.TarInfo, folder: str) -> None:
+    """Remove a file's old entry, so that a pipe does not block and a link is not rejected."""
     parent, _, name = f"{folder}/{member.name}".rpartition("/")
     inside = os.path.realpath(folder).rstrip("/") + "/"
     if name not in ("", ".", "..") and not member.isdir() and f"{os.path.realpath(parent)}/".startswith(inside):
@@ -289,15 +289,15 @@ def _make_room(member: tarfile.TarInfo, folder: str) -> None:
             os.unlink(f"{parent}/{name}")  # noqa: PTH108  # pathlib is slower
 
 
-_FILTERED: dict[str, Any] = {"filter": _with_its_mode} if hasattr(tarfile, "tar_filter") else {}
-"""Python before 3.10.12 and 3.11.4 has no filters, and later ones want to be told which."""
+_FILTERED: dict[str, Any] = {"filter": _keep_mode} if hasattr(tarfile, "tar_filter") else {}
+"""Python before 3.10.12 and 3.11.4 has no filters; later versions require an explicit one."""
 
 
 def _pack(path: str) -> None:
-    """Write a tar archive of a file or folder to stdout, or nothing if there is none.
+    """Write a tar archive of a file or folder to stdout, or nothing if the path does not exist.
 
-    Whatever the container does meanwhile, no link is followed but those in ``path`` itself, nothing but regular files
-    is opened, and no more is held than one entry and the folders above it.
+    Processes of the container may change the tree meanwhile. Only links in ``path`` itself are followed, only regular
+    files are opened, and only one entry and its parent folders are held open.
     """
     path = path.rstrip("/") or "/"
     try:
@@ -325,7 +325,7 @@ def _entries(path: str) -> list[Any]:
 
 
 def _add(archive: tarfile.TarFile, path: str, parent: str) -> None:
-    """Add one entry: its name below ``parent``, its owner by number, and of a file as much as it was long at first."""
+    """Add one entry: its name below ``parent``, its numeric owner, and a file's content up to its first known size."""
     member = tarfile.TarInfo(path[len(parent) + 1 :] or ".")
     with suppress(FileNotFoundError, NotADirectoryError), ExitStack() as opened:
         status = os.lstat(path)
@@ -350,13 +350,13 @@ def _add(archive: tarfile.TarFile, path: str, parent: str) -> None:
             member.devmajor, member.devminor = os.major(status.st_rdev), os.minor(status.st_rdev)
         elif kind == tarfile.REGTYPE and content is not None:
             member.size = status.st_size
-            archive.addfile(member, _Padded(content))  # type: ignore[arg-type]  # it reads, and no more is asked of it
+            archive.addfile(member, _PaddedFile(content))  # type: ignore[arg-type]  # tarfile only calls read
             return
         archive.addfile(member)
 
 
-class _Padded:
-    """A file that can be read as far as it was long at first: zeros take the place of what was cut off since."""
+class _PaddedFile:
+    """A file that can be read up to its first known size. Zeros replace content that was cut off since."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -379,7 +379,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _user(name: str | None) -> tuple[int, int, str]:
-    """Return the number, group and home of a user of the container, from its own ``/etc/passwd``."""
+    """Return the user id, group ids and home of a user of the container, from its own ``/etc/passwd``."""
     wanted = name or "root"
     users = Path("/etc/passwd")
     if users.is_file():  # a pipe would never end
@@ -397,9 +397,9 @@ def _user(name: str | None) -> tuple[int, int, str]:
 def _give_up_privileges(user: tuple[int, int, str], rootless: bool) -> None:
     linux.bound_capabilities(_KEPT)
     uid, gid, _ = user
-    with suppress(PermissionError) if rootless else nullcontext():  # there are none to be had in a user namespace
+    with suppress(PermissionError) if rootless else nullcontext():  # a user namespace of an ordinary user has no others
         os.setgroups([gid])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
-    # Root keeps what it has until it executes something, which then has no more than the bounding set.
+    # Root keeps its capabilities until it executes a program, which then has at most the bounding set.
     linux.no_new_privileges()

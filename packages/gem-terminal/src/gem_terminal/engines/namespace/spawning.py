@@ -1,4 +1,4 @@
-"""The other end of the spawner, which starts all containers of the namespace engine: :class:`Spawner`."""
+"""The client of the spawner, which starts all containers of the namespace engine: :class:`Spawner`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from gem_terminal.errors import EngineError
 __all__ = ["Process", "Spawner"]
 
 _ANSWERS_IN = 30.0
-"""Seconds in which the spawner answers, or counts as gone."""
+"""Seconds without an answer after which the spawner counts as gone."""
 _LONGEST_REQUEST = 256 << 10
-"""Bytes; the kernel executes no command with much more."""
+"""The size limit of a request in bytes; the kernel accepts hardly more for a command."""
 
 
 class Process:
-    """A process that the spawner has started.
+    """A process that the spawner started.
 
     Args:
-        status: the pipe that its number, and later its exit status, come through.
+        status: the pipe that delivers its process id and later its exit status.
     """
 
     def __init__(self, status: int) -> None:
         self.status = status
-        """Can be read from once the process has ended; -1 after it was waited for, or closed."""
+        """Readable after the process has ended; -1 after a successful wait or after close."""
         self.exit_code: int | None = None
         first = self._line(_ANSWERS_IN)
         if not first or first.startswith("!"):
@@ -43,7 +43,7 @@ class Process:
         self.pid = int(first)
 
     def wait(self, seconds: float | None) -> int | None:
-        """Return the exit code, negative for a signal, or None if it goes on."""
+        """Return the exit code, negative for a signal, or None if the process still runs."""
         if self.exit_code is None and self.status >= 0:
             line = self._line(seconds)
             if line is not None:
@@ -52,13 +52,13 @@ class Process:
         return self.exit_code
 
     def close(self) -> None:
-        """Take no more interest in it."""
+        """Close the status pipe without waiting for the process."""
         if self.status >= 0:
             os.close(self.status)
             self.status = -1
 
     def _line(self, seconds: float | None) -> str | None:
-        """Return the next line, empty if the spawner has gone, or None if none comes."""
+        """Return the next line, empty if the spawner has gone, or None after the time limit."""
         if not ready([self.status], seconds):
             return None
         line = b""
@@ -68,13 +68,13 @@ class Process:
 
 
 class Spawner:
-    """Starts the fork server and speaks to it. Safe to use from several threads.
+    """Starts the fork server and sends requests to it. Safe to use from several threads.
 
     Args:
-        rootless: whether this is an ordinary user, who is root in a user namespace.
+        rootless: whether an ordinary user runs the engine, who is root in a user namespace.
 
     Raises:
-        EngineError: if it cannot start.
+        EngineError: if the fork server cannot start.
     """
 
     def __init__(self, rootless: bool) -> None:
@@ -89,20 +89,20 @@ class Spawner:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it goes on, as far as is known."""
+        """Whether the spawner runs, as far as this process knows."""
         return self.server.is_alive
 
     def start(
         self, command: Iterable[str], ends: tuple[int, int, int], target: int | None = None, **request: Any
     ) -> Process:
-        """Start a process whose ends are these descriptors, which this process keeps as well.
+        """Start a process with these descriptors, which the caller keeps open as well.
 
         Args:
-            command: what is started.
-            ends: what it reads, writes, and writes errors to.
-            target: a descriptor of the first process of the container that it is started in (pidfd_open(2)); None for
-                none, which is how a container begins.
-            request: more of it; see the spawner.
+            command: the command line.
+            ends: its stdin, stdout and stderr.
+            target: a descriptor of the first process of its container (pidfd_open(2)); None for a process that starts a
+                container.
+            request: further fields of the request; see the spawner.
 
         Raises:
             EngineError: if the spawner or the container has gone, or the request is too large.
@@ -114,8 +114,8 @@ class Spawner:
         body = json.dumps(asked).encode()
         if len(body) > _LONGEST_REQUEST:
             raise EngineError(
-                f"the command {next(iter(asked['command']), '')!r} and its environment are larger than what the "
-                "namespace engine takes; put what is large into a file"
+                f"the command {next(iter(asked['command']), '')!r} and its environment exceed the size limit of the "
+                "namespace engine; put large arguments into a file"
             )
         reader, writer = os.pipe()
         try:
@@ -129,14 +129,14 @@ class Spawner:
         try:
             return Process(reader)
         except (TimeoutError, ConnectionError) as error:
-            # One that does not answer must be gone for certain, so that the next caller has a new one.
+            # A spawner that does not answer must end for certain, so that the next caller gets a new one.
             self.server.kill()
             raise EngineError(f"the spawner of the namespace engine {error}") from error
 
     def close(self) -> None:
-        """End it, and every container with it."""
+        """End the spawner, and every container with it."""
         self.server.close(patience=_ANSWERS_IN)
 
     def disown(self) -> None:
-        """Close a forked child's copy of the channel; the process is its parent's."""
+        """Close a forked child's copy of the channel. The process belongs to the parent."""
         self.server.disown()
