@@ -59,7 +59,7 @@ def test_a_size_that_the_engine_tells_is_enough(
     if docker._bounds_disks:
         pytest.skip("this Docker engine bounds disks itself, so the watch has nothing to do")
     monkeypatch.setattr(container, "folders", ())
-    assert docker._written()[container.id].size < 1 << 20
+    assert docker._measure()[container.id].size < 1 << 20
     said = output(container, "for i in 1 2 3 4; do head -c 8M /dev/zero > /huge$i; done; sleep 60; echo no")
     assert "no" not in said
     assert any("were written to the disk" in trouble for trouble in container.reached_limits())
@@ -70,7 +70,7 @@ def test_what_is_counted_inside_is_what_is_counted_outside(container: DockerCont
     """Where the control groups cannot be seen, the container is asked for them."""
     output(container, "head -c 1G /dev/zero | tail -c 1G; for i in $(seq 100); do sleep 5 & done")
     container.kill_all()
-    asked = container._asked()
+    asked = container._read_counts_inside()
     outside = container._counts
     assert asked.killed > 0
     assert asked.refused > 0
@@ -90,7 +90,7 @@ def test_few_start_at_once(docker: DockerEngine, small: Image, monkeypatch: pyte
     reference = docker.prepare(small)
     docker.start(reference, LIMITS).remove()  # after which it is known whether the engine bounds disks
     underway, most, lock = 0, 0, threading.Lock()
-    begin = docker._started
+    begin = docker._start_container
 
     def counted(*arguments: object) -> object:
         nonlocal underway, most
@@ -103,7 +103,7 @@ def test_few_start_at_once(docker: DockerEngine, small: Image, monkeypatch: pyte
             with lock:
                 underway -= 1
 
-    monkeypatch.setattr(docker, "_started", counted)
+    monkeypatch.setattr(docker, "_start_container", counted)
     with ThreadPoolExecutor(6) as pool:
         for made in list(pool.map(lambda _: docker.start(reference, LIMITS), range(6))):
             made.remove()
@@ -216,7 +216,7 @@ def test_files_without_a_name_count_as_written(docker: DockerEngine, container: 
     if docker._bounds_disks:
         pytest.skip("this Docker engine bounds disks itself, so the watch has nothing to do")
     output(container, "exec 5> /gone; rm /gone; head -c 8M /dev/zero >&5; (sleep 1000 >/dev/null 2>&1 &)")
-    assert docker._written()[container.id].size >= 8 << 20
+    assert docker._measure()[container.id].size >= 8 << 20
 
 
 def test_sizes_are_watched_where_an_engine_ignores_them(

@@ -193,7 +193,7 @@ def test_a_dockerfile_is_built(namespace: NamespaceEngine, tmp_path: Path) -> No
     ("dockerfile", "error", "said"),
     [
         ("FROM debian:bookworm-slim\nRUN echo so; exit 3\n", EngineError, "exit code 3: so"),
-        ("FROM debian:bookworm-slim\nCOPY missing /\n", TaskError, "names nothing"),
+        ("FROM debian:bookworm-slim\nCOPY missing /\n", TaskError, "matches nothing"),
         ("FROM debian:bookworm-slim\nHEALTHCHECK CMD true\n", TaskError, "HEALTHCHECK"),
         ("FROM nowhere/nothing:never\n", EngineError, "nowhere/nothing:never"),
     ],

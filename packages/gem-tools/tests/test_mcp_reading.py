@@ -118,7 +118,7 @@ def test_data_beyond_the_bound_and_unknown_content_do_no_harm() -> None:
     odd: Any = SimpleNamespace(content=[SimpleNamespace(type="smell")], structured_content=None, is_error=False)
     assert "unknown type smell" in tool_result(odd, 100).text
     sound = CallToolResult(content=[AudioContent(data="AAAA", mime_type="audio/flac")])
-    assert "no chat API takes it" in tool_result(sound, 1000).text
+    assert "no chat API accepts it" in tool_result(sound, 1000).text
 
 
 def test_lone_surrogates_in_data_do_not_break_the_result() -> None:

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_tools.sandbox import Execution, Limits, Sandbox, SandboxError, SandboxWarning, default_sandbox, run_python
 from gem_tools.sandbox.jail_launcher import JailLauncher
-from gem_tools.sandbox.output import Kept
+from gem_tools.sandbox.output import OutputBuffer
 
 PATIENT = Limits(seconds=60)
 
@@ -222,7 +222,7 @@ def test_any_text_is_a_program_that_ends(jail: Sandbox, code: str, stdin: str) -
 @given(pieces=st.lists(st.binary(max_size=40), max_size=30), limit=st.integers(min_value=0, max_value=60))
 def test_what_is_kept_is_the_beginning_and_the_end(pieces: list[bytes], limit: int) -> None:
     """However the output is cut into pieces, the same is kept."""
-    kept = Kept(limit)
+    kept = OutputBuffer(limit)
     for piece in pieces:
         kept.write(piece)
     whole = b"".join(pieces)

@@ -54,7 +54,7 @@ def test_lone_surrogates_become_question_marks() -> None:
         (b"{", "corpus.jsonl:2: not JSON, "),
         (b'{"id": "1", "text": "\xff"}', "corpus.jsonl:2: not UTF-8, "),
         (b"[1]", "corpus.jsonl:2: a document must be a JSON object, got list"),
-        (b'{"id": "1"}', "corpus.jsonl:2: a document needs 'contents', or 'text' and perhaps 'title'; it has 'id'"),
+        (b'{"id": "1"}', "corpus.jsonl:2: a document needs 'contents', or 'text' and optionally 'title'; it has 'id'"),
         (b"{}", "it has none"),
         (b'{"id": "1", "contents": 3}', "corpus.jsonl:2: 'contents' must be a string, got 3"),
         (b'{"id": "1", "text": ["a"]}', "corpus.jsonl:2: 'text' must be a string, got ['a']"),
@@ -63,8 +63,8 @@ def test_lone_surrogates_become_question_marks() -> None:
         (b'{"id": 1.5, "text": "a"}', "corpus.jsonl:2: the id must be a string or an int, got 1.5"),
         (b'{"id": "", "text": "a"}', "corpus.jsonl:2: the id must have 1 to 1,000 characters, got 0"),
         (b'{"id": "0", "text": "a"}', "corpus.jsonl:2: the id '0' is also that of line 1"),
-        (b"[" * 100_000, "corpus.jsonl:2: not JSON that can be read"),
-        (b'{"id": ' + b"9" * 5000 + b', "text": "a"}', "corpus.jsonl:2: not JSON that can be read"),
+        (b"[" * 100_000, "corpus.jsonl:2: not valid JSON"),
+        (b'{"id": ' + b"9" * 5000 + b', "text": "a"}', "corpus.jsonl:2: not valid JSON"),
     ],
 )
 def test_an_error_names_the_file_the_line_and_what_is_wrong(line: bytes, message: str) -> None:

@@ -26,12 +26,12 @@ from gem_tools.search.protocol import (
     JSON,
     MSGPACK,
     BadMessageError,
-    decoded,
-    encoded,
-    hits_of,
-    kind_of,
+    build_answer,
+    decode_message,
+    encode_message,
+    message_format,
+    parse_hits,
     read_request,
-    result_of,
 )
 from gem_tools.search.remote import RemoteEngine
 
@@ -165,7 +165,7 @@ def test_a_protocol_that_is_given_is_spoken_alone(protocol: str, server: Callabl
 )
 def test_every_form_of_a_result_is_understood(result: Any, expected: list[SearchHit]) -> None:
     """Single and batched, with scores and without, contents or title and text."""
-    assert hits_of({"result": result}) == expected
+    assert parse_hits({"result": result}) == expected
 
 
 @pytest.mark.parametrize("message", [None, [], {}, {"result": None}, {"result": [3]}, {"result": [{"document": 3}]},
@@ -173,7 +173,7 @@ def test_every_form_of_a_result_is_understood(result: Any, expected: list[Search
 def test_anything_else_is_no_result(message: Any) -> None:
     """It says which member is wrong."""
     with pytest.raises(BadMessageError, match="result"):
-        hits_of(message)
+        parse_hits(message)
 
 
 def test_a_connection_is_kept_alive() -> None:
@@ -248,12 +248,12 @@ def test_a_refusal_is_not_asked_again() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "is no search result"),
-        (b"<html>welcome</html>", "is no search result"),
-        (b"\xc1", "is no search result"),
-        (msgpack.packb({"result": 3}), "has no 'result' that is a list"),
+        (b"", "sent an invalid search result"),
+        (b"<html>welcome</html>", "sent an invalid search result"),
+        (b"\xc1", "sent an invalid search result"),
+        (msgpack.packb({"result": 3}), "has no list 'result'"),
         (b'{"result": [{"document": {"contents": null}}]}', "result 0 has no 'contents' that is a string"),
-        (b"[" * 100_000, "is no search result"),
+        (b"[" * 100_000, "sent an invalid search result"),
     ],
 )
 def test_an_answer_that_is_none_is_an_error(body: bytes, message: str) -> None:
@@ -419,9 +419,9 @@ def test_any_request_is_read_or_refused(message: dict[str, Any]) -> None:
 @given(st.binary(max_size=100), st.sampled_from([JSON, MSGPACK, "text/plain", "", None]))
 def test_any_body_is_read_or_refused(body: bytes, content_type: str | None) -> None:
     """Nothing else is raised."""
-    kind = kind_of(content_type, body)
+    kind = message_format(content_type, body)
     try:
-        value = decoded(body, kind)
+        value = decode_message(body, kind)
     except BadMessageError as error:
         assert "the body is not" in str(error)  # noqa: PT017  # most bodies raise nothing
     else:
@@ -443,13 +443,13 @@ def test_answers_come_in_the_forms_that_clients_expect(kind: str) -> None:
     ]
     for message, expected in cases:
         request = read_request(message)
-        answer = result_of(request, [[hit]] * len(request.queries))
-        assert decoded(encoded(answer, kind), kind) == {"result": expected}
+        answer = build_answer(request, [[hit]] * len(request.queries))
+        assert decode_message(encode_message(answer, kind), kind) == {"result": expected}
 
 
 def test_a_body_says_itself_what_it_is() -> None:
     """Clients of the original GEM send no content type."""
-    assert kind_of(None, msgpack.packb({"query": "a"})) == MSGPACK
-    assert kind_of(None, b' {"query": "a"}') == JSON
-    assert kind_of("application/x-msgpack", b"{") == MSGPACK
-    assert kind_of("application/json; charset=utf-8", b"\x80") == JSON
+    assert message_format(None, msgpack.packb({"query": "a"})) == MSGPACK
+    assert message_format(None, b' {"query": "a"}') == JSON
+    assert message_format("application/x-msgpack", b"{") == MSGPACK
+    assert message_format("application/json; charset=utf-8", b"\x80") == JSON

@@ -188,7 +188,7 @@ def test_other_addresses_say_where_to_go(server: dict[str, Any]) -> None:
     status, _, answer = post(server["url"], b"{}", path="/")
     assert (status, json.loads(answer)) == (
         404,
-        {"error": "there is nothing at /; searches are sent to POST /retrieve"},
+        {"error": "there is no page /; searches are sent to POST /retrieve"},
     )
     place = urlsplit(server["url"])
     connection = http.client.HTTPConnection(f"{place.hostname}:{place.port}")

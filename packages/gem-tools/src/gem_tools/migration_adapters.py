@@ -1,4 +1,4 @@
-"""The tools under the names, arguments and protocol of the original GEM; only :mod:`gem.migration` leads here."""
+"""The tools with the original GEM's names, arguments and protocol; only :mod:`gem.migration` refers to this module."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _SANDBOXES = {"none": "auto", "bwrap": "required"}
 
 class _ExecutesActions(Tool):
     def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
-        """See :func:`executed`."""
-        return executed([self], action)
+        """See :func:`run_call`."""
+        return run_call([self], action)
 
 
 class PythonCodeTool(_ExecutesActions, python_tool.PythonTool):
     """The original's Python tool.
 
     Args:
-        timeout: seconds; here they are kept.
-        sandbox_type: ``"bwrap"`` insists on a jail. ``"none"``, the original's default, takes the jail where one
-            can be had: no program of a model runs unconfined because nothing was said.
+        timeout: the time limit in seconds; this tool enforces it.
+        sandbox_type: ``"bwrap"`` requires a jail. ``"none"``, the original's default, uses a jail if one is
+            available, so that a model's program never runs unconfined by default.
         keep_error_last_line: see :class:`gem_tools.PythonTool`.
     """
 
@@ -51,16 +51,16 @@ class MCPTool(mcp.MCPTool):
     tool_type = "mcp"
 
     def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
-        """See :func:`executed`."""
-        return executed(self, action)
+        """See :func:`run_call`."""
+        return run_call(self, action)
 
 
-def executed(tools: Iterable[Tool], action: str) -> tuple[bool, bool, str, str]:
-    """Carry out the call in a text, as the original's wrappers asked their tools to.
+def run_call(tools: Iterable[Tool], action: str) -> tuple[bool, bool, str, str]:
+    """Carry out the call in a text, in the way of the original's wrappers.
 
     Returns:
-        Whether there was a call, whether it failed, what the agent is told, and the part of the text that was acted
-        on. A text without a call comes back whole, as ``(False, True, "", action)``.
+        Whether the text has a call, whether the call failed, the result for the agent, and the part of the text with
+        the call. A text without a call returns ``(False, True, "", action)``.
     """
     for tool in tools:
         answered = tool.respond(action)

@@ -1,4 +1,4 @@
-"""What this package adds to GEM: wrappers and commands by name."""
+"""The plugin of this package, which adds wrappers and commands to GEM by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["gem_commands", "gem_wrappers"]
 
 @hookimpl
 def gem_wrappers() -> Named:
-    """The tools as wrappers."""
+    """Return the tools as wrappers."""
     return {
         "python_tool": "gem_tools.wrappers:python_tool",
         "python_tool_no_int_reward": "gem_tools.wrappers:python_tool_no_int_reward",
@@ -22,7 +22,7 @@ def gem_wrappers() -> Named:
 
 @hookimpl
 def gem_commands() -> Named:
-    """The commands ``gem mcp-serve`` and ``gem search-server``."""
+    """Return the commands ``gem mcp-serve`` and ``gem search-server``."""
     return {
         "mcp-serve": "gem_tools.mcp.command:mcp_serve_command",
         "search-server": "gem_tools.search.command:search_server_command",

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["PythonTool"]
 
 _PRINTED = "Code execution result: "
-"""Begins every answer; as published."""
+"""The beginning of every answer, as published."""
 
 _FENCE = re.compile(r"```\n?python")
 _UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
 _LONGEST_SESSION = 256
-"""Calls that a session remembers, to be played again after ``set_state``."""
+"""The number of calls that a session remembers for ``set_state``."""
 
 _MODULES = (
     "bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "itertools", "json",
@@ -47,37 +47,37 @@ _IMPORTS = {
     "product": "from itertools import product",
     "sp": "import sympy as sp",
 }
-"""A name that agents use without importing it → the import that brings it."""
+"""A name that agents use without importing it → the import that defines it."""
 
 
 _PARAMETERS = {
     "type": "object",
-    "properties": {"code": {"type": "string", "description": "A complete program; print what you want to see."}},
+    "properties": {"code": {"type": "string", "description": "A complete program; print the results."}},
     "required": ["code"],
 }
 
 
 class PythonTool(Tool):
-    """Runs the Python that an agent writes, away from the process that trains it; see :mod:`gem_tools.sandbox`.
+    """Runs an agent's Python code outside the trainer's process; see :mod:`gem_tools.sandbox`.
 
-    By text, the first complete ``<python>…</python>`` or fenced block of the language ``python`` is run, of
-    several the one that ends first; natively, a call of ``python`` with the argument ``code``. The agent is told
-    what was printed, and then what was written to the error stream, a traceback for example. The call succeeds
+    In text, the first complete ``<python>…</python>`` or fenced block of the language ``python`` is run, of
+    several the one that ends first; natively, a call of ``python`` with the argument ``code``. The result
+    contains the standard output and then the error output, for example a traceback. The call succeeds
     if the program ends with exit code 0.
 
-    A program that fails because a usual name was never imported (``math``, ``np``, …) is run once more with that
-    import, as agents expect. The names are those of ``_IMPORTS``.
+    A program that fails because it did not import a common name (``math``, ``np``, …) is run again with that
+    import. ``_IMPORTS`` lists the names.
 
     Args:
-        timeout: seconds of wall-clock time that one call may take.
-        sandbox: ``"auto"`` for the sandbox that the process shares, which warns where no jail can be had;
-            ``"required"`` to refuse instead; or a :class:`~gem_tools.sandbox.Sandbox` with limits of its own.
-        keep_error_last_line: show the last line of an error alone, not the traceback.
-        session: keep variables, imports and functions from one call of an episode to the next. A call that runs
-            into a limit ends the session: the next begins a fresh one, and the result says so.
+        timeout: the time limit of a call, in seconds of wall-clock time.
+        sandbox: ``"auto"`` for the shared sandbox of the process, which warns if no jail is available;
+            ``"required"`` to raise an error instead; or a :class:`~gem_tools.sandbox.Sandbox` with its own limits.
+        keep_error_last_line: whether to show only the last line of an error, without the traceback.
+        session: whether variables, imports and functions stay from one call of an episode to the next. A call that runs
+            into a limit ends the session; the next call begins a new one, and the result says so.
 
     Raises:
-        SandboxError: with ``"required"``, if no jail can be had here.
+        SandboxError: with ``"required"``, if no jail is available.
     """
 
     name = "python"
@@ -101,7 +101,7 @@ class PythonTool(Tool):
 
     @property
     def limits(self) -> Limits:
-        """What one call may use."""
+        """The limits of one call."""
         return replace(self.sandbox.limits, seconds=self.timeout)
 
     def instruction_string(self) -> str:
@@ -185,7 +185,7 @@ def _sandbox(sandbox: object) -> Sandbox:
 
 
 def _fenced(text: str) -> tuple[str, int] | None:
-    """Return what stands in the first fenced block of the language python and the index after it, or None."""
+    """Return the content of the first fenced block of the language python and the index after it, or None."""
     fence = _FENCE.search(text)
     if fence is None:
         return None

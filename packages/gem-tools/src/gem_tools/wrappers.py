@@ -1,7 +1,7 @@
 """The tools of this package as wrappers by name, with the published rewards and limits.
 
-Each takes an environment, the arguments of :class:`gem.tools.ToolEnvWrapper` (which override what is published),
-and those of its tool.
+Each accepts an environment, the arguments of :class:`gem.tools.ToolEnvWrapper` (which override the published values),
+and the arguments of its tool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _PUBLISHED_USES = 5
-"""Uses of a tool in one episode, as published for all of them."""
+"""The published number of calls in one episode."""
 
 _OF_THE_WRAPPER = frozenset(
     ("tool_reward", "tool_success_reward", "tool_execute_error_reward", "max_tool_uses", "instructions")
@@ -38,12 +38,12 @@ def python_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
 
 
 def python_tool_no_int_reward(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
-    """Let the agent run Python, five times an episode; running it earns nothing."""
+    """Let the agent run Python, five times an episode; a run earns nothing."""
     return _python(env, kwargs)
 
 
 def python_tool_no_int_reward_last_line_error(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
-    """Let the agent run Python, five times an episode; of an error it sees the last line alone."""
+    """Let the agent run Python, five times an episode; of an error it sees only the last line."""
     return _python(env, {"keep_error_last_line": True, **kwargs})
 
 
@@ -53,16 +53,16 @@ def search_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
 
 
 def search_tool_no_int_reward(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
-    """Let the agent search, five times an episode, three results each; searching earns nothing."""
+    """Let the agent search, five times an episode, three results each; a search earns nothing."""
     return _search(env, kwargs)
 
 
 def mcp_tool(env: Env[Any, Any], **kwargs: Any) -> ToolEnvWrapper:
-    """Let the agent call the tools of MCP servers; pass ``config=…`` as :class:`gem_tools.MCPTool` takes it."""
+    """Let the agent call the tools of MCP servers; the argument ``config`` is that of :class:`gem_tools.MCPTool`."""
     from gem_tools.mcp.tool import MCPTool
 
     of_the_tool, of_the_wrapper = _split(MCPTool, kwargs)
-    # It stands for a list of tools; made here, so that a wrong configuration is told at once.
+    # The tool represents a list of tools, created here so that an invalid configuration is an early error.
     return ToolEnvWrapper(env, [MCPTool(**of_the_tool)], **of_the_wrapper)
 
 
@@ -87,10 +87,10 @@ def _with(env: Env[Any, Any], tool: type[Tool], kwargs: Mapping[str, Any]) -> To
 
 
 def _split(tool: Callable[..., object], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of a tool and those of the wrapper.
+    """Split arguments into those of a tool and those of the wrapper.
 
     Raises:
-        UnknownArgumentError: for one that neither has.
+        UnknownArgumentError: for an argument that neither accepts.
     """
     known = signature(tool).parameters
     check_names(getattr(tool, "__name__", "the tool"), kwargs, [*known, *sorted(_OF_THE_WRAPPER)])

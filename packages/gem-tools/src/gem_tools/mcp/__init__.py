@@ -8,10 +8,10 @@
     tools = MCPTool({"mcpServers": {"time": {"command": "mcp-server-time"}}})
     env = ToolEnvWrapper(gem.make("math:GSM8K"), [tools])
 
-Read in this order: ``config.py`` (which servers), ``names.py`` and ``results.py`` (what an agent sees of them),
-``process.py``, ``stdio.py`` and ``http.py`` (how messages travel), ``session.py`` and ``connection.py`` (one session
-with a server, and keeping one), ``host.py`` (the thread that all of it runs on), ``tool.py`` (what trainers use);
-``episodes.py``, ``serve.py`` and ``command.py`` are the other direction. The ``mcp`` SDK loads on first use.
+Read in this order: ``config.py`` (the servers), ``names.py`` and ``results.py`` (the agent's view of them),
+``process.py``, ``stdio.py`` and ``http.py`` (the transports), ``session.py`` and ``connection.py`` (a session
+with a server, and its renewal), ``host.py`` (the thread of all sessions), ``tool.py`` (the interface for trainers);
+``episodes.py``, ``serve.py`` and ``command.py`` serve environments. The ``mcp`` SDK loads on first use.
 """
 
 from __future__ import annotations

@@ -23,14 +23,14 @@ __all__ = ["mcp_serve_command"]
     help="Port to listen on; 0 for a free one.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of each session's first episode.")
-@click.option("--wrappers", default="", help="Names joined by commas, from the inside out: python_tool,…")
-@click.option("--max-sessions", type=click.IntRange(min=1), default=64, show_default=True, help="Clients at one time.")
+@click.option("--wrappers", default="", help="Names of wrappers, innermost first: python_tool,…")
+@click.option("--max-sessions", type=click.IntRange(min=1), default=64, show_default=True, help="Limit on clients.")
 @click.option(
     "--idle-seconds",
     type=click.FloatRange(min=1.0),
     default=1800.0,
     show_default=True,
-    help="Close a session that is idle for so long.",
+    help="Close a session after this time without a request.",
 )
 @json_option
 def mcp_serve_command(
@@ -64,7 +64,7 @@ def mcp_serve_command(
     if transport == "stdio":
         from gem_tools.mcp.serve import serve_stdio
 
-        # A client must see nothing but the protocol on stdout, so --json has nothing to print here.
+        # stdout carries the protocol only, so --json has nothing to print here.
         anyio.run(lambda: serve_stdio(make, name=env_id, seed=seed))
         return
     from gem_tools.mcp.serve import http_app
@@ -84,11 +84,11 @@ def _listening(host: str, port: int) -> Any:
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        # Queues clients from now on, so that a client that reads the address can connect.
+        # Clients are queued from now on, so a client that reads the address can connect.
         listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise click.ClickException(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
-    # asyncio does this for sockets that it made itself. Without it every answer waits 40 ms for an acknowledgement.
+    # asyncio only does this for sockets that it created. Otherwise each answer would wait 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

@@ -1,4 +1,4 @@
-"""Which MCP servers: the standard ``mcpServers`` configuration, from a dict, a JSON file, a URL or a command."""
+"""The configuration of MCP servers in the standard ``mcpServers`` format, from a dict, a file, a URL or a command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gem.errors import ToolError
 __all__ = ["ServerConfig", "read_config"]
 
 _ENTRIES = ("mcpServers", "servers")
-"""Where the servers stand in a configuration: for most clients, and for VS Code."""
+"""The keys of the servers in a configuration: for most clients, and for VS Code."""
 
 _STDIO = ("command", "args", "env", "cwd")
 _HTTP = ("url", "headers")
@@ -28,15 +28,15 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass(frozen=True)
 class ServerConfig:
-    """One server. Two that are equal are one server, and share a session."""
+    """One server. Equal configurations denote the same server, and share a session."""
 
     name: str
     command: tuple[str, ...] = field(default=(), repr=False)
-    """The program and its arguments; empty for a server that is reached by URL."""
+    """The program and its arguments; empty for a server with a URL."""
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Added to the few variables that every server gets; see the SDK's ``get_default_environment``."""
+    """Variables in addition to the few that every server gets; see the SDK's ``get_default_environment``."""
     folder: str | None = None
-    """The working directory; None for that of this process."""
+    """The working directory; None for the one of this process."""
     url: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
@@ -52,11 +52,11 @@ def read_config(
         config: ``{"mcpServers": {name: server}}``; the path of a JSON file that holds this; one server, a dict
             with ``command``, ``args``, ``env`` and ``cwd``, or with ``url`` and ``headers``; a URL; or a command
             line. ``${NAME}`` and ``${NAME:-default}`` stand for environment variables.
-        auth: a bearer token, sent to every server that is reached by URL.
-        headers: HTTP headers, sent to the same.
+        auth: a bearer token, sent to every server with a URL.
+        headers: HTTP headers, sent to the same servers.
 
     Raises:
-        ToolError: if it is none of these, with what is wrong; never with a header's or a variable's value.
+        ToolError: if the configuration is invalid; the message never contains the value of a header or variable.
     """
     extra = _extra_headers(auth, headers)
     servers = []
@@ -65,7 +65,7 @@ def read_config(
         if server is not None:
             servers.append(server)
     if not servers:
-        raise ToolError("the MCP configuration names no server that is not disabled")
+        raise ToolError("the MCP configuration has no enabled server")
     return tuple(servers)
 
 
@@ -113,7 +113,7 @@ def _server(name: object, entry: object, extra: Mapping[str, str]) -> ServerConf
     if isinstance(entry, str):
         entry = {"url": entry} if _is_url(entry) else _command_line(entry)
     if not isinstance(entry, Mapping):
-        raise ToolError(f"MCP server {name}: a dict, a URL or a command line is needed, got {type(entry).__name__}")
+        raise ToolError(f"MCP server {name} must be a dict, a URL or a command line, got {type(entry).__name__}")
     _check_keys(name, entry)
     if entry.get("disabled") is True:
         return None
@@ -121,7 +121,7 @@ def _server(name: object, entry: object, extra: Mapping[str, str]) -> ServerConf
         raise ToolError(f"MCP server {name} needs either a command or a url")
     kind = entry.get("type", entry.get("transport"))
     if kind == "sse":
-        raise ToolError(f"MCP server {name}: the transport sse is gone from MCP; use the server's streamable HTTP URL")
+        raise ToolError(f"MCP server {name}: MCP no longer has the transport sse; use the server's streamable HTTP URL")
     if "command" in entry:
         return ServerConfig(
             name,
@@ -131,7 +131,7 @@ def _server(name: object, entry: object, extra: Mapping[str, str]) -> ServerConf
         )
     url = _expanded(name, "url", entry["url"])
     if not _is_url(url):
-        raise ToolError(f"MCP server {name}: a url begins with http:// or https://")
+        raise ToolError(f"MCP server {name}: a url must begin with http:// or https://")
     own = dict(_pairs(name, "headers", entry.get("headers") or {}))
     taken = {header.lower() for header in extra}
     kept = {header: value for header, value in own.items() if header.lower() not in taken}
@@ -139,7 +139,7 @@ def _server(name: object, entry: object, extra: Mapping[str, str]) -> ServerConf
 
 
 def _check_keys(name: str, entry: Mapping[str, Any]) -> None:
-    """Refuse keys that look like typing errors; other clients' keys are none of ours."""
+    """Reject keys that look like typing errors; ignore the keys of other clients."""
     known = (*_STDIO, *_HTTP, *_ANY)
     for key in entry:
         if key not in known and (near := nearest(str(key), known)) is not None:
@@ -150,7 +150,7 @@ def _command_line(text: str) -> dict[str, Any]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ToolError(f"the command line of an MCP server cannot be read: {error}") from error
+        raise ToolError(f"the command line of an MCP server cannot be parsed: {error}") from error
     if not words:
         raise ToolError("the command line of an MCP server must not be empty")
     return {"command": words[0], "args": words[1:]}
@@ -182,7 +182,7 @@ def _strings(server: str, key: str, value: object) -> tuple[str, ...]:
 
 
 def _expanded(server: str, key: str, value: object) -> str:
-    """Return the value with environment variables put in."""
+    """Return the value with environment variables replaced."""
 
     def variable(match: re.Match[str]) -> str:
         found = os.environ.get(match[1], match[2])
@@ -195,13 +195,13 @@ def _expanded(server: str, key: str, value: object) -> str:
 
 def _checked(server: str, key: str, value: object) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = str(value)  # ports and the like, which people write without quotes
+        value = str(value)  # ports and similar values, which people write without quotes
     if isinstance(value, Path):
         value = str(value)
     if not isinstance(value, str):
         raise ToolError(f"MCP server {server}: {key} must be a str, got {type(value).__name__}")
     if "\0" in value:
-        raise ToolError(f"MCP server {server}: {key} must not hold a NUL character")
+        raise ToolError(f"MCP server {server}: {key} must not contain a NUL character")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Keeping a session with a server: opened when it is needed, opened anew when it ended, closed after its last user."""
+"""Connections to servers: opened on first use, reopened after an end, closed after the last user."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gem_tools.mcp.session import ServerSession
 if TYPE_CHECKING:
     import mcp_types
 
-__all__ = ["Patience", "ServerConnection"]
+__all__ = ["RetryPolicy", "ServerConnection"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long to wait for a server, in seconds, and how often to try again what was not delivered."""
+class RetryPolicy:
+    """The time limits of calls in seconds, and the number of retries of undelivered requests."""
 
     call: float = 30.0
     connect: float = 60.0
@@ -30,12 +30,12 @@ class Patience:
 
     @property
     def longest(self) -> float:
-        """Seconds after which a call has come to an end, whatever happens."""
+        """The longest duration of a call in seconds, including all retries."""
         return (self.retries + 1) * (self.call + self.connect + self.delay) + 60.0
 
 
 class ServerConnection:
-    """The session with a server that its users in this process share."""
+    """A session with a server, shared by its users in this process."""
 
     def __init__(self, server: ServerConfig) -> None:
         self._server = server
@@ -43,25 +43,25 @@ class ServerConnection:
         self._session: ServerSession | None = None
         self._opening: asyncio.Task[ServerSession] | None = None
 
-    async def tools(self, patience: Patience) -> list[mcp_types.Tool]:
-        """Return what the server offers.
+    async def tools(self, policy: RetryPolicy) -> list[mcp_types.Tool]:
+        """Return the tools of the server.
 
         Raises:
-            MCPServerError: if it cannot be used.
+            MCPServerError: if the server cannot be used.
         """
 
         async def listed(session: ServerSession) -> list[mcp_types.Tool]:
             return session.tools
 
-        return await self._delivered(listed, patience)
+        return await self._delivered(listed, policy)
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], patience: Patience) -> mcp_types.CallToolResult:
+    async def call(self, tool: str, arguments: Mapping[str, Any], policy: RetryPolicy) -> mcp_types.CallToolResult:
         """Call a tool. A call that may have reached the server is never sent twice.
 
         Raises:
-            MCPServerError: if it comes to no result.
+            MCPServerError: if the call has no result.
         """
-        return await self._delivered(lambda session: session.call(tool, arguments, patience.call), patience)
+        return await self._delivered(lambda session: session.call(tool, arguments, policy.call), policy)
 
     async def close(self) -> None:
         """End the session, if there is one."""
@@ -73,19 +73,19 @@ class ServerConnection:
         if session is not None:
             await session.close()
 
-    async def _delivered(self, request: Callable[[ServerSession], Awaitable[T]], patience: Patience) -> T:
-        for left in range(patience.retries, -1, -1):
+    async def _delivered(self, request: Callable[[ServerSession], Awaitable[T]], policy: RetryPolicy) -> T:
+        for left in range(policy.retries, -1, -1):
             try:
-                return await request(await self._current(patience.connect))
+                return await request(await self._current(policy.connect))
             except NotDeliveredError:
                 if left == 0:
                     raise
                 if self._session is None or not self._session.is_over:
-                    await asyncio.sleep(patience.delay)  # nothing answers: give it time to come up
+                    await asyncio.sleep(policy.delay)  # nothing answers yet: give the server time to start
         raise AssertionError("unreachable")
 
     async def _current(self, seconds: float) -> ServerSession:
-        """Return a session that goes on. Of all who ask at the same time, the first opens it, for all of them."""
+        """Return a live session. The first of several simultaneous callers opens it for all."""
         if self._session is not None and not self._session.is_over:
             return self._session
         if self._opening is None:

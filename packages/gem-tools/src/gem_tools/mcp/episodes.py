@@ -1,4 +1,4 @@
-"""One client's environment behind an MCP server: what ``reset``, ``step`` and the environment's own tools answer."""
+"""One client's environment behind an MCP server: the answers of ``reset``, ``step`` and the environment's own tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_ERROR = 1000
 _OUTPUT = {
     "type": "object",
     "properties": {
-        "observation": {"type": "string", "description": "The text of what the agent sees."},
+        "observation": {"type": "string", "description": "The observation as text."},
         "reward": {"type": "number"},
         "terminated": {"type": "boolean", "description": "The task is decided."},
         "truncated": {"type": "boolean", "description": "The episode was ended by a limit."},
@@ -32,21 +32,21 @@ _OUTPUT = {
 
 @dataclass(frozen=True)
 class EpisodeAnswer:
-    """What a call comes to."""
+    """The answer to a call."""
 
     content: tuple[Mapping[str, Any], ...]
     """OpenAI-style content parts."""
     data: Mapping[str, Any] | None = None
-    """The same for programs: observation, reward, terminated, truncated and info."""
+    """The same as structured data: observation, reward, terminated, truncated and info."""
     ok: bool = True
 
 
 class Episodes:
-    """An environment, made on first use, and the episodes that one client plays in it. Safe in any thread.
+    """An environment, created on first use, and one client's episodes in it. Safe in any thread.
 
     Args:
-        make: makes the environment.
-        seed: of the first episode, unless the client chooses one. Those after it go on from there.
+        make: creates the environment.
+        seed: the seed of the first episode, unless the client chooses one. Later episodes continue its random numbers.
     """
 
     def __init__(self, make: Callable[[], Env[Any, Any]], seed: int | None = None) -> None:
@@ -56,7 +56,7 @@ class Episodes:
         self._lock = threading.Lock()
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> EpisodeAnswer:
-        """Carry out a call of a tool of :func:`tool_schemas`. Nothing raises; what fails says why."""
+        """Carry out a call of a tool of :func:`tool_schemas`. Never raises; an error becomes an answer."""
         with self._lock:
             try:
                 if name == RESET:
@@ -65,15 +65,15 @@ class Episodes:
                     return self._step(_action(arguments))
                 return self._step(_native_call(name, arguments))
             except (EpisodeFinishedError, ResetNeededError):
-                return _failure("no episode is going on; call reset to begin one")
+                return _failure("no episode is in progress; call reset to begin one")
             except GemError as error:
                 return _failure(str(error))
-            except Exception as error:  # whatever the environment did, its server goes on
+            except Exception as error:  # the server must survive any error of the environment
                 self._close()
-                return _failure(f"the environment failed, call reset to begin anew: {type(error).__name__}: {error}")
+                return _failure(f"the environment failed; call reset to begin again: {type(error).__name__}: {error}")
 
     def close(self) -> None:
-        """Close the environment. Calling it again does nothing."""
+        """Close the environment. A second call does nothing."""
         with self._lock:
             self._close()
 
@@ -92,24 +92,24 @@ class Episodes:
 
     def _step(self, action: Any) -> EpisodeAnswer:
         if self._env is None:
-            raise ResetNeededError("the environment has not begun")
+            raise ResetNeededError("no episode has begun")
         return _answer(*self._env.step(action))
 
 
 def tool_schemas(env: Env[Any, Any]) -> list[dict[str, Any]]:
-    """Return what a server of this environment offers: name, description, and input and output schema each.
+    """Return the tools of a server for this environment, each with name, description, input schema and output schema.
 
-    The tools of a :class:`gem.tools.ToolEnvWrapper` are among them, unless one is called ``reset`` or ``step``.
+    They include the tools of a :class:`gem.tools.ToolEnvWrapper`, except tools named ``reset`` or ``step``.
     """
     description = getattr(env.spec, "description", "") or "An environment."
     offered = [
         {
             "name": RESET,
-            "description": f"Begin a new episode and see what the task is. {description}",
+            "description": f"Begin a new episode and return its task. {description}",
             "input_schema": {
                 "type": "object",
                 "properties": {
-                    "seed": {"type": "integer", "minimum": 0, "description": "Which episode; may be left out."}
+                    "seed": {"type": "integer", "minimum": 0, "description": "The seed of the episode; optional."}
                 },
                 "additionalProperties": False,
             },
@@ -117,11 +117,11 @@ def tool_schemas(env: Env[Any, Any]) -> list[dict[str, Any]]:
         },
         {
             "name": STEP,
-            "description": "Act in the episode: play one turn, and see what came of it and what it was worth.",
+            "description": "Play one turn of the episode; returns the observation and the reward.",
             "input_schema": {
                 "type": "object",
                 "properties": {
-                    "action": {"type": "string", "description": "In the form that the task asks for."},
+                    "action": {"type": "string", "description": "The action in the format that the task requires."},
                 },
                 "required": ["action"],
                 "additionalProperties": False,
@@ -144,7 +144,7 @@ def tool_schemas(env: Env[Any, Any]) -> list[dict[str, Any]]:
 
 
 def _action(arguments: Mapping[str, Any]) -> Any:
-    # Without the argument the step is a malformed action, as any other that the environment does not understand.
+    # A step without the argument is a malformed action, like any other invalid one.
     return arguments.get("action", "")
 
 
@@ -166,7 +166,7 @@ def _answer(
         parts = list(observation)
     text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
     if terminated or truncated or reward:
-        parts.append({"type": "text", "text": _verdict(reward, terminated or truncated, info)})
+        parts.append({"type": "text", "text": _outcome_text(reward, terminated or truncated, info)})
     data = {
         "observation": text,
         "reward": float(reward),
@@ -177,9 +177,9 @@ def _answer(
     return EpisodeAnswer(tuple(parts), data)
 
 
-def _verdict(reward: float, is_over: bool, info: Mapping[str, Any]) -> str:
-    """Return what an agent that sees text alone has to know."""
-    over = "; the episode has ended, call reset for another" if is_over else ""
+def _outcome_text(reward: float, is_over: bool, info: Mapping[str, Any]) -> str:
+    """Return the facts that an agent with text output only must know."""
+    over = "; the episode has ended, call reset for another one" if is_over else ""
     won = info.get("success", info.get("correct"))
     how = "" if not is_over or not isinstance(won, bool) else "; solved" if won else "; not solved"
     return f"[reward {reward:g}{how}{over}]"

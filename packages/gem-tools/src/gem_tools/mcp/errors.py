@@ -1,4 +1,4 @@
-"""What can go wrong with an MCP server."""
+"""Errors of MCP servers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["MCPServerError", "NotDeliveredError"]
 
 
 class MCPServerError(GemError, ConnectionError):
-    """An MCP server cannot be started or reached, does not answer in time, or answers what is no answer."""
+    """An MCP server cannot be started or reached, is late, or sends an invalid answer."""
 
 
 class NotDeliveredError(MCPServerError):
-    """The server has not seen the request, so that it may be sent again."""
+    """The server has not received the request, so it is safe to send it again."""

@@ -1,4 +1,4 @@
-"""The one thread of a process on which all sessions with MCP servers run, and the connections that users share."""
+"""The thread of all sessions with MCP servers in this process, and the connections that users share."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _AT_EXIT_SECONDS = 5.0
 _lock = threading.Lock()
 _host: Host | None = None
 _of_the_parent: list[Host] = []
-"""Kept in a forked child, where nothing of it may run, not even the end of its life."""
+"""The hosts of parent processes. A forked child keeps them, because not even their destructors may run there."""
 
 
 class Host:
-    """An event loop in a thread, and the connections that live on it."""
+    """An event loop in a thread, and its connections."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,19 +40,19 @@ class Host:
             WeakValueDictionary()
         )
         self._connections: set[ServerConnection] = set()
-        """Those that are open, or may be."""
+        """The connections that are or may be open."""
         self._closing: set[asyncio.Task[None]] = set()
-        """Those without a waiting caller; the loop itself holds them weakly."""
+        """Tasks without a waiting caller; the loop itself only holds weak references."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gem-mcp", daemon=True)
         self._thread.start()
 
     def connection(self, server: ServerConfig, group: Hashable) -> SharedResource[ServerConnection]:
-        """Return the connection to a server, as its users share it.
+        """Return the connection to a server that its users share.
 
         Args:
-            server: which.
-            group: who shares the connection; None: all users in this process without a group.
+            server: the server.
+            group: the users that share the connection; None for all users in this process without a group.
         """
         with self._lock:
             found = self._shared.get((server, group))
@@ -64,15 +64,15 @@ class Host:
     def run(
         self, work: Callable[[ServerConnection], Coroutine[Any, Any, T]], connection: ServerConnection, seconds: float
     ) -> T:
-        """Do something with a connection, from any thread but the loop's, and wait until it is done.
+        """Run work on a connection and wait for it, from any thread except the loop's.
 
         Args:
             work: the coroutine function to run.
-            connection: of this host.
-            seconds: the longest that it can take.
+            connection: a connection of this host.
+            seconds: the time limit.
 
         Raises:
-            MCPServerError: if the work does, or takes longer.
+            MCPServerError: if the work raises it, or exceeds the time limit.
         """
         future = asyncio.run_coroutine_threadsafe(work(connection), self._loop)
         try:
@@ -82,10 +82,10 @@ class Host:
                 raise
             raise MCPServerError(f"MCP server {connection.name} took more than {seconds:g} seconds") from error
         finally:
-            future.cancel()  # if it is not done: it ran out of time, or the caller was interrupted
+            future.cancel()  # unfinished work: the time is up, or the caller was interrupted
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         future = asyncio.run_coroutine_threadsafe(self._all_closed(), self._loop)
         try:
             future.result(_AT_EXIT_SECONDS)
@@ -98,7 +98,7 @@ class Host:
 
     @property
     def _is_current(self) -> bool:
-        """Whether connections can be closed: the loop has not ended, and its thread is not a forking parent's."""
+        """Whether connections can be closed: the loop runs, and its thread is not a forking parent's."""
         return _host is self
 
     def _opened(self, server: ServerConfig) -> ServerConnection:
@@ -134,7 +134,7 @@ def host() -> Host:
     global _host
     with _lock:
         if _host is None:
-            # The SDK logs what its callers are told anyway, and without a handler Python would print it.
+            # Callers receive these errors anyway; without a handler, Python would print the SDK's log.
             for name in ("mcp", "client"):
                 logging.getLogger(name).addHandler(logging.NullHandler())
             _host = Host()
@@ -143,7 +143,7 @@ def host() -> Host:
 
 
 def is_running() -> bool:
-    """Whether this process has a host yet."""
+    """Return whether this process already has a host."""
     return _host is not None
 
 

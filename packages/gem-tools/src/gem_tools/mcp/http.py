@@ -1,7 +1,7 @@
-"""The HTTP client for a remote server: whatever goes wrong with one request is that request's error alone.
+"""The HTTP client of a remote server. An error of one request affects only this request.
 
-The SDK's transport ends the whole session when one request cannot be sent or one response breaks off, and it says no
-more of an HTTP error than that there was one. Here both become a JSON-RPC error in the request's own response.
+The SDK's transport ends the whole session when one request cannot be sent or one response breaks off, and it hides
+the details of an HTTP error. This client turns both into a JSON-RPC error in the response of the request.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 __all__ = ["SESSION_LOST", "UNREACHED", "open_http"]
 
 UNREACHED, SESSION_LOST, FAILED = -32097, -32098, -32099
-"""Codes of errors made here: the request was not delivered; the server does not know the session any more, and so
-did not carry it out; anything else that HTTP has to say."""
+"""The codes of errors of this client: the request was not delivered; the server does not know the session, and so
+did not carry out the request; any other HTTP error."""
 
 _CONNECT_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _ASIDE_SECONDS = 2.0
-"""Time for requests that bring nothing: notifications, and the one that ends a session."""
+"""The time limit of requests without a result: notifications, and the end of a session."""
 
 _NOTIFICATION = b'"method":"notifications/'
 
 _SHOWN = 300
-"""Characters of an HTTP error's body that are shown."""
+"""The number of characters of an HTTP error's body in a message."""
 
 _SESSION_HEADER = "mcp-session-id"
 
 
 @asynccontextmanager
 async def open_http(server: ServerConfig) -> AsyncIterator[TransportStreams]:
-    """Carry messages for as long as the context lasts; this is what the SDK's client takes as a transport."""
+    """Carry messages within the context; this is the transport of the SDK's client."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
     assert server.url is not None
-    # How long a response may take, each call decides for itself.
+    # Each call has its own time limit for the response.
     timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
     client_class = _client_class()
@@ -59,10 +59,10 @@ def _client_class() -> type[httpx2.AsyncClient]:
     import httpx2
 
     class Client(httpx2.AsyncClient):
-        """Sends as its base does, and answers failures itself."""
+        """An HTTP client that answers failures itself."""
 
         async def send(self, request: httpx2.Request, **kwargs: Any) -> httpx2.Response:
-            # The transport waits for what these answer before it sends anything else.
+            # The transport sends nothing else before these requests are answered.
             if request.method == "DELETE" or (request.method == "POST" and _NOTIFICATION in request.content[:200]):
                 request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _ASIDE_SECONDS)
             if request.method != "POST":
@@ -80,7 +80,7 @@ def _client_class() -> type[httpx2.AsyncClient]:
 
 
 async def _explained(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """Return an HTTP error with a body that says what it was, unless it has one already."""
+    """Return an HTTP error with an explanation as its body, unless it already has one."""
     import httpx2
 
     try:
@@ -90,7 +90,7 @@ async def _explained(request: httpx2.Request, response: httpx2.Response) -> http
     await response.aclose()
     status = response.status_code
     if status == 404 and _SESSION_HEADER in request.headers:
-        return _answer(request, status, SESSION_LOST, "does not know the session any more")
+        return _answer(request, status, SESSION_LOST, "no longer knows the session")
     error = _json_rpc_error(body)
     if error is not None:
         headers = {"content-type": "application/json"}
@@ -120,11 +120,11 @@ def _named(error: Exception) -> str:
 
 
 def _bounded(response: httpx2.Response) -> Any:
-    """Return the stream of a response's body with a bound on its length, and with errors that the SDK expects."""
+    """Limit the length of a response's body, and convert its errors to the SDK's."""
     import httpx2
 
     stream: Any = response.stream
-    # The SDK bounds each event of a stream; this is for servers whose stream has no end.
+    # The SDK limits each event of a stream; this limit is for an endless stream.
     is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
     longest = 4 * LONGEST_MESSAGE if is_stream else LONGEST_MESSAGE
 

@@ -1,4 +1,4 @@
-"""Names for the tools of servers: what chat APIs allow, whatever a server calls them."""
+"""Names for the tools of servers that every chat API allows."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Iterable
 __all__ = ["public_names"]
 
 _LONGEST = 64
-"""Characters of a name that chat APIs allow; they must be among ``a-z A-Z 0-9 _ -``."""
+"""The largest length of a name in chat APIs; the characters must be among ``a-z A-Z 0-9 _ -``."""
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def public_names(tools: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a name for each tool, all of them different.
+    """Return a unique name for each tool.
 
-    A name that is allowed as it is stays. One that is not has its other characters replaced, is cut, and ends
-    with a digest of the original, so that it depends on nothing else.
+    A valid name stays unchanged. An invalid name has its other characters replaced, is shortened, and ends
+    with a digest of the original, so the result depends on the original only.
 
     Args:
-        tools: for each the prefix (empty, or the server's name and an underscore) and the server's name for it.
+        tools: for each tool its prefix (empty, or the server's name and an underscore) and its name on the server.
     """
     originals = [prefix + name for prefix, name in tools]
     taken = {name for name in originals if _is_allowed(name)}

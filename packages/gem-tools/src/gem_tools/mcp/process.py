@@ -1,4 +1,4 @@
-"""The process of a local server: started in a group of its own, its error output kept, stopped with all it started."""
+"""The process of a local server: a process group with recorded error output."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gem_tools.mcp.errors import MCPServerError
 __all__ = ["ServerProcess", "silence_inherited"]
 
 _GRACE_SECONDS = 1.0
-"""Time for a server to end by itself once its input is closed, and once more after it was asked to."""
+"""The time limit for a server to end after its input is closed, and again after a termination signal."""
 
 _KEPT = 8192
-"""Bytes of error output that are kept, the last ones."""
+"""The number of the last bytes of error output that are kept."""
 
 _SHOWN_LINES = 10
 _SHOWN_CHARACTERS = 1000
@@ -50,7 +50,7 @@ class ServerProcess:
         """Start a server.
 
         Raises:
-            MCPServerError: if there is no such program, or it cannot be started.
+            MCPServerError: if the program does not exist or cannot be started.
         """
         from mcp.client.stdio import get_default_environment
 
@@ -80,56 +80,56 @@ class ServerProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server is gone, asked of the system: the loop may not have noticed yet."""
+        """Whether the server has ended, according to the system; the loop may not have noticed yet."""
         if self._process.returncode is not None:
             return True
         if not hasattr(os, "waitid"):
             return False
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # asyncio has collected it
+        except ChildProcessError:  # asyncio has reaped it
             return True
 
     async def keep_stderr(self) -> None:
-        """Read the error output to its end and keep the last of it."""
+        """Read the error output to its end and keep the last part."""
         while chunk := await self._stderr.read(_CHUNK):
             self._kept += chunk
             del self._kept[:-_KEPT]
             if len(chunk) == _CHUNK:
-                await asyncio.sleep(0.01)  # a server that floods its error output is slowed down, not everybody else
+                await asyncio.sleep(0.01)  # a flood of error output slows down the server, and no other one
 
-    async def last_words(self) -> str:
-        """Return how the server ended, as the end of a sentence, with the last lines of its error output."""
+    async def describe_end(self) -> str:
+        """Describe the server's end, with the last lines of its error output, as the end of a sentence."""
         code = await self._exit_code(0.5)
         how = "" if code is None else f" (killed by signal {-code})" if code < 0 else f" (exit code {code})"
         return how + self.error_output()
 
     def error_output(self) -> str:
-        """Return the last lines of the error output, ready to be put at the end of a message."""
+        """Return the last lines of the error output as the end of a message."""
         lines = self._kept.decode(errors="replace").strip().splitlines()[-_SHOWN_LINES:]
         shown = "\n".join(lines)[-_SHOWN_CHARACTERS:]
         return f"; its error output ends with:\n{shown}" if shown else ""
 
     def kill(self) -> None:
-        """End the server and what it started at once."""
+        """Kill the server and its process group immediately."""
         self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     async def stop(self) -> None:
-        """Close the server's input, wait for it to end, and see to it that it does."""
+        """Close the server's input, wait for its end, and kill it if necessary."""
         self.stdin.close()
         for stronger in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             if await self._exit_code(_GRACE_SECONDS) is not None:
                 break
             self._signal(stronger)
         await self._exit_code(_GRACE_SECONDS)
-        self.kill()  # what it started and left behind
-        # Closes what a grandchild that left the group might still hold open; nothing public gives access to it.
+        self.kill()  # the processes that the server left behind
+        # A grandchild outside the group may hold a pipe open. This closes it; asyncio has no public access to it.
         with contextlib.suppress(AttributeError, ProcessLookupError, PermissionError):
             self._process._transport.close()  # type: ignore[attr-defined]
         _DESCRIPTORS.difference_update(self._pipes)
 
     async def _exit_code(self, seconds: float) -> int | None:
-        # Not ``wait()``, which also waits for the end of pipes that a grandchild may hold open.
+        # ``wait()`` would also wait for pipes that a grandchild holds open.
         deadline = asyncio.get_running_loop().time() + seconds
         while self._process.returncode is None and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.005)
@@ -144,9 +144,9 @@ class ServerProcess:
 
 
 def silence_inherited() -> None:
-    """In a forked child: close the parent's pipes, so that the parent's servers see when it closes them.
+    """Close the parent's pipes in a forked child, so that the parent's servers notice when the parent closes them.
 
-    The descriptors stay taken, so that no object of the parent's that dies in the child can close another's.
+    The descriptors stay reserved, so a destructor of the parent's objects cannot close a reused number.
     """
     if not _DESCRIPTORS:
         return

@@ -1,4 +1,4 @@
-"""What a server answers, as an agent reads it: text, pictures and sound as content parts, structured data."""
+"""Results of servers for agents: text, images and audio as content parts, and structured data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST_CONTENT", "cut", "tool_result"]
 
 LONGEST_CONTENT = 8 << 20
-"""Characters of pictures and sounds (base64) in one result; what is more is named, but left out."""
+"""The largest size of images and audio (base64 characters) in one result; further items are only named."""
 
 _LONGEST_DATA = 1 << 20
-"""Characters of structured data, as JSON, in one result; beyond that the result has none."""
+"""The largest size of structured data in JSON characters; a result drops larger data."""
 
 _NOTHING = {
     False: "The call was carried out; it returns nothing.",
@@ -25,17 +25,17 @@ _NOTHING = {
 }
 
 _SOUND = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-"""Media type → what chat APIs call it; they take no other."""
+"""Media type → its name in chat APIs, which accept no other types."""
 
 
 def tool_result(answer: CallToolResult, longest: int) -> ToolResult:
-    """Return a server's answer as a tool's.
+    """Convert a server's result to a tool result.
 
     Args:
-        answer: as the SDK read it.
-        longest: characters of text that the agent is shown; what is more is cut out of the middle.
+        answer: the result from the SDK.
+        longest: the largest number of characters of text; the middle of a longer text is cut out.
     """
-    reading = _Reading()
+    reading = _ResultReader()
     for block in answer.content:
         reading.add(block)
     data = answer.structured_content
@@ -48,7 +48,7 @@ def tool_result(answer: CallToolResult, longest: int) -> ToolResult:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return the text, without its middle if it is longer than that many characters."""
+    """Return the text; cut out the middle of a text with more characters than that."""
     if len(text) <= longest:
         return text
     head = longest * 2 // 3
@@ -56,8 +56,8 @@ def cut(text: str, longest: int) -> str:
     return f"{text[:head]}\n[… {len(text) - longest} characters left out …]\n{text[-tail:] if tail else ''}"
 
 
-class _Reading:
-    """The blocks of one answer, taken apart."""
+class _ResultReader:
+    """Collects the blocks of one result by type."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -94,7 +94,7 @@ class _Reading:
     def _add_media(self, name: str, kind: str, data: str) -> None:
         part = _part(kind, data)
         if part is None or len(data) > self._room:
-            why = "no chat API takes it" if part is None else "too large"
+            why = "no chat API accepts it" if part is None else "too large"
             self.texts.append(f"[{name}: {kind}, {_size(data)}; left out, {why}]")
             return
         self._room -= len(data)
@@ -118,7 +118,7 @@ def _as_json(data: Any) -> str:
 
 
 def _bounded_data(data: Any) -> Any:
-    """Return structured data as a tool's result may hold it; None for what is too large or too deep."""
+    """Return structured data for a tool result; None if it is too large or too deep."""
     if data is None or len(_as_json(data)) > _LONGEST_DATA:
         return None
     try:

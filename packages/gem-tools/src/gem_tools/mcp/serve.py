@@ -1,7 +1,7 @@
-"""Environments as MCP servers: any MCP client can play them.
+"""Environments as MCP servers for any MCP client.
 
-A session plays its own episodes. Over standard input and output the process is the session; over HTTP there are as
-many as clients open, up to a bound, and an environment is closed with its session.
+Each session plays its own episodes. Over standard input and output, the process has one session. Over HTTP, clients
+open sessions up to a limit, and an environment is closed with its session.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["http_app", "serve_stdio"]
 
 _CLOSE_SECONDS = 5.0
-"""Time for an environment to close when the process must end."""
+"""The time limit for closing an environment when the process must end."""
 
 Make = Callable[[], Env[Any, Any]]
 
@@ -37,7 +37,7 @@ async def serve_stdio(make: Make, *, name: str = "gem", seed: int | None = None)
     Args:
         make: makes the environment.
         name: what the server calls itself.
-        seed: of the first episode, unless the client chooses one.
+        seed: the seed of the first episode, unless the client chooses one.
     """
     import anyio
     from mcp.server.stdio import stdio_server
@@ -66,18 +66,18 @@ def http_app(
     """Return an application that serves any number of clients by streamable HTTP at ``/mcp``.
 
     Args:
-        make: makes the environment of one session.
+        make: creates the environment of one session.
         name: what the server calls itself.
-        seed: of the first episode of every session, unless the client chooses one.
-        max_sessions: how many may be open; a client beyond that is refused.
-        idle_seconds: after so many without a request a session is closed.
-        host: the address it is going to listen on; on a local one it refuses what comes from other sites.
+        seed: the seed of the first episode of every session, unless the client chooses one.
+        max_sessions: the largest number of open sessions; further clients are rejected.
+        idle_seconds: the time without a request after which a session is closed.
+        host: the address of the server; a local address rejects requests from other sites.
     """
     from mcp import MCPError
     from mcp_types import INVALID_REQUEST
 
     def episodes_of(context: Any) -> Episodes:
-        # The connection has no public name yet, but nothing else tells when its session ends.
+        # The connection has no public name, but only it reports the end of its session.
         connection = context.session._connection
         if connection.session_id is None:
             raise MCPError(INVALID_REQUEST, "this server keeps an episode for each session: begin with initialize")
@@ -88,14 +88,17 @@ def http_app(
         return episodes
 
     server = _server(make, name, episodes_of)
-    _insist_on_sessions(server)
+    _require_sessions(server)
     return server.streamable_http_app(
         json_response=True, max_sessions=max_sessions, session_idle_timeout=idle_seconds, host=host
     )
 
 
 async def _end_on_signals(episodes: Episodes) -> None:
-    """End the process on a signal. In order would be too late: a thread waits for the input, which no signal ends."""
+    """End the process on a signal.
+
+    An orderly end would never come: a thread waits for input, which no signal interrupts.
+    """
     import anyio
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -130,8 +133,8 @@ def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Se
     return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def _insist_on_sessions(server: Server[Any]) -> None:
-    """Offer the protocol with sessions alone; by the newest one every HTTP request stands for itself."""
+def _require_sessions(server: Server[Any]) -> None:
+    """Offer only the protocol with sessions; in the newest version, every HTTP request is independent."""
     import mcp_types
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
@@ -144,7 +147,7 @@ def _insist_on_sessions(server: Server[Any]) -> None:
 
 
 async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run what may take long elsewhere, and to its end: an environment cannot be left in the middle of a step."""
+    """Run slow work in a thread, to its end: a step of an environment cannot be interrupted."""
     import anyio
 
     with anyio.CancelScope(shield=True):

@@ -1,4 +1,4 @@
-"""One session with one server, from the handshake to the end of either side."""
+"""A session with a server, from the handshake to the end of either side."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 __all__ = ["PATIENCE", "ServerSession"]
 
 PATIENCE = 3.0
-"""Seconds in which a local server that let a call run into its time limit must answer a ping, or it is restarted."""
+"""The time limit in seconds for a ping to a local server after a call timed out; a silent server is restarted."""
 
 _MOST_PAGES = 100
-"""Pages of a list of tools that are read; a server could go on for ever."""
+"""The largest number of pages of a tool list, since a server could send them endlessly."""
 
 
 class ServerSession:
-    """A session that was opened with :meth:`open`. Everything here runs on the loop of :mod:`gem_tools.mcp.host`."""
+    """A session, created with :meth:`open`. All methods run on the loop of :mod:`gem_tools.mcp.host`."""
 
     def __init__(self, server: ServerConfig) -> None:
         import anyio
 
         self.server = server
         self.tools: list[mcp_types.Tool] = []
-        """What the server offers."""
+        """The tools of the server."""
         self._client: Client | None = None
         self._link: StdioLink | None = None
         self._ended = anyio.Event()
@@ -47,11 +47,11 @@ class ServerSession:
 
     @classmethod
     async def open(cls, server: ServerConfig, seconds: float) -> ServerSession:
-        """Start or reach a server, shake hands and ask for its tools, within so many seconds.
+        """Start or contact a server, shake hands and request its tools, within a time limit in seconds.
 
         Raises:
             NotDeliveredError: if nothing answers at a server's address.
-            MCPServerError: if the server cannot be started, or does anything else than answering.
+            MCPServerError: if the server cannot be started, or gives no valid answer.
         """
         session = cls(server)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -65,15 +65,15 @@ class ServerSession:
 
     @property
     def is_over(self) -> bool:
-        """Whether this session can carry no more calls."""
+        """Whether this session accepts no more calls."""
         return self._ended.is_set() or self._task is None or self._task.done()
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> mcp_types.CallToolResult:
-        """Call a tool, and cancel the call if it takes longer than so many seconds.
+        """Call a tool; cancel the call at its time limit in seconds.
 
         Raises:
-            NotDeliveredError: if the session was over before.
-            MCPServerError: if the call came to no result; the message says why.
+            NotDeliveredError: if the session had already ended.
+            MCPServerError: if the call has no result; the message gives the reason.
         """
         import anyio
         from mcp import MCPError
@@ -91,19 +91,19 @@ class ServerSession:
             with anyio.fail_after(seconds):
                 return await self._client.call_tool(tool, dict(arguments))
         except TimeoutError as error:
-            self._suspect()
+            self._check_alive()
             raise MCPServerError(self._timed_out(seconds)) from error
         except MCPError as error:
             raise await self._explained(error) from error
         except (RuntimeError, ValidationError) as error:
-            # The SDK's own check of a result against what the protocol and the tool's output schema say.
+            # The SDK validates the result against the protocol and the tool's output schema.
             shown = " ".join(str(error).split())[:500]
             raise MCPServerError(f"the result of MCP server {self.server.name} is invalid: {shown}") from error
         finally:
             self._deadlines.discard(deadline)
 
     async def close(self) -> None:
-        """End the session, and with it a local server."""
+        """Close the session, and stop a local server."""
         self._ended.set()
         if self._client is None:
             self._handshake.cancel()
@@ -113,7 +113,7 @@ class ServerSession:
                 self._task.exception()
 
     async def _live(self, ready: asyncio.Future[None], seconds: float) -> None:
-        """Hold the session open. The context managers of the SDK must be left by the task that entered them."""
+        """Keep the session open. The task that entered the SDK's context managers must leave them."""
         import anyio
         from mcp import Client, MCPError
         from mcp_types import Implementation
@@ -164,8 +164,8 @@ class ServerSession:
                 break
         return tools
 
-    def _suspect(self) -> None:
-        """Find out whether a local server that is late still works at all. A remote one is not ours to restart."""
+    def _check_alive(self) -> None:
+        """Check whether a late local server still works. GEM cannot restart a remote one."""
         if self._link is not None and (self._probing is None or self._probing.done()):
             self._probing = asyncio.create_task(self._probe())
 
@@ -173,18 +173,18 @@ class ServerSession:
         import anyio
         from mcp import MCPError
 
-        # A server that does one thing after the other may be at work on a call that still has time.
+        # A sequential server may be working on a call that still has time.
         patience = max([PATIENCE, *(deadline - anyio.current_time() for deadline in self._deadlines)])
         try:
             with anyio.fail_after(patience):
                 await self._ping()
         except TimeoutError:
             if self._link is not None:
-                self._link.fault = f"it answered nothing for {patience:.0f} seconds and is started anew"
+                self._link.fault = f"it answered nothing for {patience:.0f} seconds and will be restarted"
                 self._link.process.kill()
             await self._ended.wait()
         except MCPError:
-            pass  # an answer, too
+            pass  # an error is an answer, too
         finally:
             self._probing = None
 
@@ -193,13 +193,13 @@ class ServerSession:
 
         assert self._client is not None
         session = self._client.session
-        if session.discover_result is not None:  # the protocol without handshake has no ping any more
+        if session.discover_result is not None:  # the protocol version without a handshake has no ping
             await session.send_discover(self._client.protocol_version)
         else:
             await session.send_request(mcp_types.PingRequest(), mcp_types.EmptyResult)
 
     async def _explained(self, error: Any) -> MCPServerError:
-        """Return what a JSON-RPC error means."""
+        """Convert a JSON-RPC error."""
         from mcp_types import CONNECTION_CLOSED
 
         name = self.server.name
@@ -216,12 +216,12 @@ class ServerSession:
         if self._link is None:
             return ""
         fault = f": {self._link.fault}" if self._link.fault else ""
-        return fault + await self._link.process.last_words() + self._garbage()
+        return fault + await self._link.process.describe_end() + self._garbage()
 
     def _garbage(self) -> str:
         if self._link is None or self._link.garbage is None:
             return ""
-        return f"; it wrote to its standard output what is no message: {self._link.garbage!r}"
+        return f"; it wrote an invalid message to its standard output: {self._link.garbage!r}"
 
     def _timed_out(self, seconds: float) -> str:
         return f"MCP server {self.server.name} did not answer within {seconds:g} seconds{self._garbage()}"
@@ -238,7 +238,7 @@ class ServerSession:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return what went wrong, out of the groups that task groups make of it."""
+    """Return the original error inside nested exception groups."""
     while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
         error = inner[0]
     return error

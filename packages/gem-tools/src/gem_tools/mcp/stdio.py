@@ -1,8 +1,8 @@
-"""Messages to and from a local server: one line of JSON each, over its standard input and output.
+"""Messages to and from a local server: lines of JSON over its standard input and output.
 
-The SDK's own transport would do, but for three things: a message of any length is gathered here in linear time and
-up to a bound, what a server writes that is no message is kept for the error and not logged, and a response that
-cannot be read is answered at once in place of the call's running into its time limit.
+This transport differs from the SDK's in three ways: it reads a message of any length in linear time and up to a
+limit; it keeps invalid output for the error message instead of logging it; and it answers a call immediately if the
+response is invalid, instead of waiting for the time limit.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST_MESSAGE", "StdioLink"]
 
 LONGEST_MESSAGE = 16 << 20
-"""Bytes of one message that are read; of what is longer only the edges are looked at."""
+"""The largest message in bytes; only the edges of a longer one are inspected."""
 
 _EDGE = 1024
-"""Bytes at either end of a message that was too long, in which its id is looked for."""
+"""The bytes at either end of a too long message that are searched for its id."""
 
 _ENDLESS = 4 * LONGEST_MESSAGE
-"""Bytes without an end of line after which the connection is given up."""
+"""The bytes without a line end after which the connection is closed."""
 
 _CHUNK = 1 << 18
 
@@ -41,26 +41,26 @@ class StdioLink:
     """The connection with one running server.
 
     Args:
-        process: the server; it is stopped when the connection is left.
+        process: the server; leaving the connection stops it.
         ended: set when the server has closed its output.
     """
 
     def __init__(self, process: ServerProcess, ended: anyio.Event) -> None:
         self.process = process
         self.garbage: str | None = None
-        """The last that the server wrote that is no message, shortened; None as long as there is none."""
+        """The last invalid line of the server, shortened; None without one."""
         self.fault: str | None = None
-        """Why the connection was given up, where it was not the server that ended it."""
+        """The reason why this side closed the connection, if it did."""
         self._ended = ended
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[TransportStreams]:
-        """Carry messages for as long as the context lasts; this is what the SDK's client takes as a transport."""
+        """Carry messages within the context; this is the transport of the SDK's client."""
         import anyio
         from mcp.shared.message import SessionMessage
 
         incoming, to_client = anyio.create_memory_object_stream[SessionMessage | Exception](16)
-        # Room for cancellations, which must not wait for a server that reads nothing.
+        # Room for cancellations, which must not wait for a server that does not read.
         from_client, outgoing = anyio.create_memory_object_stream[SessionMessage](1024)
         async with anyio.create_task_group() as group:
             group.start_soon(self._read, incoming)
@@ -88,7 +88,7 @@ class StdioLink:
                     try:
                         await incoming.send(message)
                     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                        continue  # nobody listens any more, but a server that cannot write may not end
+                        continue  # no reader is left, but a server that cannot write may never end
                 if lines.is_endless:
                     self._give_up(f"it wrote more than {_ENDLESS >> 20} MiB without an end of line")
                     break
@@ -110,7 +110,7 @@ class StdioLink:
         self.process.kill()
 
     def _message(self, line: bytes | _TooLong) -> Any:
-        """Return the message in a line; an error in place of a response that cannot be read; None if it is neither."""
+        """Parse a line. Returns an error in place of an invalid response, and None for any other invalid line."""
         import mcp_types
         from mcp.shared.message import SessionMessage
 
@@ -130,14 +130,14 @@ class StdioLink:
 
 @dataclass(frozen=True)
 class _TooLong:
-    """A line beyond the bound."""
+    """A line above the size limit."""
 
     edges: bytes
     size: int
 
 
 class _Lines:
-    """Cuts what is read into lines, in time linear in its length."""
+    """Splits input into lines, in time linear in its length."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -148,7 +148,7 @@ class _Lines:
         return self._length > _ENDLESS
 
     def feed(self, chunk: bytes) -> list[bytes | _TooLong]:
-        """Return the lines that end in the chunk."""
+        """Return the lines that the chunk completes."""
         *ended, rest = chunk.split(b"\n")
         lines: list[bytes | _TooLong] = []
         for piece in ended:
@@ -168,7 +168,7 @@ class _Lines:
 
 
 def _id_in(line: bytes) -> int | str | None:
-    """Return the id of the request that an unreadable line answers; None if it answers none."""
+    """Return the id of the request that an unreadable line answers; None if it is not a response."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def _id_in(line: bytes) -> int | str | None:
 
 
 def _id_at_an_edge(line: bytes) -> int | None:
-    """Return the id of a response of which only the first or last member can be read."""
+    """Return the id of a response if it is its first or last member; the rest may be unreadable."""
     found = _ID_FIRST.match(line[:_EDGE]) or _ID_LAST.search(line[-_EDGE:])
     return None if found is None else int(found[1])
 

@@ -1,4 +1,4 @@
-"""MCP servers as tools for agents: :class:`MCPTool`, all the tools of some servers, and :class:`MCPServerTool`, one."""
+"""MCP servers as tools for agents: :class:`MCPTool` for all tools of some servers, :class:`MCPServerTool` for one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gem.processes.shared_resource import ResourceHandle
 from gem.tools.base import Tool, ToolResult
 from gem.tools.calls import ToolCall, text_call
 from gem_tools.mcp.config import ServerConfig, read_config
-from gem_tools.mcp.connection import Patience, ServerConnection
+from gem_tools.mcp.connection import RetryPolicy, ServerConnection
 from gem_tools.mcp.errors import MCPServerError
 from gem_tools.mcp.host import Host, host, is_running
 from gem_tools.mcp.names import public_names
@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Offer:
-    """A tool as its server offers it."""
+class _OfferedTool:
+    """A tool that a server offers."""
 
     server: ServerConfig
     remote_name: str
@@ -46,11 +46,11 @@ class _Offer:
 
 
 class _SessionGroup:
-    """Tools that share sessions of their own, one with each server. A deep copy is another group."""
+    """Tools with their own sessions, one with each server. A deep copy is another group."""
 
     def __init__(self) -> None:
         self.used: set[ServerConfig] = set()
-        """Servers that were called in this episode."""
+        """The servers called in this episode."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _SessionGroup:
         return _SessionGroup()
@@ -62,28 +62,28 @@ class _SessionGroup:
 class MCPTool:
     """All tools of one or more MCP servers.
 
-    It stands for a list of tools: ``ToolEnvWrapper(env, [MCPTool(config)])`` offers each of them to the agent
-    under its own name, with ``SERVER_`` before it where there are several servers; a name that chat APIs do not
-    allow is changed as little as needed. Agents call them natively, or by text as any tool; the original's
-    ``<tool_call><tool_name>NAME</tool_name><arguments>{JSON}</arguments></tool_call>`` is one way of it.
+    An MCPTool represents a list of tools: ``ToolEnvWrapper(env, [MCPTool(config)])`` offers each of them to the agent
+    under its own name, with the prefix ``SERVER_`` if there are several servers. A name that chat APIs do not
+    allow is changed as little as necessary. Agents call them natively, or by text like any tool; the original's
+    ``<tool_call><tool_name>NAME</tool_name><arguments>{JSON}</arguments></tool_call>`` is one of the forms.
 
-    All environments of a process share one session with a server, which is opened on first use, opened anew
+    All environments of a process share one session with a server, which is opened on first use, reopened
     after the server ended, and closed after its last user: an ``MCPTool`` uses it until it is iterated
     over, its tools until they are closed (or garbage). A forked process opens sessions of its own.
 
     Args:
-        config: which servers; see :func:`gem_tools.mcp.config.read_config`.
-        auth: a bearer token for servers that are reached by URL; ``"${NAME}"`` takes it from the environment.
-        headers: HTTP headers for the same.
-        max_retries: how often to try again what did not reach a server. What reached one is never sent twice.
-        delay_between_retries: seconds.
-        execution_timeout: seconds after which a call is cancelled and has failed.
-        validate_on_init: find out at once what the servers offer, rather than on first use.
-        connect_timeout: seconds in which a server must be ready.
-        max_chars: characters of text of one result that the agent is shown; the middle of longer ones is left out.
-        shared: whether environments share a session. Turn it off for a server that keeps a state which belongs to
-            an episode; every episode then has a session, and a local server a process, of its own. What a server
-            keeps is no part of ``get_state`` either way.
+        config: the servers; see :func:`gem_tools.mcp.config.read_config`.
+        auth: a bearer token for servers with a URL; ``"${NAME}"`` reads it from the environment.
+        headers: HTTP headers for the same servers.
+        max_retries: the number of retries of an undelivered request. A delivered request is never sent twice.
+        delay_between_retries: the pause between retries, in seconds.
+        execution_timeout: the time limit of a call, in seconds.
+        validate_on_init: list the tools of the servers immediately instead of on first use.
+        connect_timeout: the time limit for a server to become ready, in seconds.
+        max_chars: the largest number of characters of a result's text; the middle of a longer text is cut out.
+        shared: whether environments share a session. Turn it off for a server that keeps the state of an episode:
+            then every episode has its own session, and its own process of a local server. ``get_state`` never
+            contains the state of a server.
 
     Raises:
         ToolError: if the configuration is wrong.
@@ -103,7 +103,7 @@ class MCPTool:
         max_chars: int = 20_000,
         shared: bool = True,
     ) -> None:
-        self._patience = Patience(
+        self._policy = RetryPolicy(
             call=real("execution_timeout", execution_timeout, minimum=0.001, maximum=86_400.0),
             connect=real("connect_timeout", connect_timeout, minimum=0.001, maximum=86_400.0),
             retries=integer("max_retries", max_retries, minimum=0, maximum=1000),
@@ -131,7 +131,7 @@ class MCPTool:
 
     @classmethod
     def from_local_command(cls, server_params: str | Mapping[str, Any], name: str = "default", **kwargs: Any) -> Self:
-        """Return the tools of a server that is started here: a command line, or ``command``, ``args`` and ``env``."""
+        """Return the tools of a local server, started by a command line, or by ``command``, ``args`` and ``env``."""
         return cls({"mcpServers": {name: server_params}}, **kwargs)
 
     @classmethod
@@ -140,22 +140,22 @@ class MCPTool:
         return cls({"mcpServers": dict(servers)}, **kwargs)
 
     def __iter__(self) -> Iterator[Tool]:
-        """Go through the tools; each time they are new ones, which use the servers from then on.
+        """Iterate over new tool objects, which use the servers from then on.
 
         Raises:
-            MCPServerError: if a server cannot be used. The next time it is tried again.
+            MCPServerError: if a server cannot be used. The next iteration tries again.
         """
         offers = self._discovered()
         with self._lock:
             group, self._group = self._group, None
         if not self.shared and group is None:
             group = _SessionGroup()
-        tools = [MCPServerTool(offer, self._patience, self.max_chars, group) for offer in offers]
+        tools = [MCPServerTool(offer, self._policy, self.max_chars, group) for offer in offers]
         self._connections.release(wait=False)
         return iter(tools)
 
     def get_available_tools(self) -> list[dict[str, Any]]:
-        """Return name, description and parameters of every tool, as dicts."""
+        """Return the name, description and parameters of every tool as dicts."""
         return [
             {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)}
             for offer in self._discovered()
@@ -164,16 +164,16 @@ class MCPTool:
     def reconfigure(
         self, new_config: Config, auth: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Use other servers from now on. Tools that were given out already keep theirs."""
+        """Use other servers from now on. Existing tools keep theirs."""
         self.close()
         self._configure(new_config, auth, headers)
 
     def close(self) -> None:
-        """Use the servers no more. Calling it again does nothing; iterating opens them anew."""
+        """Stop using the servers. A second call does nothing; an iteration opens them again."""
         self._connections.release()
 
     def __enter__(self) -> Self:
-        """Use the servers until the end of the block, whatever else comes and goes."""
+        """Use the servers until the end of the block, even without other users."""
         self._discovered()
         self._connections.keep = True
         return self
@@ -197,39 +197,39 @@ class MCPTool:
     def _configure(self, config: Config, auth: str | None, headers: Mapping[str, str] | None) -> None:
         self._arguments = (config, auth, headers)
         self._servers = read_config(config, auth, headers)
-        self._offers: list[_Offer] | None = None
+        self._list_tools: list[_OfferedTool] | None = None
         if self._validate_on_init:
             self._discovered()
 
     def _settings(self) -> dict[str, Any]:
         return {
-            "max_retries": self._patience.retries,
-            "delay_between_retries": self._patience.delay,
-            "execution_timeout": self._patience.call,
-            "connect_timeout": self._patience.connect,
+            "max_retries": self._policy.retries,
+            "delay_between_retries": self._policy.delay,
+            "execution_timeout": self._policy.call,
+            "connect_timeout": self._policy.connect,
             "max_chars": self.max_chars,
             "shared": self.shared,
         }
 
-    def _discovered(self) -> list[_Offer]:
+    def _discovered(self) -> list[_OfferedTool]:
         with self._lock:
-            if self._offers is None:
+            if self._list_tools is None:
                 if not self.shared and self._group is None:
                     self._group = _SessionGroup()
-                self._offers = _offers(self._servers, self._patience, self._connections, self._group)
-            return self._offers
+                self._list_tools = _list_tools(self._servers, self._policy, self._connections, self._group)
+            return self._list_tools
 
 
 class MCPServerTool(Tool):
-    """One tool of one server; made by :class:`MCPTool`."""
+    """One tool of one server, created by :class:`MCPTool`."""
 
-    def __init__(self, offer: _Offer, patience: Patience, max_chars: int, group: _SessionGroup | None) -> None:
+    def __init__(self, offer: _OfferedTool, policy: RetryPolicy, max_chars: int, group: _SessionGroup | None) -> None:
         self.name = offer.name
         self.description = offer.description
         self.parameters = offer.parameters
         self.max_chars = max_chars
         self._offer = offer
-        self._patience = patience
+        self._policy = policy
         self._group = group
         self._connections = _Connections()
         self._connections.acquire(offer.server, group)
@@ -239,7 +239,7 @@ class MCPServerTool(Tool):
         other = self._offer.remote_name
         if call is not None or other == self.name or other not in text:
             return call
-        found = text_call(text)  # the server's own name for it, which its documentation has
+        found = text_call(text)  # the server's own name, which its documentation uses
         return found if found is not None and found.name == other else None
 
     def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -250,8 +250,8 @@ class MCPServerTool(Tool):
             answer = self._connections.run(
                 offer.server,
                 self._group,
-                lambda connection: connection.call(offer.remote_name, arguments, self._patience),
-                self._patience.longest,
+                lambda connection: connection.call(offer.remote_name, arguments, self._policy),
+                self._policy.longest,
             )
         except MCPServerError as error:
             end = "" if "\n" in str(error) else "."
@@ -259,25 +259,25 @@ class MCPServerTool(Tool):
         return tool_result(answer, self.max_chars)
 
     def reset(self) -> None:
-        """Begin a new episode: with a session of one's own, one in which nothing has happened yet."""
+        """Begin a new episode: a tool with its own session gets a new one after use."""
         server = self._offer.server
         if self._group is not None and server in self._group.used:
             self._group.used.discard(server)
-            self._connections.run(server, self._group, ServerConnection.close, self._patience.longest)
+            self._connections.run(server, self._group, ServerConnection.close, self._policy.longest)
 
     def close(self) -> None:
         self._connections.release()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MCPServerTool:
-        # The tools of one environment are copied together, and stay together.
-        return MCPServerTool(self._offer, self._patience, self.max_chars, copy.deepcopy(self._group, memo))
+        # The tools of one environment are copied together and stay a group.
+        return MCPServerTool(self._offer, self._policy, self.max_chars, copy.deepcopy(self._group, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MCPServerTool, (self._offer, self._patience, self.max_chars, self._group)
+        return MCPServerTool, (self._offer, self._policy, self.max_chars, self._group)
 
 
 class _Connections:
-    """One user's handles of connections to servers, which end at the latest with this object."""
+    """One user's references to connections, which end with this object at the latest."""
 
     def __init__(self) -> None:
         self.keep = False
@@ -292,19 +292,19 @@ class _Connections:
         work: Callable[[ServerConnection], Coroutine[Any, Any, T]],
         seconds: float,
     ) -> T:
-        """Do something with a connection; see :meth:`gem_tools.mcp.host.Host.run`."""
+        """Run work on a connection; see :meth:`gem_tools.mcp.host.Host.run`."""
         return host().run(work, self._handle(server, group).value, seconds)
 
     def acquire(self, server: ServerConfig, group: _SessionGroup | None) -> None:
-        """Use a connection from now on, without opening it, if there is any."""
+        """Start using a connection without opening it, if there is one."""
         if is_running():
             self._handle(server, group).acquire()
 
     def release(self, *, wait: bool = True) -> None:
-        """Stop using the connections; those that have no other user close.
+        """Stop using the connections; connections without other users close.
 
         Args:
-            wait: until they are closed.
+            wait: whether to wait until they are closed.
         """
         if wait or not self.keep:
             for handle in list(self._handles.values()):
@@ -325,13 +325,13 @@ def _tool_again(kind: type[MCPTool], arguments: tuple[Any, ...], settings: dict[
     return kind(*arguments, **settings)
 
 
-def _offers(
-    servers: tuple[ServerConfig, ...], patience: Patience, connections: _Connections, group: _SessionGroup | None
-) -> list[_Offer]:
-    """Ask all servers at the same time what they offer."""
+def _list_tools(
+    servers: tuple[ServerConfig, ...], policy: RetryPolicy, connections: _Connections, group: _SessionGroup | None
+) -> list[_OfferedTool]:
+    """List the tools of all servers concurrently."""
 
     def listed(server: ServerConfig) -> list[mcp_types.Tool]:
-        return connections.run(server, group, lambda connection: connection.tools(patience), patience.longest)
+        return connections.run(server, group, lambda connection: connection.tools(policy), policy.longest)
 
     with ThreadPoolExecutor(len(servers), thread_name_prefix="gem-mcp-discovery") as threads:
         found = [
@@ -341,6 +341,8 @@ def _offers(
         ]
     names = public_names((f"{server.name}_" if len(servers) > 1 else "", tool.name) for server, tool in found)
     return [
-        _Offer(server, tool.name, name, tool.description or tool.title or "", {"type": "object", **tool.input_schema})
+        _OfferedTool(
+            server, tool.name, name, tool.description or tool.title or "", {"type": "object", **tool.input_schema}
+        )
         for name, (server, tool) in zip(names, found, strict=True)
     ]

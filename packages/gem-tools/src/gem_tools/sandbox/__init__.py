@@ -7,19 +7,19 @@
     done = default_sandbox().run("print(6 * 7)")
     done.ok, done.stdout                       # True, "42" and a line break
 
-On Linux a program runs in a jail made of the kernel's own parts: user, process, mount and network namespaces, a
-filter of system calls, no capabilities. It sees the interpreter and the installed packages, read-only, and an empty
+On Linux a program runs in a jail built from kernel features: user, process, mount and network namespaces, a
+filter of system calls, and no capabilities. It sees the interpreter and the installed packages, read-only, and an empty
 scratch folder; no network, no other processes, no environment variables of this process. Its time, memory, processes,
-files and output are limited (:class:`Limits`), and when it ends or is ended, everything that it has started is gone.
-Programs are forked from warm servers that have the usual modules imported already.
+files and output are limited (:class:`Limits`), and all its child processes end with it.
+Programs are forked from warm servers that have already imported common modules.
 
-What the jail does not protect from: defects of the kernel, which is shared; a program that measures what others do to
-the processor; a program's tampering with its own output. Never let code under test compute its own reward: judge what
-it printed (:meth:`Sandbox.run_many`).
+The jail does not protect from defects of the shared kernel, from programs that measure the activity of others on
+the processor, or from a program that forges its own output. Never let code under test compute its own reward: judge
+its output (:meth:`Sandbox.run_many`).
 
-Where no jail can be had (no Linux, or user namespaces forbidden, as in most containers) programs run in plain
-subprocesses with fewer limits, and a :class:`SandboxWarning` says what that does not protect from; ``mode="required"``
-refuses instead.
+Without a jail (no Linux, or no user namespaces, as in most containers) programs run in plain
+subprocesses with fewer limits, and a :class:`SandboxWarning` names the missing protection; ``mode="required"``
+raises an error instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the sandbox raises and what it warns of."""
+"""Errors and warnings of the sandbox."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["SandboxError", "SandboxWarning"]
 
 
 class SandboxError(GemError, RuntimeError):
-    """No sandbox of the wanted kind can be had here, or it has been closed."""
+    """The requested kind of sandbox is not available, or the sandbox is closed."""
 
 
 class SandboxWarning(UserWarning):
-    """Code runs with less protection than a jail gives; the message says what is missing, and why."""
+    """Code runs with less protection than in a jail; the message names the missing protection and the reason."""

@@ -1,4 +1,4 @@
-"""What came of running a program: :class:`Execution`."""
+"""The result of a program: :class:`Execution`."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ __all__ = ["Execution"]
 
 @dataclass(frozen=True)
 class Execution:
-    """What came of running a program. Texts are whole Unicode, whatever bytes the program wrote."""
+    """The result of a program. Texts are valid Unicode for any output."""
 
     stdout: str
     stderr: str
-    """What it wrote to its error stream: for a program that failed, the traceback of its own lines."""
+    """The error output; of a failed program, the traceback with its own lines only."""
     exit_code: int | None
-    """As a process ends: 0 is success, a negative number a signal. None if the sandbox ended it."""
+    """The exit code; negative for a signal. None if the sandbox ended the program."""
     timed_out: bool = False
-    """Whether its wall-clock or CPU time was up."""
+    """Whether the program reached its wall-clock or CPU time limit."""
     seconds: float = 0.0
-    """Wall-clock seconds that it took."""
+    """Wall-clock seconds of the program."""
     cpu_seconds: float = 0.0
-    """CPU seconds of it and of all that it started; of a call of a session, 0."""
+    """CPU seconds of the program and its child processes; 0 for a call of a session."""
     truncated: bool = False
-    """Whether more was written than is kept; a note in the text shows where."""
+    """Whether output was cut; a note in the text marks the gap."""
     limit: str | None = None
-    """The field of :class:`~gem_tools.sandbox.Limits` that it ran into, as far as can be told."""
+    """The field of :class:`~gem_tools.sandbox.Limits` that the program reached, if known."""
     session_ended: bool = False
-    """Whether the session of this call is over, and its variables gone; the next call begins a fresh one."""
+    """Whether the session of this call has ended and lost its variables; the next call begins a new one."""
 
     @property
     def ok(self) -> bool:
-        """Whether the program came to its end with exit code 0."""
+        """Whether the program ended with exit code 0."""
         return self.exit_code == 0
 
     def error(self, *, last_line_only: bool = False) -> str:
-        """Return what was written to the error stream, without line breaks at its end.
+        """Return the error output without line breaks at its end.
 
         Args:
             last_line_only: only the last line, which names the exception.

@@ -1,4 +1,4 @@
-"""Executions in a jail: :class:`JailLauncher` has a warm fork server, which forks and confines each of them."""
+"""Executions in a jail: a :class:`JailLauncher` has a warm fork server that forks and confines each of them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ANSWERS_IN = 60.0
 
 
 class JailLauncher(Launcher):
-    """Forks executions from a server with some modules already imported; the server starts on first use.
+    """Forks executions from a server with imported modules; the server starts on first use.
 
     Args:
-        modules: to be imported in it.
+        modules: the modules to import in the server.
     """
 
     def __init__(self, modules: Sequence[str] = ()) -> None:
@@ -63,12 +63,12 @@ class JailLauncher(Launcher):
                 self._end(patience=0.0)
 
     def close(self) -> None:
-        """End the server, and every execution in it."""
+        """End the server and all its executions."""
         with self._lock:
             self._end(patience=2.0)
 
     def disown(self) -> None:
-        """Forget the server in a forked child of this process; the parent's goes on."""
+        """Forget the server in a forked child. The parent's server continues."""
         self._lock = threading.Lock()
         if self._server is not None:
             self._server.disown()

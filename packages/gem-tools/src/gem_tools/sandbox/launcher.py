@@ -1,4 +1,4 @@
-"""What starts executions: :class:`Launcher`, with a jail around them or without."""
+"""The interface that starts executions with or without a jail: :class:`Launcher`."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ __all__ = ["Launcher"]
 
 
 class Launcher(ABC):
-    """Starts executions; safe from any thread."""
+    """Starts executions; safe to use from any thread."""
 
     @abstractmethod
     def start(self, limits: Limits, descriptors: Sequence[int], *, session: bool = False) -> Running:
         """Start an execution.
 
         Args:
-            limits: of it. A session's own time is unlimited; its calls are timed one by one.
-            descriptors: program and standard input; for a session standard input alone, and the channel.
-            session: whether it is one.
+            limits: the limits of the execution. A session has no time limit, but each of its calls has one.
+            descriptors: program and standard input; for a session, standard input and the channel.
+            session: whether the execution is a session.
 
         Raises:
             SandboxError: if no execution can be started.
         """
 
-    def check(self) -> None:  # noqa: B027  # without a jail nothing can be missing
-        """Start what executions need if it does not run yet.
+    def check(self) -> None:  # noqa: B027  # a launcher without a jail needs nothing
+        """Start the process that executions are forked from, unless it runs.
 
         Raises:
-            SandboxError: if it cannot be had.
+            SandboxError: if it cannot start.
         """
 
     @property
     def generation(self) -> int:
-        """Counts the processes that executions were forked from."""
+        """Return the number of processes so far that executions were forked from."""
         return 0
 
     def discard(self, generation: int) -> None:  # noqa: B027  # the same
-        """Kill what executions are forked from, unless it is newer; the next execution starts another."""
+        """Kill the process that executions are forked from, unless it is newer; the next execution starts another."""

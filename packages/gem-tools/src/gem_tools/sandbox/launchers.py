@@ -1,4 +1,4 @@
-"""Which fork server a program is forked from: :class:`JailLaunchers`."""
+"""The choice of a fork server for a program: :class:`JailLaunchers`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gem_tools.sandbox.jail_launcher import JailLauncher
 
 __all__ = ["JailLaunchers"]
 
-# A program needs the last of these whose library it mentions. Each later one is dearer to start and to fork.
+# A program needs the last entry whose library it mentions. Later entries take longer to start and to fork.
 _WARM = (
     ("numpy", ("numpy",)),
     ("sympy", ("numpy", "sympy")),
@@ -22,9 +22,9 @@ _MENTION = re.compile(r"\b(?:numpy|sympy|pandas|scipy)\b")
 
 
 class JailLaunchers:
-    """Launchers with warm fork servers, each started when it is first needed.
+    """Launchers with warm fork servers, each started on first use.
 
-    One is for programs that import the standard library alone; the others have a large library imported already.
+    One serves programs that import only the standard library; each of the others has imported a large library.
     """
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ class JailLaunchers:
         return self._light
 
     def check(self) -> None:
-        """Start the first fork server if it does not run yet.
+        """Start the first fork server, unless it runs.
 
         Raises:
-            SandboxError: if it cannot be had.
+            SandboxError: if it cannot start.
         """
         self._light.check()
 

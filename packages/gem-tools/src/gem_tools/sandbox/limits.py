@@ -1,4 +1,4 @@
-"""What one execution may use: :class:`Limits`."""
+"""The limits of an execution: :class:`Limits`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _MOST_BYTES = 1 << 50
 
 @dataclass(frozen=True)
 class Limits:
-    """What one execution may use; sizes in bytes, times in seconds.
+    """The limits of an execution; sizes in bytes, times in seconds.
 
     Raises:
         ArgumentError: if a value is out of range.
-        ArgumentTypeError: if it is no number.
+        ArgumentTypeError: if a value is not a number.
     """
 
     seconds: float = 5.0
-    """Wall-clock time, counted from the moment at which the program's process exists."""
+    """Wall-clock time from the start of the program's process."""
     cpu_seconds: float | None = None
-    """CPU time of the program's process; of a session, of all its calls together. None: as much as fits in."""
+    """CPU time of the program's process, or of all calls of a session together. None: no limit."""
     memory: int = 1 << 30
-    """Address space of each process, beyond what the interpreter itself takes."""
+    """Address space of each process, in addition to the interpreter's own."""
     processes: int = 32
-    """Processes and threads at a time, the program's own included."""
+    """Simultaneous processes and threads, including the program's own."""
     disk: int = 64 << 20
-    """What may be written to the scratch folder in all, and to any one file."""
+    """The size of the scratch folder, and of each file."""
     output: int = 64 << 10
-    """What is kept of each stream. A program that writes 256 times as much is stopped."""
+    """The kept size of each stream. A program that writes 256 times as much is stopped."""
     open_files: int = 256
 
     def __post_init__(self) -> None:

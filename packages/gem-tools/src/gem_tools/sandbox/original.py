@@ -15,16 +15,16 @@ _MODES = {"none": "auto", "bwrap": "required"}
 def run_python(
     code: str, sandbox_type: str = "none", stdin: str | None = None, timeout: float = 10
 ) -> tuple[bool, str, str]:
-    """Run a program; as the original's ``gem.utils.sandbox.run_python``, in our sandbox and with its time kept.
+    """Run a program like the original's ``gem.utils.sandbox.run_python``, but in a sandbox with a time limit.
 
     Args:
         code: the program.
-        sandbox_type: ``"none"``: in a jail where one can be had; ``"bwrap"``: in a jail or not at all.
-        stdin: what it can read.
-        timeout: seconds.
+        sandbox_type: ``"none"`` uses a jail if one is available; ``"bwrap"`` requires a jail.
+        stdin: the standard input.
+        timeout: the time limit in seconds.
 
     Returns:
-        Whether it succeeded, what it printed, and its error, or that its time was up.
+        Whether the program succeeded, its output, and its error or a note about the time limit.
     """
     sandbox = default_sandbox(_MODES[choice("sandbox_type", sandbox_type, tuple(_MODES))])
     done = sandbox.run(code, stdin=stdin or "", limits=replace(sandbox.limits, seconds=timeout))

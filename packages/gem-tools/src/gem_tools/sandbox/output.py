@@ -1,15 +1,15 @@
-"""The beginning and the end of a stream of bytes: :class:`Kept`."""
+"""A stream of bytes, kept as its beginning and its end: :class:`OutputBuffer`."""
 
 from __future__ import annotations
 
-__all__ = ["Kept"]
+__all__ = ["OutputBuffer"]
 
 
-class Kept:
-    """Keeps the first and the last bytes of what is written to it, and counts the rest.
+class OutputBuffer:
+    """Keeps the first and the last bytes of a stream, and counts the rest.
 
     Args:
-        limit: bytes to keep, half of them from the beginning.
+        limit: the number of bytes to keep, half of them from the beginning.
     """
 
     __slots__ = ("_head", "_head_size", "_tail", "_tail_size", "total")
@@ -34,13 +34,13 @@ class Kept:
 
     @property
     def truncated(self) -> bool:
-        """Whether something is missing."""
+        """Whether bytes are missing."""
         return self.total > self._head_size + self._tail_size
 
     def text(self) -> str:
-        """Return what was kept as text, with a note where something is missing.
+        """Return the kept bytes as text, with a note at the gap.
 
-        Bytes that are no UTF-8 become replacement characters.
+        Invalid UTF-8 becomes replacement characters.
         """
         self._cut_tail()
         if not self.truncated:

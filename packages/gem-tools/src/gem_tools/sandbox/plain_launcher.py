@@ -1,4 +1,4 @@
-"""Executions without a jail, where none can be had: :class:`PlainLauncher`."""
+"""Executions without a jail, for systems that have none: :class:`PlainLauncher`."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from gem_tools.sandbox.system import ENVIRONMENT, import_path
 __all__ = ["WARNING", "PlainLauncher"]
 
 WARNING = (
-    "The code of agents runs in plain subprocesses, because no jail can be had: {reason}. Its time, memory, files and "
-    "output are limited, but it can read and delete this user's files, use the network, and leave processes behind. "
-    "Pass sandbox='required' to refuse instead."
+    "The code of agents runs in plain subprocesses, because no jail is available: {reason}. Its time, memory, files "
+    "and output are limited, but it can read and delete this user's files, use the network, and leave processes "
+    "behind. Pass sandbox='required' to raise an error instead."
 )
 
 _LOOK = 0.01
-"""Seconds between two looks at whether a program has ended."""
+"""Seconds between two checks whether a program has ended."""
 
 
 class PlainLauncher(Launcher):
-    """Starts each program as a process group of its own, in an empty folder, and kills the group at the end."""
+    """Starts each program as a process group in an empty folder, and kills the group at the end."""
 
     def start(self, limits: Limits, descriptors: Sequence[int], *, session: bool = False) -> Running:
         out_read, out_write = os.pipe()
@@ -50,7 +50,7 @@ class PlainLauncher(Launcher):
 
 
 def _guard(report: socket.socket, limits: Limits, descriptors: list[int], session: bool) -> None:
-    """Run a program, end it in time, and report how it ended."""
+    """Run a program, enforce its time limit, and report its end."""
     folder = tempfile.mkdtemp(prefix="gem-sandbox-")
     try:
         started = time.monotonic()
@@ -68,7 +68,7 @@ def _guard(report: socket.socket, limits: Limits, descriptors: list[int], sessio
         if over and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and reason == wire.BY_ITSELF:
             reason = wire.OUT_OF_CPU
         answer = wire.pack_answer(reason, process.returncode, before - started, cpu_seconds)
-        with contextlib.suppress(OSError):  # the caller waits no more
+        with contextlib.suppress(OSError):  # the caller has stopped waiting
             report.send(answer)
     finally:
         report.close()
@@ -103,23 +103,23 @@ def _launch(folder: str, limits: Limits, descriptors: list[int], session: bool) 
 
 
 def _wait(report: socket.socket, process: subprocess.Popen[bytes], deadline: float | None) -> int:
-    """Wait for the end of a program, its time, or the word of the trainer; return why it is over."""
+    """Wait for the program's end, its time limit, or a stop by the trainer; return the reason."""
     while not _has_ended(process):
         left = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())
         if left <= 0:
             return wire.OUT_OF_TIME
         if select.select([report], [], [], left)[0]:
-            report.recv(16)  # what is left unread would make the kernel drop the answer
+            report.recv(16)  # an unread message would make the kernel drop the answer
             return wire.STOPPED
     return wire.BY_ITSELF
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has, without collecting its status."""
+    """Return whether the program has ended, without reaping it."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # Before its status is collected, so that the number cannot belong to another process by now.
-    with contextlib.suppress(OSError):  # macOS says so of a group that has ended
+    # Before the process is reaped, because its id may be reused afterwards.
+    with contextlib.suppress(OSError):  # macOS reports an ended group this way
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Executions under way, as the trainer sees them: :class:`Running`, and :func:`watch` for any number of them."""
+"""Running executions from the trainer's side: :class:`Running`, and :func:`watch` for several of them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Iterator
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.limits import Limits
-from gem_tools.sandbox.output import Kept
+from gem_tools.sandbox.output import OutputBuffer
 
 __all__ = ["Running", "program_file", "text_file", "watch"]
 
 _CHUNK = 1 << 16
 _FLOOD = 256
-"""How many times the bytes kept of a stream a program may write before it is stopped."""
+"""A program is stopped when a stream exceeds its limit by this factor."""
 _PATIENCE = 5.0
-"""Seconds beyond an execution's time after which the other side must be broken itself."""
+"""Seconds beyond an execution's time limit after which the other side counts as broken."""
 
 
 def text_file(data: bytes) -> int:
-    """Return a descriptor that reads these bytes; the caller closes it."""
+    """Return a descriptor that reads these bytes; the caller must close it."""
     descriptor = _memory_file()
     try:
         view = memoryview(data)
@@ -38,7 +38,7 @@ def text_file(data: bytes) -> int:
 
 
 def program_file(code: str, prelude: str = "") -> int:
-    """Return a descriptor that reads a program as :func:`~gem_tools.sandbox.inside.script.read_program` does."""
+    """Return a descriptor with a program in the format of :func:`~gem_tools.sandbox.inside.script.read_program`."""
     before = prelude.encode("utf-8", "surrogatepass")
     return text_file(len(before).to_bytes(4, "little") + before + code.encode("utf-8", "surrogatepass"))
 
@@ -53,13 +53,13 @@ def _memory_file() -> int:
 
 
 class Running:
-    """An execution under way.
+    """A running execution.
 
     Args:
-        report: where the other side says how it ended; closing it ends the execution.
-        stdout: descriptor to read the program's output from.
-        stderr: the same for its errors.
-        limits: what it may use.
+        report: the channel on which the other side reports the end; closing it ends the execution.
+        stdout: the descriptor of the program's output.
+        stderr: the descriptor of its error output.
+        limits: its limits.
     """
 
     def __init__(self, report: socket.socket, stdout: int, stderr: int, limits: Limits) -> None:
@@ -72,18 +72,18 @@ class Running:
         self.begin_call()
 
     def begin_call(self) -> None:
-        """Begin to collect output anew, and to count the time."""
-        self._streams = {descriptor: Kept(self.limits.output) for descriptor in self._order}
+        """Discard the collected output and restart the clock."""
+        self._streams = {descriptor: OutputBuffer(self.limits.output) for descriptor in self._order}
         self._flooded = False
         self.give_up_at = time.monotonic() + self.limits.seconds + _PATIENCE
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What to wait for."""
+        """The descriptors to wait for."""
         return (self.report.fileno(), *self._order)
 
     def read(self, descriptor: int) -> bool:
-        """Read from a stream what is there; return False at its end."""
+        """Read the available bytes of a stream; return False at its end."""
         try:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:
@@ -96,7 +96,7 @@ class Running:
         return bool(data)
 
     def read_all(self) -> None:
-        """Read what is there of both streams; no more than a flood, should a process go on writing."""
+        """Read the available bytes of both streams, up to the flood limit if a process keeps writing."""
         for descriptor in self._order:
             for _ in range(_FLOOD):
                 before = self._streams[descriptor].total
@@ -104,27 +104,27 @@ class Running:
                     break
 
     def stop(self) -> None:
-        """Ask for its end; the report follows."""
+        """Request the end of the execution; the report follows."""
         if not self._stopped:
             self._stopped = True
             with contextlib.suppress(OSError):  # it has just ended by itself
                 self.report.send(wire.KILL)
 
     def finish(self) -> Execution | None:
-        """Read the report and the rest of the output, and close everything; None if the other side has died."""
+        """Read the report and the rest of the output, and close everything. Returns None if the other side has died."""
         try:
             message = self.report.recv(64)
-        except ConnectionResetError:  # a wish to stop it was not read any more; the report itself may be there
+        except ConnectionResetError:  # the other side ended before it read the stop request; the report may be there
             message = self.report.recv(64)
         self.read_all()
         self.close()
         if not message:
             return None
         reason, status, seconds, cpu_seconds = wire.unpack_answer(message)
-        return self.executed(reason, status, seconds, cpu_seconds)
+        return self.result(reason, status, seconds, cpu_seconds)
 
-    def executed(self, reason: int, status: int, seconds: float, cpu_seconds: float) -> Execution:
-        """Put together what is known."""
+    def result(self, reason: int, status: int, seconds: float, cpu_seconds: float) -> Execution:
+        """Return the result from the report and the output."""
         stdout, stderr = (self._streams[descriptor] for descriptor in self._order)
         errors = stderr.text()
         limit = {wire.OUT_OF_TIME: "seconds", wire.OUT_OF_CPU: "cpu_seconds"}.get(reason)
@@ -144,19 +144,19 @@ class Running:
         )
 
     def close(self) -> None:
-        """Let go of it. If it still runs, the other side ends it."""
+        """Close all descriptors. If the program still runs, the other side ends it."""
         for descriptor in self._order:
             os.close(descriptor)
         self.report.close()
 
 
 def watch(begin: Iterable[Callable[[], Running]], at_once: int, done: Callable[[int, Execution | None], bool]) -> None:
-    """Run executions side by side in this one thread, until all are done or ``done`` says that it is enough.
+    """Run executions in parallel from this thread, until all have ended or ``done`` returns True.
 
     Args:
         begin: starts the next execution.
-        at_once: how many run at a time.
-        done: takes the number of an execution, counted from 0, and what came of it, None if the other side died.
+        at_once: the number of parallel executions.
+        done: receives the index of an execution and its result, None if the other side died.
     """
     poll = select.poll()
     under_way: dict[int, tuple[int, Running]] = {}

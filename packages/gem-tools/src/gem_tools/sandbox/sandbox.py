@@ -1,4 +1,4 @@
-"""Where code of agents runs: :class:`Sandbox`."""
+"""Sandboxes for the code of agents: :class:`Sandbox`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from gem_tools.sandbox.session import Session
 
 __all__ = ["Sandbox", "default_sandbox"]
 
-_DIED = "The sandbox was killed from outside, most likely because the machine ran out of memory."
+_DIED = "The sandbox was killed from outside, probably because the machine ran out of memory."
 
 
 class Sandbox:
-    """Runs untrusted Python away from this process; any number of threads may use it at once.
+    """Runs untrusted Python outside this process; any number of threads may use it at once.
 
-    Nothing starts before the first use, and starting does not count against the time of a program. A process that
-    is forked from this one gets fork servers of its own.
+    Processes start on first use, and their start does not count against the time of a program. A process that
+    is forked from this one gets its own fork servers.
 
     Args:
-        mode: ``"auto"``: in a jail, or, with one :class:`SandboxWarning`, in plain subprocesses where no jail can
-            be had. ``"required"``: in a jail or not at all. ``"plain"``: in plain subprocesses, without a warning.
-        limits: of each execution, unless it is given others.
+        mode: ``"auto"``: in a jail; without one, in plain subprocesses, with one
+            :class:`SandboxWarning`. ``"required"``: only in a jail. ``"plain"``: in plain subprocesses, no warning.
+        limits: the default limits of an execution.
     """
 
     def __init__(self, mode: str = "auto", limits: Limits | None = None) -> None:
@@ -49,10 +49,10 @@ class Sandbox:
 
     @property
     def jailed(self) -> bool:
-        """Whether programs run in a jail; finds out on first use.
+        """Whether programs run in a jail; checked on first use.
 
         Raises:
-            SandboxError: with ``"required"``, if no jail can be had.
+            SandboxError: with ``"required"``, if no jail is available.
         """
         return isinstance(self._launcher(""), JailLauncher)
 
@@ -62,11 +62,11 @@ class Sandbox:
         Args:
             code: the program.
             stdin: what it can read.
-            limits: what it may use; the sandbox's own if not given.
-            prelude: executed before it, in the same namespace, without a share in its line numbers.
+            limits: its limits; the sandbox's own by default.
+            prelude: code that runs first in the same namespace and does not count for line numbers.
 
         Raises:
-            SandboxError: if no sandbox can be had; never for anything that the program does.
+            SandboxError: if no sandbox is available; never because of the program.
         """
         executions = self._run([stdin], code, prelude, limits, 1, None)
         assert executions[0] is not None
@@ -82,37 +82,37 @@ class Sandbox:
         until: Callable[[int, Execution], bool] | None = None,
         prelude: str = "",
     ) -> list[Execution | None]:
-        """Run a program once for each input, side by side, each in an isolation of its own.
+        """Run a program once for each input, in parallel, each in its own isolation.
 
         Args:
             code: the program.
-            stdins: what each execution can read.
-            limits: of each.
-            parallel: how many run at a time; as many as there are processors if not given.
-            until: called here, in this thread, with the number of an input and its execution, as they end; True
+            stdins: the standard input of each execution.
+            limits: the limits of each execution.
+            parallel: the number of parallel executions; the number of processors by default.
+            until: called in this thread with the index of an input and its execution after each end; True
                 stops the rest.
             prelude: see :meth:`run`.
 
         Returns:
-            The executions in the order of the inputs; None for those that were stopped or never begun.
+            The executions in the order of the inputs; None for those that were stopped or never started.
         """
         at_once = usable_cpus() if parallel is None else integer("parallel", parallel, minimum=1)
         return self._run(list(stdins), code, prelude, limits, at_once, until)
 
     def session(self, limits: Limits | None = None) -> Session:
-        """Return an interpreter that keeps its state from call to call.
+        """Return an interpreter that keeps its state between calls.
 
         Args:
-            limits: of each call; ``cpu_seconds``, ``memory``, ``disk`` and ``processes`` of all of them together.
+            limits: the limits of each call; ``cpu_seconds``, ``memory``, ``disk`` and ``processes`` of all together.
         """
         return Session(self._launcher, _checked_limits(limits, self.limits))
 
     def warm_up(self, code: str = "") -> None:
-        """Start what a program like this one needs, so that the first does not have to wait for it."""
+        """Start the fork server of a program ahead, so that its first run does not wait."""
         self._launcher(code).check()
 
     def close(self) -> None:
-        """End all that runs in it. Calling it again does nothing; running something afterwards is an error."""
+        """Close the sandbox and end its executions. A second call does nothing; a later run is an error."""
         self._closed = True
         self._jails.close()
 
@@ -168,7 +168,7 @@ class Sandbox:
             everything = range(len(inputs))
             watch(begin(everything), at_once, lambda number, execution: done(number, execution, everything, False))
             if again:
-                # The fork server died, which is nothing that a program can do to it on purpose.
+                # The fork server died, which no program can cause on purpose.
                 launcher.discard(generation)
                 rest = list(again)
                 watch(begin(rest), 1, lambda number, execution: done(number, execution, rest, True))
@@ -177,9 +177,9 @@ class Sandbox:
         return executions
 
     def _launcher(self, code: str) -> Launcher:
-        """What starts a program."""
+        """The launcher of programs."""
         if self._closed:
-            raise SandboxError("this sandbox has been closed; make another")
+            raise SandboxError("this sandbox is closed; create another one")
         if self._plain is not None:
             return self._plain
         try:
@@ -187,7 +187,7 @@ class Sandbox:
         except SandboxError as error:
             if self.mode == "required":
                 raise SandboxError(
-                    f"no jail can be had for the code of agents: {error}; allow user namespaces to this user, run as "
+                    f"no jail is available for the code of agents: {error}; allow user namespaces to this user, run as "
                     "root outside of a container, or use mode='auto' to run it in plain subprocesses"
                 ) from error
             return self._fall_back(str(error))
@@ -243,10 +243,10 @@ _shared_lock = threading.Lock()
 
 
 def default_sandbox(mode: str = "auto") -> Sandbox:
-    """Return the sandbox that everything in this process shares; it ends with the process.
+    """Return the sandbox that all code in this process shares; it ends with the process.
 
     Args:
-        mode: see :class:`Sandbox`; there is one for each, and both use the same fork servers.
+        mode: see :class:`Sandbox`; each mode has one sandbox, and all use the same fork servers.
     """
     choice("mode", mode, ("auto", "required"))
     with _shared_lock:

@@ -1,4 +1,4 @@
-"""An interpreter that keeps its state from call to call: :class:`Session`."""
+"""An interpreter that keeps its state between calls: :class:`Session`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Session"]
 
 _ENDED = "The session has ended; its variables, imports and functions are gone."
 _FAREWELL = 0.1
-"""Seconds that a process has to end after it has closed the channel of its session."""
+"""Seconds that a process may need to end after it closed the channel of its session."""
 
 
 class Session:
-    """Calls that share variables, imports, functions and the scratch folder; one at a time.
+    """Calls that share variables, imports, functions and the scratch folder; only one runs at a time.
 
-    A call that runs into a limit, or whose process ends, ends the session's state, and says so
-    (:attr:`Execution.session_ended`); the next call begins afresh. ``sys.exit`` ends a call only.
+    A call that runs into a limit, or whose process ends, loses the session's state and reports that
+    (:attr:`Execution.session_ended`); the next call begins with a new state. ``sys.exit`` ends a call only.
     """
 
     def __init__(self, launcher: Callable[[str], Launcher], limits: Limits) -> None:
@@ -45,21 +45,21 @@ class Session:
         self._lock = threading.Lock()
 
     def run(self, code: str, *, stdin: str = "", prelude: str = "") -> Execution:
-        """Run a piece of code after those before it.
+        """Run code after the earlier calls.
 
         Args:
-            code: as for :meth:`gem_tools.sandbox.Sandbox.run`.
-            stdin: what this call can read.
-            prelude: executed before it.
+            code: the code, as for :meth:`gem_tools.sandbox.Sandbox.run`.
+            stdin: the standard input of this call.
+            prelude: code that runs first.
 
         Raises:
-            SandboxError: if the session was closed, or no sandbox can be had.
+            SandboxError: if the session is closed, or no sandbox is available.
         """
         if not isinstance(code, str):
             raise ArgumentTypeError(f"code must be a str, got {type(code).__name__}")
         with self._lock:
             if self._closed:
-                raise SandboxError("this session has been closed; open another")
+                raise SandboxError("this session is closed; open another one")
             if self._owner != os.getpid():
                 self._end()
                 self._owner = os.getpid()
@@ -67,7 +67,7 @@ class Session:
             files = [program_file(code, prelude), text_file(stdin.encode("utf-8", "replace"))]
             try:
                 socket.send_fds(channel, [b"c"], files)
-            except OSError:  # it has died since the last call
+            except OSError:  # the process has died since the last call
                 channel, running = self._fresh(prelude + code)
                 socket.send_fds(channel, [b"c"], files)
             finally:
@@ -76,7 +76,7 @@ class Session:
             return self._wait(channel, running)
 
     def close(self) -> None:
-        """End the interpreter. Calling it again does nothing."""
+        """End the interpreter. A second call does nothing."""
         with self._lock:
             self._closed = True
             self._end()
@@ -129,12 +129,12 @@ class Session:
                 try:
                     exit_code = wire.unpack_call(channel.recv(64))
                 except (OSError, ValueError):
-                    # The process is about to end, or has meddled with the channel and will be ended.
+                    # The process is ending, or it has manipulated the channel and will be killed.
                     poll.unregister(channel)
                     deadline = min(deadline, time.monotonic() + _FAREWELL)
                 else:
                     running.read_all()
-                    return running.executed(wire.BY_ITSELF, exit_code, time.monotonic() - started, 0.0)
+                    return running.result(wire.BY_ITSELF, exit_code, time.monotonic() - started, 0.0)
             for descriptor in set(running.descriptors[1:]).intersection(events):
                 if not running.read(descriptor):
                     poll.unregister(descriptor)

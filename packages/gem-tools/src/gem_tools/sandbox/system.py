@@ -1,4 +1,4 @@
-"""What of this system a program is given: the interpreter, its packages, an environment without secrets."""
+"""The parts of the system that a program gets: the interpreter, its packages, an environment without secrets."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def import_path() -> list[str]:
 
 @lru_cache(maxsize=1)
 def shown_folders() -> list[str]:
-    """Return what a program sees of the file system beside the system's own."""
+    """Return the paths that a program sees in addition to the system's own."""
     prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     folders = [os.path.join(prefix, name) for prefix in prefixes for name in ("bin", "lib", "lib64")]
-    # As they are called, for programs that look for sys.prefix, and as they are.
+    # Both by their given names, for programs that use sys.prefix, and by their real paths.
     found = [path for path in (*folders, *import_path()) if os.path.isdir(path)]
     return sorted({*(path for path in found if os.path.realpath(path) == path), *map(os.path.realpath, found)})
 
 
 @lru_cache(maxsize=1)
 def hidden_folders() -> list[str]:
-    """Return the packages of environments, whose data may hold answers."""
+    """Return the packages of environments, whose data may contain answers."""
     import importlib.metadata
 
     names: set[str] = set()
     for distribution in importlib.metadata.distributions():
         try:
             points = [point for point in distribution.entry_points if point.group == "gem.envs"]
-        except Exception:  # noqa: S112 - what cannot be read announces nothing
+        except Exception:  # noqa: S112 - unreadable packages declare no environments
             continue
         names.update(point.value.partition(":")[0].partition(".")[0] for point in points)
     folders = [os.path.join(path, name) for path in _packages() for name in sorted(names)]
@@ -59,6 +59,6 @@ def hidden_folders() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _packages() -> tuple[str, ...]:
-    """The folders that packages are installed in."""
+    """Return the folders of installed packages."""
     installed = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     return tuple(dict.fromkeys(os.path.realpath(path) for path in installed if os.path.isdir(path)))

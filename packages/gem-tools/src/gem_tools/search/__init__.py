@@ -1,4 +1,4 @@
-"""Search for agents: an index over a corpus of documents, the protocol of retrieval servers, a server, web APIs.
+"""Search for agents: an index over a corpus, the protocol of retrieval servers, a server, and web search APIs.
 
 ::
 

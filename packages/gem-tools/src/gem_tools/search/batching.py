@@ -1,4 +1,4 @@
-"""Searches of many requests, carried out together: :class:`Batcher`."""
+"""Batched searches of concurrent requests: :class:`Batcher`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_BATCH = 64
 
 
 class OverloadedError(Exception):
-    """More searches are waiting than can be answered soon."""
+    """Too many searches wait to be answered soon."""
 
 
 @dataclass
@@ -26,15 +26,15 @@ class _Waiting:
 
 
 class Batcher:
-    """Carries out searches in a thread, as many at once as have come in while it was busy.
+    """Runs searches in a thread, in batches of the requests that arrived during the last batch.
 
-    The loop that receives requests goes on meanwhile, and is woken once for each batch. A query that occurs several
-    times in a batch, as it does where a group of agents works on one question, is searched for once. Each search keeps
+    The event loop continues meanwhile, and is woken once for each batch. A query that occurs several
+    times in a batch, for example from a group of agents with one question, is searched once. Each search keeps
     its own ``topk``.
 
     Args:
-        engine: what searches.
-        most_waiting: searches that may wait; more are refused at once, so that those that wait are answered in time.
+        engine: the search engine.
+        most_waiting: the largest number of waiting searches. More are rejected immediately.
     """
 
     def __init__(self, engine: SearchEngine, most_waiting: int = 8192) -> None:
@@ -49,7 +49,7 @@ class Batcher:
 
         Raises:
             OverloadedError: if too many searches are waiting.
-            SearchError: if one could not be carried out.
+            SearchError: if a search failed.
         """
         if len(self._waiting) + len(queries) > self._most_waiting:
             raise OverloadedError(f"{len(self._waiting)} searches are waiting; try again later")
@@ -70,7 +70,7 @@ class Batcher:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LARGEST_BATCH))]
             answers = await loop.run_in_executor(self._thread, self._searched, batch)
             for waiting, answer in zip(batch, answers, strict=True):
-                if waiting.answer.done():  # nobody waits any more
+                if waiting.answer.done():  # no caller waits any more
                     continue
                 if isinstance(answer, Exception):
                     waiting.answer.set_exception(answer)

@@ -24,7 +24,7 @@ __all__ = ["search_server_command"]
 _MOST_HITS = 100
 _BACKLOG = 2048
 _PATIENCE = 10
-"""Seconds that requests which have begun may take to end when the server is stopped."""
+"""The seconds that requests in progress may take after a stop request."""
 
 
 @click.command("search-server")
@@ -35,20 +35,20 @@ _PATIENCE = 10
     help="File of JSON lines, one document each: id, and contents or title and text. May be packed (.gz).",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Name or address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 for any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 for any free port.")
 @click.option(
     "--topk",
     type=click.IntRange(1, _MOST_HITS),
     default=3,
     show_default=True,
-    help="Documents if a query does not say.",
+    help="Default number of documents.",
 )
 @click.option(
     "--most-hits",
     type=click.IntRange(1, _MOST_HITS),
     default=_MOST_HITS,
     show_default=True,
-    help="Documents that a query may ask for.",
+    help="Limit on documents per query.",
 )
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that answer.")
 @click.option(
@@ -70,29 +70,29 @@ def search_server_command(
 ) -> None:
     """Serve searches in a corpus over HTTP.
 
-    POST /retrieve takes what retrieval servers of the original GEM (MessagePack) and of Search-R1 (JSON, also many
-    queries at once) take. GET /health says that it runs. The index is written before the server answers, once for each
+    POST /retrieve accepts the requests of the original GEM (MessagePack) and of Search-R1 (JSON, also many
+    queries at once). GET /health reports the status. The index is written before the server answers, once for each
     corpus. There is no authentication: every client that reaches the address can search.
 
-    With --json, one line of JSON says the address when searches can come. SIGINT and SIGTERM end the server when it
-    has answered what it has begun.
+    With --json, one line of JSON names the address when the server is ready. SIGINT and SIGTERM end the server after it
+    has answered the requests in progress.
 
     \b
     Examples:
       gem search-server --corpus wiki.jsonl
       gem search-server --corpus wiki.jsonl --host 0.0.0.0 --port 8000 --workers 4
       SEARCH_URL=http://127.0.0.1:8000/retrieve python train.py
-    """  # noqa: D301  # \b is how click is told to keep line breaks
+    """  # noqa: D301  # \b makes click keep line breaks
     from gem_tools.search.local import local_index
 
     topk = min(topk, most_hits)
-    with _listening(host, port) as listener:  # first, since a port that is taken must not cost the indexing
+    with _listening(host, port) as listener:  # first, because an occupied port must not cost the indexing
         index = local_index(corpus, folder)
-        listener.listen(_BACKLOG)  # who comes before the processes are ready waits
+        listener.listen(_BACKLOG)  # clients that connect before the processes are ready wait
         address = _address(host, listener)
         _introduce(index, corpus, address, workers, as_json)
         _quiet_ending()
-        with suppress(KeyboardInterrupt):  # which is how it is meant to end
+        with suppress(KeyboardInterrupt):  # an interrupt is the normal end
             _serve(index, listener, topk, most_hits, workers)
 
 
@@ -100,9 +100,9 @@ def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if sys.platform != "win32":  # there it would let two servers share a port
+        if sys.platform != "win32":  # there the option would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Connections inherit it; otherwise an answer could wait 40 ms for the client to confirm the one before.
+        # Connections inherit it. Otherwise an answer could wait 40 ms for the acknowledgement of the one before.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind((host, port))
         listener.set_inheritable(True)
@@ -125,7 +125,7 @@ def _serve(index: LocalIndex, listener: socket.socket, topk: int, most_hits: int
         "access_log": False,
         "backlog": _BACKLOG,
         "timeout_graceful_shutdown": _PATIENCE,
-        "timeout_keep_alive": 60,  # longer than a client's, which then is the one to close
+        "timeout_keep_alive": 60,  # longer than a client's, so that the client closes the connection
         "server_header": False,
     }
     if workers == 1:
@@ -138,7 +138,7 @@ def _serve(index: LocalIndex, listener: socket.socket, topk: int, most_hits: int
 
 
 def _address(host: str, listener: socket.socket) -> str:
-    named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104  # compared
+    named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104  # only compared
     place = f"[{named}]" if ":" in named else named
     return f"http://{place}:{listener.getsockname()[1]}/retrieve"
 
@@ -155,7 +155,7 @@ def _introduce(index: LocalIndex, corpus: Path, address: str, workers: int, as_j
 
 
 def _quiet_ending() -> None:
-    """Let SIGTERM end the process with success; the server raises it again when it has stopped."""
+    """Let SIGTERM end the process with success; the server raises the signal again after its stop."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(0)

@@ -1,4 +1,4 @@
-"""HTTP as the engines behind a network need it: connections kept alive and shared, one time limit for everything."""
+"""HTTP connections to search services: kept alive, shared, and with one time limit for each search."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["SearchAnswer", "SearchConnection"]
 
 _LARGEST = 16 << 20
-"""Bytes of an answer."""
+"""The largest size of an answer in bytes."""
 _FIRST_PAUSE = 0.1
 _TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
 
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """What a server answered."""
+    """The answer of a server."""
 
     status: int
     content_type: str
@@ -33,14 +33,14 @@ class SearchAnswer:
 
 
 class SearchConnection:
-    """A way to one service; any number of threads may use one, and a forked child opens its own connections.
+    """A connection to one service. Any number of threads may use it; a forked child opens its own connections.
 
     Args:
-        service: what it is called in messages, without anything that is secret.
-        timeout: seconds that one call of :meth:`send` may take, all tries included. A server that sends the head of an
-            answer byte by byte can take longer, and so can the system when it looks up a name.
-        retries: how often a request is sent again that found no connection, lost it, or was answered with one of the
-            statuses 429, 500, 502, 503 and 504. Searching changes nothing, so that a request may be sent twice.
+        service: the name of the service in messages, without secrets.
+        timeout: the time limit of :meth:`send` in seconds, including all retries. A server that sends the header of an
+            answer byte by byte can take longer, and so can a DNS lookup.
+        retries: the number of retries of a request that found no connection, lost it, or was answered with one of the
+            statuses 429, 500, 502, 503 and 504. A search changes nothing, so a request may be sent twice.
     """
 
     def __init__(self, service: str, timeout: float, retries: int) -> None:
@@ -61,10 +61,10 @@ class SearchConnection:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> SearchAnswer:
-        """Send a request and return the answer, whatever its status.
+        """Send a request and return the answer with any status.
 
         Raises:
-            SearchError: if there is none in time, or one that is too large.
+            SearchError: if the answer is late or too large.
         """
         import httpx2
 
@@ -78,7 +78,7 @@ class SearchConnection:
             except httpx2.TimeoutException as error:
                 raise self._too_late() from error
             except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-                # The message of the library may hold the address, and that a key.
+                # The library's message may contain the address, and the address a key.
                 reason = _reason(error)
                 if tries_left == 0 or time.monotonic() + pause >= deadline:
                     raise SearchError(f"{self.service} cannot be reached: {reason}") from None
@@ -131,7 +131,7 @@ class SearchConnection:
 
 
 def _close(client: httpx2.Client, process: int) -> None:
-    if process == os.getpid():  # those of the parent are not the child's to close
+    if process == os.getpid():  # the child must not close the parent's connections
         client.close()
 
 

@@ -1,8 +1,8 @@
-"""Reading a corpus: a file of JSON lines, or documents that are in memory.
+"""Readers of a corpus: a file of JSON lines, or documents in memory.
 
-A document is a JSON object. Its text is ``contents``, a title on the first line and the text below, as in the corpora
-of Search-R1; or ``text``, with or without a ``title``, as in those of BEIR. It is called what ``id`` or ``_id`` says,
-a string or an int; without one it is called by its place, counted from 0. Other members are ignored.
+A document is a JSON object. Its text is ``contents``, with a title on the first line and the text below, as in
+corpora of Search-R1; or ``text``, with or without a ``title``, as in BEIR. Its id is ``id`` or ``_id``,
+a string or an int; the default is its position, counted from 0. Other members are ignored.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Document:
 
 
 def open_corpus(path: Path) -> BinaryIO:
-    """Open a file of JSON lines; one whose name ends in ``.gz`` is unpacked on the way.
+    """Open a file of JSON lines. A file with a name in ``.gz`` is decompressed.
 
     Raises:
-        CorpusError: if there is no such file, or it may not be read.
+        CorpusError: if the file does not exist or must not be read.
     """
     try:
         if path.suffix == ".gz":
@@ -48,7 +48,7 @@ def readable(path: Path, pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the pieces of a file.
 
     Raises:
-        CorpusError: if it cannot be read to its end: a damaged archive, a disk that fails.
+        CorpusError: if the file cannot be read to its end: a damaged archive, a failing disk.
     """
     try:
         yield from pieces
@@ -57,14 +57,14 @@ def readable(path: Path, pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def read_lines(path: Path, lines: Iterable[bytes]) -> Iterator[Document]:
-    """Yield the documents of a corpus, in the order of its lines; empty lines are passed over.
+    """Yield the documents of a corpus in the order of its lines; skip empty lines.
 
     Args:
-        path: for messages.
-        lines: what stands in the file.
+        path: the path of the file, for messages.
+        lines: the lines of the file.
 
     Raises:
-        CorpusError: for a line that holds no document, an id that occurs twice, or no documents at all; the message
+        CorpusError: for an invalid document, a duplicate id, or an empty corpus; the message
             begins with ``FILE:LINE``.
     """
     seen: dict[str, int] = {}
@@ -84,10 +84,10 @@ def read_lines(path: Path, lines: Iterable[bytes]) -> Iterator[Document]:
 
 
 def read_documents(documents: Iterable[object]) -> Iterator[Document]:
-    """Yield documents that are in memory, in their order.
+    """Yield documents in memory, in their order.
 
     Raises:
-        CorpusError: for one that is none, an id that occurs twice, or no documents at all; the message says which.
+        CorpusError: for an invalid document, a duplicate id, or an empty corpus; the message names the document.
     """
     seen: dict[str, int] = {}
     for number, item in enumerate(documents):
@@ -108,8 +108,8 @@ def _decoded(line: bytes, place: str) -> Any:
         raise CorpusError(f"{place}: not JSON, {error.msg} at character {error.pos + 1}") from error
     except UnicodeDecodeError as error:
         raise CorpusError(f"{place}: not UTF-8, {error.reason} at byte {error.start + 1}") from error
-    except (ValueError, RecursionError) as error:  # an int of too many digits; brackets without end
-        raise CorpusError(f"{place}: not JSON that can be read: {str(error).partition(';')[0]}") from error
+    except (ValueError, RecursionError) as error:  # an int with too many digits, or unclosed brackets
+        raise CorpusError(f"{place}: not valid JSON: {str(error).partition(';')[0]}") from error
 
 
 def _document(item: object, default_id: str, place: str) -> Document:
@@ -124,7 +124,7 @@ def _id(item: Mapping[str, Any], default: str, place: str) -> str:
         return default
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise CorpusError(f"{place}: the id must be a string or an int, got {value!r:.80}")
-    if isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to write out the largest
+    if isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to format the largest ints
         raise CorpusError(f"{place}: the id is an int of {value.bit_length()} bits; 1,000 is the limit")
     text = _clean(str(value))
     if not 0 < len(text) <= _LONGEST_ID:
@@ -139,7 +139,7 @@ def _contents(item: Mapping[str, Any], place: str) -> str:
         if contents is None:
             names = ", ".join(map(repr, item)) or "none"
             raise CorpusError(
-                f"{place}: a document needs 'contents', or 'text' and perhaps 'title'; it has {names:.200}"
+                f"{place}: a document needs 'contents', or 'text' and optionally 'title'; it has {names:.200}"
             )
         if title is not None and not isinstance(title, str):
             raise CorpusError(f"{place}: 'title' must be a string, got {title!r:.80}")
@@ -153,5 +153,5 @@ def _contents(item: Mapping[str, Any], place: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Put a question mark for each lone surrogate, which no UTF-8 can hold."""
+    """Replace each lone surrogate, which UTF-8 cannot encode, by a question mark."""
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""What the tool and the server search with: :class:`SearchEngine`, which finds :class:`SearchHit` objects."""
+"""The interface of search engines: :class:`SearchEngine`, which returns :class:`SearchHit` objects."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Protocol, runtime_checkable
 __all__ = ["MOST_HITS", "SearchEngine", "SearchHit"]
 
 MOST_HITS = 100
-"""Results that one query may ask for."""
+"""The largest number of results of one query."""
 
 
 @dataclass(frozen=True)
 class SearchHit:
-    """One document that was found."""
+    """One document of a result."""
 
     id: str
-    """What the corpus calls it; for a page of the web, its address."""
+    """The id of the document in the corpus; for a web page, its address."""
     contents: str
     """A title on the first line, the text below; as in the corpora of Search-R1, the title is often in quotes."""
     score: float | None = None
-    """How well it fits, higher is better; comparable within one answer alone. None where the engine does not say."""
+    """The score, higher is better; comparable only within one answer. None if the engine reports none."""
 
     @property
     def heading(self) -> str:
-        """The first line as it stands."""
+        """The first line, unchanged."""
         return self.contents.partition("\n")[0]
 
     @property
@@ -36,20 +36,20 @@ class SearchHit:
 
     @property
     def text(self) -> str:
-        """Everything below the first line."""
+        """The text below the first line."""
         return self.contents.partition("\n")[2]
 
 
 @runtime_checkable
 class SearchEngine(Protocol):
-    """Anything that finds documents; any number of threads may use one at once."""
+    """A search engine; any number of threads may use one at once."""
 
     def search(self, query: str, topk: int) -> list[SearchHit]:
-        """Return at most ``topk`` documents, the best first; none for a query that fits nothing.
+        """Return at most ``topk`` documents, the best first; none if no document matches the query.
 
         Raises:
-            SearchError: if the search could not be carried out.
+            SearchError: if the search failed.
         """
 
     def close(self) -> None:
-        """Release what the engine holds. Calling it again does nothing; a later search opens it anew."""
+        """Release the resources of the engine. A second call does nothing; a later search opens the engine again."""

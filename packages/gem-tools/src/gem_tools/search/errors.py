@@ -1,10 +1,10 @@
-"""What can go wrong in a search.
+"""Errors of searches.
 
 ::
 
     GemError
-    ├── CorpusError (ValueError)    a corpus cannot be read, or a document of it is not one
-    └── SearchError (RuntimeError)  a search could not be carried out; the agent is told why
+    ├── CorpusError (ValueError)    a corpus cannot be read, or a document is invalid
+    └── SearchError (RuntimeError)  a search failed; the agent gets the reason
 """
 
 from __future__ import annotations
@@ -19,4 +19,4 @@ class CorpusError(GemError, ValueError):
 
 
 class SearchError(GemError, RuntimeError):
-    """A search that could not be carried out, for example because no server answers."""
+    """A search failed, for example because no server answers."""

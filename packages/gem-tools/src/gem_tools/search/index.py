@@ -1,10 +1,10 @@
 """The index over a corpus: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009; k1 = 1.2,
 b = 0.75) in tantivy, in a folder that is memory-mapped, or in memory.
 
-Words are compared without case, accents and English endings. A query is a set of words, never a language: what has a
-meaning in the query languages of search engines is punctuation here. Where several documents fit equally well, the one
-whose id is shorter comes first, and of ids of one length the one that comes first in the alphabet, so that numbers are
-in their order. The order of the lines in a corpus makes no difference.
+Words are compared without case, accents and English endings. A query is a set of words without a syntax: the operators
+of other query languages count as punctuation. Among documents with equal scores, the one
+with the shorter id comes first, and ids of equal length are in alphabetical order, so that numbers are
+in numerical order. The order of the lines in a corpus does not matter.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from gem_tools.search.errors import CorpusError, SearchError
 __all__ = ["ENGINE", "LocalIndex", "sortable"]
 
 ENGINE = "1-" + re.sub(r"[^\w.]+", "-", __version__)
-"""What an index was written by; one that something else wrote is not read."""
+"""The version of the program that wrote an index; another version's index is not read."""
 
 _SORTS = tuple(map(int, re.findall(r"\d+", __version__)[:2])) >= (0, 27)
-"""Whether the library can sort an index; the last that runs on Python 3.10 cannot."""
+"""Whether the library can sort an index; its last version for Python 3.10 cannot."""
 _LONGEST_QUERY = 10_000
-"""Characters of a query that are looked at."""
+"""The number of characters of a query that count."""
 _MOST_TERMS = 64
-"""Different words of a query that are looked for, the first ones; a search takes time in their number."""
+"""The number of different words of a query that count; the time of a search grows with it."""
 _LONGEST_WORD = 64
-"""Bytes of a word; what is longer, an address or a blob, is not indexed."""
+"""The longest indexed word in bytes; an address or a blob is longer."""
 _MOST_TIES = 256
-"""So many documents that fit equally well are put into order where an index has several parts, or is not sorted."""
+"""The number of equally scored documents that are sorted if an index has several parts, or is not sorted."""
 _HEAP = 20_000_000
-"""Bytes that the writer of an index fills before it writes a part of the index."""
+"""The memory of an index writer in bytes; a full buffer becomes a part of the index."""
 
 _ID, _CONTENTS, _TOKENIZER = "id", "contents", "gem"
 _LENGTH_DIGITS = 4
 
 
 class LocalIndex:
-    """An index that is open for searching; any number of threads may use one.
+    """An index that is open for searches; any number of threads may use it.
 
     Args:
-        index: a tantivy index that :meth:`write` has filled.
-        folder: where it lies; None for one in memory.
+        index: a tantivy index that :meth:`write` filled.
+        folder: the folder of the index; None for an index in memory.
     """
 
     def __init__(self, index: tantivy.Index, folder: Path | None = None) -> None:
@@ -61,10 +61,10 @@ class LocalIndex:
 
     @classmethod
     def open(cls, folder: Path) -> LocalIndex:
-        """Open an index that lies in a folder. Nothing of it is read but a few pages.
+        """Open an index in a folder. This reads only a few pages.
 
         Raises:
-            SearchError: if there is none, or it cannot be read.
+            SearchError: if the folder contains no readable index.
         """
         try:
             index = tantivy.Index.open(str(folder))
@@ -81,12 +81,12 @@ class LocalIndex:
         """Write an index over documents and open it.
 
         Args:
-            documents: at least one; their ids differ.
-            folder: an empty folder that exists; None for an index in memory.
+            documents: at least one document, with unique ids.
+            folder: an existing empty folder; None for an index in memory.
 
         Raises:
-            CorpusError: whatever the documents raise while they are read.
-            SearchError: if it cannot be written.
+            CorpusError: if the iterator over the documents raises it.
+            SearchError: if the index cannot be written.
         """
         schema = (
             tantivy.SchemaBuilder()
@@ -106,7 +106,7 @@ class LocalIndex:
                     writer.add_document(fields)
                 writer.commit()
             finally:
-                writer.wait_merging_threads()  # afterwards nothing writes to the folder
+                writer.wait_merging_threads()  # the folder does not change after this
         except CorpusError:
             raise
         except BaseException as error:
@@ -123,10 +123,10 @@ class LocalIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, topk: int) -> list[SearchHit]:
-        """Return the ``topk`` documents that fit best; fewer, or none, if no more share a word with the query.
+        """Return the ``topk`` best documents; fewer, or none, if no more share a word with the query.
 
-        Of a query, the first 10,000 characters and the first 64 different words count. Words such as "the" count
-        only in a query that has no other.
+        Only the first 10,000 characters and the first 64 different words of a query count. Words such as "the" count
+        only in a query without other words.
         """
         terms = self._terms(query)
         if not terms or topk < 1:
@@ -145,10 +145,10 @@ class LocalIndex:
             raise SearchError(f"the index in {self.folder} cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Do nothing: what is mapped costs nothing while it is not used, and goes with the object."""
+        """Do nothing: a mapped file costs nothing while it is unused, and is released with the object."""
 
     def _across_parts(self, looked_for: tantivy.Query, topk: int) -> list[SearchHit]:
-        """Search an index of several parts, each of which is at best sorted for itself."""
+        """Search an index of several parts, each of which is sorted by itself at best."""
         limit = topk + 1
         while True:
             found = self._searcher.search(looked_for, limit, count=False).hits
@@ -172,7 +172,7 @@ class LocalIndex:
 
 def _new(schema: tantivy.Schema, folder: Path | None) -> tantivy.Index:
     path = None if folder is None else str(folder)
-    # Sorted by id, so that of equal documents the engine itself finds the first.
+    # Sorted by id, so that the engine itself returns the first of equal documents.
     return tantivy.Index(schema, path=path, sort_by_field=_ID) if _SORTS else tantivy.Index(schema, path=path)
 
 
@@ -185,10 +185,10 @@ def _analyzer(stop_words: bool = False) -> tantivy.TextAnalyzer:
 
 
 def sortable(identifier: str) -> str:
-    """Put the length before an id, so that ids in the order of the alphabet are in the order of the index."""
+    """Prefix an id with its length, so that alphabetical order equals the order of the index."""
     return f"{len(identifier):0{_LENGTH_DIGITS}}{identifier}"
 
 
 def _is_from_tantivy(error: BaseException) -> bool:
-    # A panic of the library is no Exception; an interrupt must pass.
+    # A panic of the library is not an Exception; an interrupt must pass.
     return isinstance(error, (ValueError, OSError, RuntimeError)) or type(error).__name__ == "PanicException"

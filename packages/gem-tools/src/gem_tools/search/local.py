@@ -1,4 +1,4 @@
-"""One index over each corpus, shared by everything in the process that searches it: :func:`local_index`."""
+"""Indexes over corpora, one for each corpus in the process: :func:`local_index`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Corpus", "local_index"]
 
 Documents = Iterable[Mapping[str, Any]]
 Corpus = str | os.PathLike[str] | Documents | Callable[[], "str | os.PathLike[str] | Documents"]
-"""A file of JSON lines, documents, or something that returns either."""
+"""A file of JSON lines, documents, or a function that returns either."""
 
 _KEPT = 4
-"""Indexes in memory that outlive their last user, for environments that are made one after the other."""
+"""The number of indexes in memory that outlive their last user, for a sequence of environments."""
 
 _lock = threading.RLock()
 _open: WeakValueDictionary[str, LocalIndex] = WeakValueDictionary()
@@ -36,14 +36,14 @@ def local_index(corpus: Corpus, folder: str | os.PathLike[str] | None = None) ->
     """Return the index over a corpus. A second call for the same corpus returns the same object.
 
     Args:
-        corpus: a file of JSON lines, whose index is written once and then memory-mapped; or documents, whose index
+        corpus: a file of JSON lines, whose index is written once and memory-mapped; or documents, whose index
             is in memory; or a function that returns either, which should return the same object each time. Documents
             must not change afterwards.
-        folder: where indexes over files lie; None for the cache folder of the user.
+        folder: the folder of indexes over files; None for the user's cache folder.
 
     Raises:
-        ArgumentTypeError: if it is nothing of all that.
-        CorpusError: if a document is none; the message names the file and the line.
+        ArgumentTypeError: if the corpus has another type.
+        CorpusError: if a document is invalid; the message names the file and the line.
         SearchError: if the index cannot be written.
     """
     source = corpus() if callable(corpus) else corpus
@@ -75,7 +75,7 @@ def _in_memory(source: Iterable[Any]) -> LocalIndex:
     found = _open.get(key)
     if found is None:
         _open[key] = found = LocalIndex.write(documents)
-    # The source is kept as well: while it lives, no other object can have its identity.
+    # The source is kept as well, because a new object could reuse the identity of a deleted one.
     _kept[key] = (source, found)
     _kept.move_to_end(key)
     while len(_kept) > _KEPT:
@@ -85,6 +85,6 @@ def _in_memory(source: Iterable[Any]) -> LocalIndex:
 
 @after_fork_in_child
 def _forget() -> None:
-    """Begin anew in a forked child, where a lock may be held by a thread that does not exist there."""
+    """Reset the module in a forked child, where a missing thread may hold a lock."""
     global _lock
     _lock = threading.RLock()

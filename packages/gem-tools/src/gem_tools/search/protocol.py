@@ -1,9 +1,9 @@
-"""What a retrieval server and its clients say to each other, in MessagePack or JSON.
+"""The protocol between a retrieval server and its clients, in MessagePack or JSON.
 
 A request is ``POST /retrieve`` with ``{"query": str, "topk": int, "return_scores": bool}``, as in the original GEM; or
 with ``{"queries": [str, …], …}``, as in Search-R1. The answer is ``{"result": […]}``: a list of hits for a query, and
 for queries a list of such lists. A hit is ``{"document": {"id": …, "contents": …}, "score": float}``. Without scores
-a hit is ``{"document": …}`` for a query and the document alone for queries, as each side's clients expect. A refusal
+a hit is ``{"document": …}`` for a query and only the document for queries, as each side's clients expect. An error
 is ``{"error": str}`` with a status of 400 or more.
 """
 
@@ -23,51 +23,51 @@ __all__ = [
     "MSGPACK",
     "BadMessageError",
     "Request",
-    "decoded",
-    "encoded",
-    "hits_of",
-    "kind_of",
+    "build_answer",
+    "decode_message",
+    "encode_message",
+    "message_format",
+    "parse_hits",
     "read_request",
-    "result_of",
     "score_of",
 ]
 
 JSON, MSGPACK = "application/json", "application/msgpack"
 MOST_QUERIES = 512
-"""Queries in one request."""
+"""The largest number of queries in one request."""
 
 _DEFAULT_TOPK = 3
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
 class BadMessageError(ValueError):
-    """A message that cannot be read; says why."""
+    """An invalid message; the error text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request that has been read and is within all limits."""
+    """A valid request within all limits."""
 
     queries: tuple[str, ...]
     topk: int
     return_scores: bool
     single: bool
-    """Whether it had ``query``."""
+    """Whether the request had ``query``."""
 
 
-def kind_of(content_type: str | None, body: bytes) -> str:
-    """Return what a message is written in. Clients of the original GEM do not say, so the body decides."""
+def message_format(content_type: str | None, body: bytes) -> str:
+    """Return the format of a message. The original GEM's clients do not declare it, so the body decides."""
     named = (content_type or "").partition(";")[0].strip().lower()
     if named in _MSGPACK_TYPES:
         return MSGPACK
     if named == JSON or named.endswith("+json"):
         return JSON
-    # A MessagePack message is a map here, whose first byte is none that JSON text begins with.
+    # A MessagePack message is a map here, and no JSON text begins with the first byte of a map.
     return JSON if body.lstrip()[:1] in (b"{", b"[") else MSGPACK
 
 
-def encoded(value: Any, kind: str) -> bytes:
-    """Return a message as bytes."""
+def encode_message(value: Any, kind: str) -> bytes:
+    """Encode a message."""
     if kind == JSON:
         return json.dumps(value).encode()
     import msgpack
@@ -76,11 +76,11 @@ def encoded(value: Any, kind: str) -> bytes:
     return packed
 
 
-def decoded(body: bytes, kind: str) -> Any:
-    """Return what stands in a message.
+def decode_message(body: bytes, kind: str) -> Any:
+    """Decode a message.
 
     Raises:
-        BadMessageError: if it is not what it should be.
+        BadMessageError: if the message is malformed.
     """
     if kind == JSON:
         try:
@@ -97,15 +97,15 @@ def decoded(body: bytes, kind: str) -> Any:
 
 
 def read_request(message: object, most_hits: int = MOST_HITS, topk: int = _DEFAULT_TOPK) -> Request:
-    """Check a request.
+    """Validate a request.
 
     Args:
-        message: what :func:`decoded` returned.
-        most_hits: the largest ``topk`` that is served.
-        topk: for requests that do not say.
+        message: the result of :func:`decode_message`.
+        most_hits: the largest permitted ``topk``.
+        topk: the default ``topk``.
 
     Raises:
-        BadMessageError: naming the member that is wrong.
+        BadMessageError: if a member is invalid; the message names it.
     """
     if not isinstance(message, Mapping):
         raise BadMessageError(f"a request is a map with 'query' or 'queries', got {type(message).__name__}")
@@ -128,8 +128,8 @@ def read_request(message: object, most_hits: int = MOST_HITS, topk: int = _DEFAU
     return Request(tuple(queries), topk, bool(scores), single)
 
 
-def result_of(request: Request, answers: Sequence[Sequence[SearchHit]]) -> dict[str, Any]:
-    """Return the answer to a request, given the hits of each of its queries."""
+def build_answer(request: Request, answers: Sequence[Sequence[SearchHit]]) -> dict[str, Any]:
+    """Build the answer to a request from the hits of each of its queries."""
     if request.single:
         return {"result": [_wrapped(hit, request.return_scores) for hit in answers[0]]}
     if request.return_scores:
@@ -137,15 +137,15 @@ def result_of(request: Request, answers: Sequence[Sequence[SearchHit]]) -> dict[
     return {"result": [[_document(hit) for hit in hits] for hits in answers]}
 
 
-def hits_of(message: object) -> list[SearchHit]:
-    """Return the hits in the answer to one query, in any of the forms that servers send.
+def parse_hits(message: object) -> list[SearchHit]:
+    """Return the hits in the answer to one query, in any of the servers' formats.
 
     Raises:
-        BadMessageError: if it has none of these forms.
+        BadMessageError: if the answer has none of these formats.
     """
     result = message.get("result") if isinstance(message, Mapping) else None
     if not isinstance(result, list):
-        raise BadMessageError("the answer has no 'result' that is a list")
+        raise BadMessageError("the answer has no list 'result'")
     if len(result) == 1 and isinstance(result[0], list):
         result = result[0]
     return [_hit(item, place) for place, item in enumerate(result)]
@@ -174,7 +174,7 @@ def _hit(item: object, place: int) -> SearchHit:
 
 
 def score_of(value: object) -> float | None:
-    """Return a score as a float; None for what is no number that JSON can hold."""
+    """Return a score as a float; None if it is not a number that JSON can represent."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A retrieval server as a search engine: ``gem search-server``, those of Search-R1, those of the original GEM."""
+"""A retrieval server as a search engine: ``gem search-server``, or a server of Search-R1 or the original GEM."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from gem.errors import ArgumentError
 from gem_tools.search.connection import SearchAnswer, SearchConnection
 from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import SearchError
-from gem_tools.search.protocol import JSON, MSGPACK, BadMessageError, decoded, encoded, hits_of, kind_of
+from gem_tools.search.protocol import (
+    JSON,
+    MSGPACK,
+    BadMessageError,
+    decode_message,
+    encode_message,
+    message_format,
+    parse_hits,
+)
 
 __all__ = ["RemoteEngine"]
 
 _LONGEST_QUERY = 10_000
-"""Characters of a query that are sent."""
+"""The largest number of characters of a query that are sent."""
 _LONGEST_COMPLAINT = 300
 _NOT_UNDERSTOOD = frozenset((400, 415, 422))
 
@@ -24,14 +32,14 @@ class RemoteEngine:
     """Searches through a retrieval server; see :mod:`gem_tools.search.protocol`.
 
     Args:
-        url: where it answers, for example ``http://127.0.0.1:8000/retrieve``.
-        timeout: seconds that a search may take, all tries included.
-        retries: how often a request is sent again that a server or the network has lost.
-        protocol: ``"msgpack"``, as the servers of the original GEM speak it; ``"json"``, as those of Search-R1; or
-            ``"auto"``, which begins with MessagePack and goes over to JSON where that is not understood.
+        url: the address of the server, for example ``http://127.0.0.1:8000/retrieve``.
+        timeout: the time limit of a search in seconds, including all retries.
+        retries: the number of retries of a request that a server or the network lost.
+        protocol: ``"msgpack"`` for servers of the original GEM; ``"json"`` for those of Search-R1; or
+            ``"auto"``, which starts with MessagePack and falls back to JSON.
 
     Raises:
-        ArgumentError: if the URL is none.
+        ArgumentError: if the URL is invalid.
     """
 
     def __init__(self, url: str, timeout: float = 5.0, retries: int = 2, protocol: str = "auto") -> None:
@@ -78,18 +86,18 @@ class RemoteEngine:
 
     def _post(self, query: str, topk: int, kind: str) -> SearchAnswer:
         asked: dict[str, Any] = {"query": query} if kind == MSGPACK else {"queries": [query]}
-        body = encoded({**asked, "topk": topk, "return_scores": True}, kind)
+        body = encode_message({**asked, "topk": topk, "return_scores": True}, kind)
         return self._connection.send("POST", self.url, content=body, headers={"content-type": kind, "accept": kind})
 
     def _read(self, answer: SearchAnswer) -> list[SearchHit]:
         try:
-            return hits_of(decoded(answer.body, kind_of(answer.content_type, answer.body)))
+            return parse_hits(decode_message(answer.body, message_format(answer.content_type, answer.body)))
         except BadMessageError as error:
-            raise SearchError(f"{self._connection.service} answered what is no search result: {error}") from error
+            raise SearchError(f"{self._connection.service} sent an invalid search result: {error}") from error
 
     def _refused(self, answer: SearchAnswer) -> SearchError:
         try:
-            message = decoded(answer.body, kind_of(answer.content_type, answer.body))
+            message = decode_message(answer.body, message_format(answer.content_type, answer.body))
             reason = str(message["error"])
         except (BadMessageError, LookupError, TypeError):
             reason = " ".join(answer.body[: 4 * _LONGEST_COMPLAINT].decode(errors="replace").split())

@@ -1,8 +1,8 @@
 """The retrieval server: :mod:`gem_tools.search.protocol` over HTTP, as an application for any ASGI server.
 
 ========================  ===================================================================================
-``POST /retrieve``        a search; refused with 400 (the message is wrong), 413 (it is too large), 503 (too many
-                          are waiting), 500 (the index cannot be read)
+``POST /retrieve``        a search; errors: 400 (the message is invalid), 413 (it is too large), 503 (too many
+                          searches wait), 500 (the index cannot be read)
 ``GET /health``           ``{"status": "ok", "documents": …}``
 ========================  ===================================================================================
 """
@@ -26,12 +26,20 @@ from gem_tools.search.batching import Batcher, OverloadedError
 from gem_tools.search.engine import MOST_HITS
 from gem_tools.search.errors import SearchError
 from gem_tools.search.index import LocalIndex
-from gem_tools.search.protocol import JSON, BadMessageError, decoded, encoded, kind_of, read_request, result_of
+from gem_tools.search.protocol import (
+    JSON,
+    BadMessageError,
+    build_answer,
+    decode_message,
+    encode_message,
+    message_format,
+    read_request,
+)
 
 __all__ = ["SETTINGS", "application", "from_environment"]
 
 SETTINGS = "GEM_SEARCH_SERVER"
-"""Environment variable that tells worker processes what to serve."""
+"""The environment variable with the settings of worker processes."""
 
 _LARGEST_BODY = 1 << 20
 _BUSY = {"retry-after": "1"}
@@ -44,14 +52,14 @@ def application(
     largest_body: int = _LARGEST_BODY,
     ready: Callable[[], None] = lambda: None,
 ) -> Starlette:
-    """Return the server for one index.
+    """Return the ASGI application that serves one index.
 
     Args:
-        index: what is searched.
-        topk: documents for a query that does not say.
-        most_hits: the most that a query may ask for.
-        largest_body: bytes of a request.
-        ready: called when requests can come.
+        index: the index.
+        topk: the default number of documents.
+        most_hits: the largest number of documents of a query.
+        largest_body: the largest size of a request in bytes.
+        ready: called when the server accepts requests.
     """
     batcher = Batcher(index)
 
@@ -59,9 +67,9 @@ def application(
         kind = JSON
         try:
             body = await _body(request, largest_body)
-            kind = kind_of(request.headers.get("content-type"), body)
-            asked = read_request(decoded(body, kind), most_hits, topk)
-            result = result_of(asked, await batcher.search(asked.queries, asked.topk))
+            kind = message_format(request.headers.get("content-type"), body)
+            asked = read_request(decode_message(body, kind), most_hits, topk)
+            result = build_answer(asked, await batcher.search(asked.queries, asked.topk))
         except BadMessageError as error:
             return _answer({"error": str(error)}, kind, 400)
         except _TooLargeError as error:
@@ -71,7 +79,7 @@ def application(
         except SearchError as error:
             return _answer({"error": str(error)}, kind, 500)
         except ClientDisconnect:
-            return Response(status_code=499)  # the client has gone
+            return Response(status_code=499)  # the client has disconnected
         return _answer(result, kind)
 
     async def health(request: Request) -> Response:
@@ -91,13 +99,13 @@ def application(
 
 
 def from_environment() -> Starlette:
-    """Return the server that the environment describes, in a worker process."""
+    """Return the application described by the environment, in a worker process."""
     settings: dict[str, Any] = json.loads(os.environ[SETTINGS])
     return application(LocalIndex.open(Path(settings["folder"])), settings["topk"], settings["most_hits"])
 
 
 class _TooLargeError(Exception):
-    """A body beyond the limit."""
+    """A body above the size limit."""
 
 
 async def _body(request: Request, largest: int) -> bytes:
@@ -110,13 +118,13 @@ async def _body(request: Request, largest: int) -> bytes:
 
 
 def _answer(message: Any, kind: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(encoded(message, kind), status, headers, media_type=kind)
+    return Response(encode_message(message, kind), status, headers, media_type=kind)
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known = {
-        404: f"there is nothing at {request.url.path[:100]}; searches are sent to POST /retrieve",
+        404: f"there is no page {request.url.path[:100]}; searches are sent to POST /retrieve",
         405: f"{request.method} does not go with {request.url.path[:100]}; searches are sent to POST /retrieve",
     }
     message = known.get(error.status_code, error.detail)

@@ -1,9 +1,9 @@
-"""Where the indexes over corpora of this machine lie, and how each is written once, whole or not at all.
+"""The store of corpus indexes on this machine. Each index is written once and completely.
 
-An index lies in a folder named after the SHA-256 of the corpus, so that a corpus that has changed gets a new one, and
-one that was moved or copied finds its own. It is written into a folder beside it, which is renamed when it is complete:
-whatever ends the writer leaves nothing that could be taken for an index. Of several processes one writes and the others
-wait for it. What the digest of a file was is remembered with its size and times, so that a large corpus is not read
+The folder of an index is named after the SHA-256 of its corpus, so a changed corpus gets a new index, and
+a moved or copied corpus finds its index. An index is written to a temporary folder, which is renamed when complete, so
+an interrupted writer never leaves a partial index. Of several processes, one writes and the others
+wait for it. The digest of a file is stored with the file's size and times, so a large corpus is not read
 again at every start. Everything here may be deleted at any time.
 """
 
@@ -29,20 +29,20 @@ __all__ = ["indexes", "open_or_write"]
 
 _CHUNK = 1 << 20
 _SETTLED = 2_000_000_000
-"""Nanoseconds after which a file that is changed again has another time; some file systems count in whole seconds."""
+"""Nanoseconds after which a changed file surely has a new time, since some file systems count whole seconds."""
 
 
 def indexes() -> Path:
-    """Return the folder that holds the indexes, if no other is asked for."""
+    """Return the default folder of the indexes."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "search"
 
 
 def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
-    """Open the index over a corpus; write it first if there is none.
+    """Open the index over a corpus; write it first if it does not exist.
 
     Args:
         corpus: a file of JSON lines.
-        root: the folder that holds indexes; None for :func:`indexes`.
+        root: the folder of the indexes; None for :func:`indexes`.
 
     Raises:
         CorpusError: if the corpus cannot be read.
@@ -56,7 +56,7 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
         index = _open(folder)
         if index is not None:
             return index
-        # The system lets go of the lock of a process that dies.
+        # The system releases the lock of a process that dies.
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             # Another process may have written it in the meantime.
             return _open(folder) or _write(corpus, digest, folder)
@@ -68,7 +68,7 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
 
 
 def _open(folder: Path) -> LocalIndex | None:
-    """Return the index in a folder; None if there is none, or a file of it is missing or was cut off."""
+    """Return the index in a folder; None if it is missing or one of its files is missing or shortened."""
     try:
         return LocalIndex.open(folder) if folder.is_dir() else None
     except SearchError:
@@ -76,7 +76,7 @@ def _open(folder: Path) -> LocalIndex | None:
 
 
 def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
-    for left in folder.parent.glob(f"{folder.name}.part-*"):  # by a writer that was killed, since nobody else is here
+    for left in folder.parent.glob(f"{folder.name}.part-*"):  # left by a killed writer, since the lock excludes others
         shutil.rmtree(left, ignore_errors=True)
     part = folder.with_name(f"{folder.name}.part-{uuid4().hex[:12]}")
     part.mkdir()
@@ -88,7 +88,7 @@ def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
             raise CorpusError(f"corpus {corpus} changed while it was indexed; try again when it is complete")
         for name in (".tantivy-writer.lock", ".tantivy-meta.lock"):
             (part / name).unlink(missing_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)  # one that is damaged
+        shutil.rmtree(folder, ignore_errors=True)  # a damaged index
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -96,7 +96,7 @@ def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
 
 
 class _Digested:
-    """The lines of a file, digested as they are read."""
+    """The lines of a file; their digest is computed while they are read."""
 
     def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
         self._file = file
@@ -119,7 +119,7 @@ class _Digested:
 
 @contextmanager
 def _progress(corpus: Path) -> Iterator[Callable[[int], None]]:
-    """A bar that shows how much of a corpus is indexed, in megabytes; its size is not known where it is packed."""
+    """A progress bar of the indexed part of a corpus in megabytes; a compressed corpus has an unknown size."""
     from gem.cli.output import progress
 
     total = None if corpus.suffix == ".gz" else max(corpus.stat().st_size // 10**6, 1)
@@ -136,14 +136,14 @@ def _progress(corpus: Path) -> Iterator[Callable[[int], None]]:
 
 
 def _digest(corpus: Path, root: Path) -> str:
-    """Return the SHA-256 of a corpus, from memory if the file has not changed since it was last asked for."""
+    """Return the SHA-256 of a corpus; read the file only if it changed since the last call."""
     try:
         path = corpus.resolve(strict=True)
         status = path.stat()
     except OSError as error:
         raise CorpusError(f"corpus {corpus} cannot be read: {error.strerror or error}") from error
     if not path.is_file():
-        raise CorpusError(f"corpus {corpus} is no file; it must be one of JSON lines")
+        raise CorpusError(f"corpus {corpus} is not a file; a corpus must be a file of JSON lines")
     note = root / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.digest"
     seen = [status.st_size, status.st_mtime_ns, status.st_ino]
     try:
@@ -156,15 +156,15 @@ def _digest(corpus: Path, root: Path) -> str:
     with open_corpus(path) as file:
         for chunk in readable(corpus, iter(lambda: file.read(_CHUNK), b"")):
             digest.update(chunk)
-    with suppress(OSError):  # an index can be read where nothing can be written
+    with suppress(OSError):  # an index may be readable in a read-only folder
         if _now(root) - status.st_mtime_ns > _SETTLED:
-            # A reader takes half a note, which is no JSON, as none.
+            # A partial note is invalid JSON, which counts as no note.
             note.write_text(json.dumps({"path": str(path), "file": seen, "sha256": digest.hexdigest()}))
     return digest.hexdigest()
 
 
 def _now(folder: Path) -> int:
-    """Return the time by the clock of the file system, in nanoseconds."""
+    """Return the time of the file system's clock in nanoseconds."""
     probe = folder / f".now-{uuid4().hex[:12]}"
     try:
         probe.touch()

@@ -1,4 +1,4 @@
-"""The tool that lets an agent search: :class:`SearchTool`."""
+"""The search tool for agents: :class:`SearchTool`."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ if TYPE_CHECKING:
 __all__ = ["VARIABLE", "SearchTool"]
 
 VARIABLE = "SEARCH_URL"
-"""Environment variable with the address of a retrieval server, for tools that are not told what to search."""
+"""The environment variable with the default address of a retrieval server."""
 
 _NOTHING = "Nothing was found. Try other words."
 _EMPTY = "The query is empty."
 
 
 class SearchTool(Tool):
-    """Finds documents for the queries that an agent writes.
+    """Finds documents for an agent's queries.
 
-    By text, the first complete ``<search>…</search>`` is a query; natively, a call of ``search`` with ``query`` and,
-    if the agent wants, ``topk``. The agent is told, as in the original GEM::
+    In text, the first complete ``<search>…</search>`` is a query; natively, a call of ``search`` with ``query`` and
+    optionally ``topk``. The result has the format of the original GEM::
 
         <information>Doc 1(Title: "Lima") Lima is the capital of Peru.
         Doc 2(Title: "Callao") Callao is a port.
         </information>
 
-    What is searched is one of these:
+    One of these is searched:
 
     * ``corpus``: a file of JSON lines (see :mod:`gem_tools.search.corpus`), over which an index is written once, or
       documents that are in memory. The index is shared by all tools of the process; it needs no server.
     * ``search_url``: a retrieval server, see :class:`gem_tools.search.RemoteEngine`.
     * ``engine``: a web search by name (``"brave"``, ``"google"``, ``"serpapi"``, ``"tavily"``), see
       :mod:`gem_tools.search.web`; or anything that is a :class:`gem_tools.search.SearchEngine`.
-    * none of them: the server that the environment variable ``SEARCH_URL`` names.
+    * by default, the server that the environment variable ``SEARCH_URL`` names.
 
-    An environment can offer a corpus of its own in an attribute ``search_corpus``, of the same kinds as ``corpus``;
-    the wrappers ``search_tool`` and ``search_tool_no_int_reward`` then search that, unless they are told otherwise.
+    An environment can provide its own corpus in an attribute ``search_corpus``, of the same types as ``corpus``;
+    the wrappers ``search_tool`` and ``search_tool_no_int_reward`` then search it by default.
 
-    A query has any content: it is a set of words, in no query language. What goes wrong in a search is told to the
-    agent in brackets, as a call that failed.
+    A query may contain any text: it is a set of words without a syntax. The agent receives the error of a failed search
+    in brackets, as a failed call.
 
     Args:
-        search_url: address of a retrieval server.
-        topk: documents for each query, 1 to 100; also the most that an agent can ask for natively, if more than 10.
-        timeout: seconds that a search over a network may take, all tries included.
-        corpus: path of a corpus, documents, or a function that returns either.
-        engine: name of a web search, or an engine.
-        retries: how often a request to a server is sent again that was lost.
+        search_url: the address of a retrieval server.
+        topk: the number of documents, 1 to 100. A native call may request up to ``topk`` or 10, whichever is larger.
+        timeout: the time limit of a search over a network in seconds, including all retries.
+        corpus: the path of a corpus, documents, or a function that returns either.
+        engine: the name of a web search, or an engine.
+        retries: the number of retries of a lost request to a server.
 
     Raises:
-        ArgumentError: if nothing says what to search, or more than one thing does.
-        CorpusError: if a corpus is none; the message names the line. A function is first called by a search.
+        ArgumentError: unless exactly one argument or the environment variable selects the engine.
+        CorpusError: if the corpus is invalid; the message names the line. A function is first called by a search.
         SearchError: if the index over a file cannot be written.
     """
 
@@ -83,7 +83,7 @@ class SearchTool(Tool):
         self.parameters = {
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What to look for."},
+                "query": {"type": "string", "description": "The words to search for."},
                 "topk": {
                     "type": "integer",
                     "description": f"How many documents to return; {self.topk} if left out.",
@@ -106,7 +106,7 @@ class SearchTool(Tool):
 
     @property
     def engine(self) -> SearchEngine:
-        """What carries out the searches."""
+        """The engine of the searches."""
         if self._engine is None:
             from gem_tools.search.local import local_index
 
@@ -146,7 +146,7 @@ class SearchTool(Tool):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        # An index is not copied into another process, which opens it, or makes its own of the documents.
+        # An index is not copied into another process, which opens it again or builds its own from the documents.
         return self.__dict__ if self._corpus is None else {**self.__dict__, "_engine": None}
 
     def _opened(self, search_url: str | None, corpus: Corpus | None, engine: object) -> SearchEngine | None:

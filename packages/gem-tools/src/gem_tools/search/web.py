@@ -9,8 +9,8 @@ name             class                               environment variables
 ``"tavily"``     :class:`TavilySearch`               ``TAVILY_API_KEY``
 ===============  ==================================  ==========================================================
 
-A hit's id is the address of the page, its contents are the page's title and the provider's excerpt. What these classes
-send and read is what the providers publish; the tests hold them to that format, with a server of their own in place of
+A hit's id is the address of the page; its contents are the page's title and the provider's excerpt. The requests and
+answers follow the providers' documentation; the tests check this format with a local server in place of
 the provider's.
 """
 
@@ -48,25 +48,25 @@ class _Call:
 
 
 class WebSearch:
-    """What the web searches have in common.
+    """The base class of web searches.
 
     Args:
-        key: the provider's key; None for that of the environment.
+        key: the provider's key; None for the key in the environment.
         timeout: seconds that a search may take, all tries included.
-        retries: how often a request is sent again that was lost, or refused because there are too many.
-        endpoint: another address than the provider's, for example of a proxy.
+        retries: the number of retries of a request that was lost, or rejected by a rate limit.
+        endpoint: an address in place of the provider's, for example of a proxy.
 
     Raises:
-        ArgumentError: if there is no key.
+        ArgumentError: if the key is missing.
     """
 
     provider: ClassVar[str]
     key_variable: ClassVar[str]
     address: ClassVar[str]
     most_hits: ClassVar[int]
-    """Results that the provider returns at most for one request."""
+    """The largest number of results of one request."""
     longest_query: ClassVar[int] = 400
-    """Characters that the provider takes."""
+    """The largest number of characters of a query."""
 
     def __init__(
         self, key: str | None = None, timeout: float = 10.0, retries: int = 2, endpoint: str | None = None
@@ -95,7 +95,7 @@ class WebSearch:
             found = self._found(message)
             return [_hit(item, text) for item, text in found if _address(item)][:topk]
         except (LookupError, TypeError, AttributeError) as error:
-            raise SearchError(f"{self.provider} answered in a form that is not known") from error
+            raise SearchError(f"{self.provider} answered in an unknown format") from error
 
     def close(self) -> None:
         """Close the connections; a later search opens new ones."""
@@ -115,7 +115,7 @@ class WebSearch:
         raise NotImplementedError
 
     def _found(self, message: Any) -> list[tuple[Mapping[str, Any], str]]:
-        """Return what was found, each with the name of the member that holds its excerpt."""
+        """Return the results, each with the name of the member that contains its excerpt."""
         raise NotImplementedError
 
     def _message(self, answer: SearchAnswer) -> Any:
@@ -151,11 +151,11 @@ class GoogleSearch(WebSearch):
     """Google's Custom Search JSON API (``GET /customsearch/v1``).
 
     Args:
-        key: the API key; None for that of the environment.
+        key: the API key; None for the key in the environment.
         timeout: as for all.
         retries: as for all.
         endpoint: as for all.
-        engine_id: which Programmable Search Engine to ask (``cx``); None for ``GOOGLE_CSE_ID``.
+        engine_id: the id of the Programmable Search Engine (``cx``); None for ``GOOGLE_CSE_ID``.
     """
 
     provider = "Google Custom Search"
@@ -176,7 +176,7 @@ class GoogleSearch(WebSearch):
         self._engine_id = _secret(self.provider, "engine_id", engine_id, "GOOGLE_CSE_ID")
 
     def _call(self, query: str, topk: int) -> _Call:
-        # The key goes in a header, where no log of addresses shows it.
+        # The key goes into a header, so that logs of addresses never contain it.
         return _Call(params={"cx": self._engine_id, "q": query, "num": topk}, headers={"x-goog-api-key": self._key})
 
     def _found(self, message: Any) -> list[tuple[Mapping[str, Any], str]]:
@@ -186,7 +186,7 @@ class GoogleSearch(WebSearch):
 class SerpApiSearch(WebSearch):
     """Google's results through SerpApi (``GET /search.json``).
 
-    The provider takes its key in the address alone; a program that logs the addresses of its requests logs the key.
+    The provider accepts its key only in the address, so a program that logs the addresses of its requests logs the key.
     """
 
     provider = "SerpApi"
@@ -199,7 +199,7 @@ class SerpApiSearch(WebSearch):
         return _Call(params={"engine": "google", "q": query, "num": topk, "api_key": self._key})
 
     def _found(self, message: Any) -> list[tuple[Mapping[str, Any], str]]:
-        # A query without results comes with an "error" that says so, and a search that succeeded.
+        # An answer without results has an "error" text and the status of a success.
         state = (message.get("search_metadata") or {}).get("status", "Success")
         if state == "Error":
             raise SearchError(f"{self.provider} failed: {_complaint(message)}")
@@ -232,7 +232,7 @@ _BY_NAME: Mapping[str, type[WebSearch]] = {
 
 
 def web_engine(name: str, timeout: float = 10.0, retries: int = 2) -> WebSearch:
-    """Return the web search of a name, with the key of the environment.
+    """Return the web search of a name, with the key in the environment.
 
     Raises:
         ArgumentError: for any other name, or if there is no key.
@@ -244,8 +244,8 @@ def _secret(provider: str, name: str, given: str | None, variable: str) -> str:
     value = os.environ.get(variable) if given is None else given
     if not value:
         raise ArgumentError(f"{provider} needs a {name}; set {variable} in the environment or pass {name}=…")
-    if not value.isascii() or not value.isprintable():  # it goes into a header
-        raise ArgumentError(f"the {name} for {provider} holds characters that no key has")
+    if not value.isascii() or not value.isprintable():  # the key goes into a header
+        raise ArgumentError(f"the {name} for {provider} contains characters that no key has")
     return string(name, value)
 
 
@@ -260,12 +260,12 @@ def _hit(item: Mapping[str, Any], text: str) -> SearchHit:
 
 
 def _plain(value: object) -> str:
-    """Return an excerpt on one line, without the markup that providers put around the words of the query."""
+    """Return an excerpt on one line, without the provider's markup of the query's words."""
     return " ".join(html.unescape(_MARKUP.sub("", value)).split()) if isinstance(value, str) else ""
 
 
 def _complaint(message: object) -> str:
-    """Return what a provider says is wrong, in any of their forms."""
+    """Return a provider's error message, in any of their formats."""
     while isinstance(message, Mapping):
         message = next((message[name] for name in ("error", "detail", "message") if message.get(name)), "")
     return " ".join(message.split())[:_LONGEST_COMPLAINT] if isinstance(message, str) else ""

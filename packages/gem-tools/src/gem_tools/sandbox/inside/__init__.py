@@ -1,4 +1,4 @@
-"""What runs on the other side: in the fork servers, and in the processes that execute code.
+"""Modules of the other side: of the fork servers and of the processes that execute code.
 
 A bare interpreter loads these modules (:func:`gem.processes.fork_server.bare_python`), so they import the standard
 library, each other, and modules of :mod:`gem.processes` that do the same.

@@ -15,13 +15,13 @@ from gem.processes.fork_loop import reset_signals
 from gem_tools.sandbox.inside import interactive, jail, script, wire
 from gem_tools.sandbox.inside.jail import BOX, HOME
 
-__all__ = ["become"]
+__all__ = ["execute_program"]
 
 _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
 
 
-def become(
+def execute_program(
     limits: wire.ExecutionRequest,
     descriptors: list[int],
     binds: Iterable[jail.ScratchBind],
@@ -31,15 +31,15 @@ def become(
     """Execute a program and exit; never returns.
 
     Args:
-        limits: of the request.
-        descriptors: the program, the standard streams, and for a session the channel of its calls.
-        binds: what belongs into its scratch.
-        base_memory: bytes of address space that the fork server takes, which are not the program's.
-        seccomp: filter to add.
+        limits: the limits of the request.
+        descriptors: the program, the standard streams, and the channel of a session's calls.
+        binds: the folders to bind into its scratch folder.
+        base_memory: the address space of the fork server in bytes, which does not count for the program.
+        seccomp: the additional filter.
     """
     try:
         reset_signals()
-        # Signals to one's own process group know no namespaces.
+        # Namespaces do not restrict signals to a process's own group.
         os.setsid()
         channel = _take(descriptors)
         _confine(limits, binds, base_memory, seccomp)
@@ -60,7 +60,7 @@ def become(
 
 
 def _take(descriptors: list[int]) -> socket.socket | None:
-    """Put the streams on 0, 1 and 2, the program or the channel on 3, and close everything else."""
+    """Move the streams to 0, 1 and 2 and the program or the channel to 3, and close everything else."""
     program, stdin, stdout, stderr, *channel = descriptors
     for target, source in enumerate((stdin, stdout, stderr)):
         os.dup2(source, target)
@@ -83,7 +83,7 @@ def _confine(
         linux.bind(bind.source, bind.target)
     os.chdir(HOME)
     rlimits.lower_limits({"RLIMIT_NPROC": limits.processes})
-    # A user namespace without a map: no user there can become another, and processes are counted apart.
+    # A user namespace without a map: no process can change its user, and processes are counted separately.
     linux.unshare(linux.CLONE_NEWUSER)
     rlimits.lower_limits(
         {
@@ -93,7 +93,7 @@ def _confine(
             "RLIMIT_CORE": 0,
         }
     )
-    if math.isfinite(limits.cpu_seconds):  # the server counts finer than this
+    if math.isfinite(limits.cpu_seconds):  # the server measures more precisely
         rlimits.lower_limits({"RLIMIT_CPU": math.ceil(limits.cpu_seconds) + 1})
     linux.drop_capabilities()
     linux.seccomp(seccomp)
@@ -101,7 +101,7 @@ def _confine(
 
 
 def _reseed() -> None:
-    """Give the program random numbers of its own; Python's ``random`` sees to itself."""
+    """Seed the program's random numbers; Python's ``random`` reseeds itself."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()

@@ -1,4 +1,4 @@
-"""The inside of a session: calls executed one after the other in one ``__main__``."""
+"""The inside of a session: consecutive calls in one ``__main__``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["serve_calls"]
 def serve_calls(channel: socket.socket) -> int:
     """Execute calls until the channel closes; return the exit code of the process.
 
-    Each message brings two descriptors, the program and its standard input. What a call reports is how it ended,
-    and it could lie about that, being in the same process; only the session's own user reads it.
+    Each message carries two descriptors, the program and its standard input. A call reports its end itself and
+    could forge the report, since it runs in the same process; only the session's own user reads it.
     """
     main = script.new_main()
     number = 0

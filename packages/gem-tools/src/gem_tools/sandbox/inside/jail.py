@@ -1,8 +1,8 @@
-"""The jail around a fork server: a file system of its own, no network, no other processes, no privileges.
+"""The jail of a fork server: its own file system, no network, no other processes, no privileges.
 
-What it shows is read-only: the system's libraries and programs, the interpreter and the packages it was told of.
-``/box`` is where each execution gets a scratch of its own; ``/tmp`` and its like lead there. An interpreter may itself
-lie below one of those: :func:`scratch_binds` says what an execution binds into its scratch.
+The file system is read-only. It contains the system's libraries and programs, the interpreter and the given packages.
+Each execution gets its own scratch folder in ``/box``; ``/tmp`` and similar folders link to it. An interpreter may
+lie below such a folder, so :func:`scratch_binds` returns the folders to bind into the scratch folder.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ HOME = f"{BOX}/home"
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
-SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/var-tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - of an execution alone
-"""Folders that every user may write to on a usual system, and the place of each inside."""
+SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/var-tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - only in an execution
+"""World-writable folders of a usual system, and their places inside the jail."""
 _SHOWN = "/shown"
-"""Where the server keeps what lies below one of those, for executions to bind it."""
+"""The server's place for folders below these, from which executions bind them."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 _USERS = (0x47454D, 65534)
-"""User ids for executions when the trainer is root, whose processes no limit on processes would hold."""
+"""User ids for executions if the trainer is root, because root ignores the limit on processes."""
 
 _ISOLATED = linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP
 
 
 class ScratchBind(NamedTuple):
-    """A folder that lies below a scratch folder of the system, such as ``/tmp``."""
+    """A folder that lies below a scratch folder of the system, for example below ``/tmp``."""
 
     path: str
-    """What it is called outside."""
+    """Its path outside the jail."""
     source: str
-    """Where the server keeps it."""
+    """Its path in the server."""
     target: str
-    """Where it belongs in the scratch of an execution."""
+    """Its path in the scratch folder of an execution."""
 
 
 def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
-    """Confine this process for good. Its children are the first of a new process namespace.
+    """Confine this process permanently. Its children are the first of a new process namespace.
 
     Args:
-        shown: files and folders, real paths, to be seen inside beside the system's.
-        hidden: folders below those that must look empty.
+        shown: real paths of files and folders that are visible in addition to the system's.
+        hidden: folders below these that appear empty.
 
     Raises:
         OSError: if the kernel or the administrator does not allow it; the message names the step.
@@ -77,7 +77,7 @@ def _leave_root() -> None:
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
         except OSError as error:
-            # In a container that has few users of its own; root is then no real root either.
+            # A container may have only a few user ids; its root is then not the real root either.
             if error.errno != errno.EINVAL:
                 raise
         else:
@@ -98,8 +98,8 @@ def _own_user_namespace(own: int) -> None:
 
 def _build(shown: Sequence[str], hidden: Iterable[str]) -> None:
     linux.make_private()
-    # The old root moves to /old, so that what was mounted over here is seen there as it was.
-    linux.mount_tmpfs("/tmp", "mode=755,size=64k,nr_inodes=16")  # noqa: S108 - hidden from nobody else
+    # The old root moves to /old. It keeps showing the files that later mounts cover here.
+    linux.mount_tmpfs("/tmp", "mode=755,size=64k,nr_inodes=16")  # noqa: S108 - hidden only here
     for name in ("/tmp/old", "/tmp/new"):  # noqa: S108
         os.mkdir(name)
     linux.pivot_root("/tmp", "/tmp/old")  # noqa: S108
@@ -129,7 +129,7 @@ def _build(shown: Sequence[str], hidden: Iterable[str]) -> None:
 
 
 def scratch_binds(shown: Iterable[str]) -> list[ScratchBind]:
-    """Return what must be bound into the scratch of an execution, for it to be seen where it lies outside.
+    """Return the folders to bind into the scratch folder of an execution, so that they keep their outside paths.
 
     Args:
         shown: see :func:`enter`.
@@ -137,7 +137,7 @@ def scratch_binds(shown: Iterable[str]) -> list[ScratchBind]:
     binds: list[ScratchBind] = []
     for path in shown:
         if _place(path, binds) != path:
-            continue  # within another
+            continue  # inside another one
         for name, scratch in SCRATCH.items():
             if path.startswith(f"{name}/"):
                 binds.append(ScratchBind(path, f"{_SHOWN}/{len(binds)}", scratch + path[len(name) :]))
@@ -145,7 +145,7 @@ def scratch_binds(shown: Iterable[str]) -> list[ScratchBind]:
 
 
 def _place(path: str, binds: Iterable[ScratchBind]) -> str:
-    """Where a path is shown in the server's file system."""
+    """Return the place of a path in the server's file system."""
     for bind in binds:
         if path == bind.path or path.startswith(f"{bind.path}/"):
             return bind.source + path[len(bind.path) :]

@@ -1,4 +1,4 @@
-"""A program without a jail: a process of its own, with the limits that every system offers."""
+"""A program without a jail: a separate process with the limits that every system supports."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Take on the limits and become the program; never returns.
+    """Apply the limits and execute the program; never returns.
 
-    Argument of the command: JSON with ``path`` (folders to import from), ``channel`` or ``program`` (descriptors), and
+    The argument of the command is JSON with ``path`` (import path), ``channel`` or ``program`` (descriptors), and
     ``memory``, ``disk``, ``open_files``, ``cpu_seconds`` and ``processes``.
     """
     given = json.loads(sys.argv[1])
@@ -52,7 +52,7 @@ def _set_limits(given: dict[str, float]) -> None:
     if given["cpu_seconds"] is not None:
         limits["RLIMIT_CPU"] = math.ceil(given["cpu_seconds"])
     if sys.platform == "linux":
-        # Everything that the user runs counts, so what there is already comes on top.
+        # The limit counts all processes of the user, so the existing ones are added.
         limits["RLIMIT_NPROC"] = given["processes"] + _threads_of_the_user()
     rlimits.lower_limits(limits)
 
@@ -63,6 +63,6 @@ def _threads_of_the_user() -> int:
         try:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
                 count += len(os.listdir(f"/proc/{name}/task"))
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
     return count

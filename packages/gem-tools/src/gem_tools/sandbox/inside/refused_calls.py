@@ -1,8 +1,8 @@
-"""What executed code may not ask the kernel for, as filters of system calls.
+"""System calls that executed code must not use, as seccomp filters.
 
-The lists hold what reaches other processes, other users' data or rarely tested corners of the kernel: debugging,
-namespaces and mounts, keys, BPF, io_uring, the clock, sockets. Memory that no limit counts (``memfd_create``) and
-memory shared beyond an execution (System V) is refused too. All other calls pass.
+The lists contain calls that reach other processes, other users' data or rarely tested parts of the kernel: debugging,
+namespaces and mounts, keys, BPF, io_uring, the clock, sockets. They also deny memory without a limit
+(``memfd_create``) and memory that outlives an execution (System V). All other calls are allowed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _REFUSED = ADMINISTRATION | {
 }  # fmt: skip
 
 _NEEDED_TO_CONFINE = ("mount", "setns", "unshare")
-"""Calls with which the fork server confines each execution, and which the execution then gives up."""
+"""Calls that the fork server needs to confine an execution, and that the execution then loses."""
 
 
 def server_filter() -> bytes:
     """Return the filter that a fork server installs once and every execution inherits.
 
     Raises:
-        OSError: on a machine whose system call numbers are not known.
+        OSError: on a machine with unknown system call numbers.
     """
     return filter_program(_REFUSED, kill_foreign=True)
 
 
 def execution_filter() -> bytes:
-    """Return the filter that each execution adds when it is confined."""
+    """Return the filter that confines each execution further."""
     return filter_program(_NEEDED_TO_CONFINE, allow_new_namespaces=True, kill_foreign=True)

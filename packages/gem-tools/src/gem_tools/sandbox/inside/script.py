@@ -1,4 +1,4 @@
-"""Executing text as Python executes a script: as ``__main__``, with tracebacks that show its lines and no others."""
+"""Executing text like a Python script: as ``__main__``, with tracebacks that show only its own lines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import types
 __all__ = ["connect_streams", "execute", "finish", "flush", "new_main", "read_program"]
 
 _STREAMS = (("stdin", "surrogateescape"), ("stdout", "surrogateescape"), ("stderr", "backslashreplace"))
-_FAILED_FLUSH = 120  # what the interpreter itself exits with
+_FAILED_FLUSH = 120  # the exit code of the interpreter itself
 
 
 def read_program(descriptor: int) -> tuple[str, str]:
-    """Read the prelude and the code that a descriptor holds: the length of the first in 4 bytes, and both."""
+    """Read the prelude and the code from a descriptor: the length of the prelude in 4 bytes, then both texts."""
     size = os.fstat(descriptor).st_size
     data = b""
     while len(data) < size:
@@ -30,7 +30,7 @@ def read_program(descriptor: int) -> tuple[str, str]:
 
 
 def connect_streams() -> None:
-    """Make Python's standard streams anew, on descriptors 0, 1 and 2."""
+    """Open Python's standard streams on the descriptors 0, 1 and 2."""
     for descriptor, (name, errors) in enumerate(_STREAMS):
         stream = _stream(descriptor, name, errors)
         setattr(sys, name, stream)
@@ -53,7 +53,10 @@ def new_main() -> types.ModuleType:
 
 
 def execute(main: types.ModuleType, prelude: str, code: str, name: str) -> int:
-    """Execute code in a module and return its exit code; an error is printed, with the code's own frames alone."""
+    """Execute code in a module and return its exit code.
+
+    An error prints a traceback with the code's own frames only.
+    """
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     try:
         if prelude:
@@ -68,7 +71,7 @@ def execute(main: types.ModuleType, prelude: str, code: str, name: str) -> int:
 
 
 def finish() -> int:
-    """Do what the interpreter does when a script is over; return 0, or an exit code if it cannot be done."""
+    """Finish the script like the interpreter does; return 0, or an exit code after an error."""
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -78,7 +81,7 @@ def finish() -> int:
 
 
 def flush() -> int:
-    """Write out what the streams hold; return 0, or an exit code if it cannot be done."""
+    """Flush the streams; return 0, or an exit code after an error."""
     exit_code = 0
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -115,7 +118,7 @@ def _report(error: BaseException) -> None:
         else:
             traceback.print_exception(type(error), error, own)
     except BaseException:
-        # Out of memory or of recursion while printing: the last line at least, past Python's own streams.
+        # Memory or recursion depth ran out while printing: write at least the last line, without Python's streams.
         try:
             os.write(2, f"{type(error).__name__}: {str(error)[:1000]}\n".encode(errors="backslashreplace"))
         except BaseException:

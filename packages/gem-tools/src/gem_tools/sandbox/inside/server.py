@@ -1,8 +1,8 @@
-"""The fork server: a warm interpreter in a jail that forks one process for each execution, and ends it in time.
+"""The fork server: a warm interpreter in a jail that forks a process for each execution and enforces its time limit.
 
-``main`` is what the trainer starts. It enters the jail and forks the server, the first process of a namespace; when
-the server ends, the kernel kills everything that it started. The process that is left outside waits for the end of
-the trainer or of the server, and takes the other along.
+The trainer starts ``main``, which enters the jail and forks the server, the first process of a namespace. When
+the server ends, the kernel kills all processes in the namespace. The process outside waits for the end of
+the trainer or of the server, and ends the other one.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _EVERYDAY = (
     "heapq", "io", "itertools", "json", "math", "operator", "os", "random", "re", "statistics", "string", "textwrap",
     "time", "traceback", "typing",
 )  # fmt: skip
-"""Modules that most programs import; small enough to be copied with every fork."""
+"""Modules that most programs import, small enough that each fork may copy them."""
 
 _HASTE = 0.005
-"""Seconds between two looks at the CPU time of an execution that is about to use up its own."""
+"""Seconds between two checks of the CPU time of an execution close to its limit."""
 _HELD = ("gem", "gem_tools")
-"""Packages whose modules the server itself runs, and no program is to find imported."""
+"""Packages of the server itself, which a program must not find imported."""
 
 
 class _Execution(Child):
-    """An execution under way."""
+    """A running execution."""
 
     def __init__(self, pid: int, interest: socket.socket, limits: wire.ExecutionRequest) -> None:
         super().__init__(pid, interest)
@@ -71,7 +71,7 @@ class _Execution(Child):
     def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
         seconds = time.monotonic() - self.started
         assert self.interest is not None
-        with contextlib.suppress(OSError):  # the trainer has gone, or has lost interest
+        with contextlib.suppress(OSError):  # the trainer has ended, or has closed the execution
             self.interest.send(wire.pack_answer(self.reason, returncode, seconds, usage.ru_utime + usage.ru_stime))
         self.interest.close()
 
@@ -95,11 +95,11 @@ class _ExecutionLoop(ForkLoop):
     def start(self, body: bytes, descriptors: list[int]) -> Child:
         limits = wire.unpack_request(body)
         interest, *given = descriptors
-        # The child, and all that it will start, lives in a process namespace that ends with it.
+        # The child and its descendants live in a process namespace that ends with it.
         linux.unshare(linux.CLONE_NEWPID)
         pid = os.fork()
         if pid == 0:
-            execution.become(limits, given, self._binds, self._base_memory, self._filter)
+            execution.execute_program(limits, given, self._binds, self._base_memory, self._filter)
         linux.setns(self._namespace, linux.CLONE_NEWPID)
         for descriptor in given:
             os.close(descriptor)
@@ -107,9 +107,9 @@ class _ExecutionLoop(ForkLoop):
 
 
 def main() -> None:
-    """Enter the jail and be the server, or wait for it; see the module.
+    """Enter the jail and run the server, or wait for it; see the module.
 
-    Arguments of the command: JSON with ``trainer`` (its process id), ``shown`` and ``hidden`` (see
+    The arguments of the command are JSON with ``trainer`` (its process id), ``shown`` and ``hidden`` (see
     :func:`jail.enter`), ``path`` (folders to import from) and ``modules`` (to import); the descriptor of the channel.
     """
     wanted, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
@@ -149,7 +149,7 @@ def _warm_up(path: list[str], modules: list[str]) -> None:
     site.setcopyright()
     site.sethelper()
     for name in (*_EVERYDAY, *modules):
-        with contextlib.suppress(Exception):  # the program that needs it will be told why it cannot be had
+        with contextlib.suppress(Exception):  # the program that imports the module gets the error
             importlib.import_module(name)
     sys.path.insert(0, jail.HOME)
     for name in [name for name in sys.modules if name.partition(".")[0] in _HELD]:

@@ -1,8 +1,8 @@
-"""What passes between the trainer and a fork server: one message to start an execution, one on how it ended.
+"""The messages between the trainer and a fork server: one starts an execution, one reports its end.
 
-A request travels with descriptors: where to report, the program, standard input, output and error, and for a session
-the channel of its calls. What an execution reports about itself never counts: the answer is the fork server's, which
-has waited for it.
+A request carries descriptors: the report, the program, standard input, output and error, and for a session
+the channel of its calls. The fork server writes the answer after it has waited for the execution, whose own reports
+never count.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 KILL = b"K"
-"""Sent on the reporting channel: end the execution now. Closing the channel means the same."""
+"""Sent on the report channel to end the execution immediately. Closing the channel has the same effect."""
 
 BY_ITSELF, OUT_OF_TIME, OUT_OF_CPU, STOPPED = range(4)
-"""Why an execution ended."""
+"""The reasons for the end of an execution."""
 
 _REQUEST = struct.Struct("=QIQIdd")
 _ANSWER = struct.Struct("=Bidd")
@@ -48,32 +48,32 @@ class ExecutionRequest(NamedTuple):
 
 
 def pack_request(request: ExecutionRequest) -> bytes:
-    """Return the limits of an execution as a message."""
+    """Encode the limits of an execution as a message."""
     return _REQUEST.pack(*request)
 
 
 def unpack_request(message: bytes) -> ExecutionRequest:
-    """Return the limits of a request."""
+    """Decode the limits of a request."""
     return ExecutionRequest._make(_REQUEST.unpack(message))
 
 
 def pack_answer(reason: int, exit_code: int, seconds: float, cpu_seconds: float) -> bytes:
-    """Why and how an execution ended, its wall-clock time, and the CPU time of it and all it started."""
+    """Encode the reason for the end, the exit code, the wall-clock time and the CPU time with child processes."""
     return _ANSWER.pack(reason, exit_code, seconds, cpu_seconds)
 
 
 def unpack_answer(message: bytes) -> tuple[int, int, float, float]:
-    """Return the reason, the exit code and the times of an answer."""
+    """Decode the reason, the exit code and the times of an answer."""
     return _ANSWER.unpack(message)
 
 
 def pack_call(exit_code: int) -> bytes:
-    """How a call of a session ended."""
+    """Encode the end of a session's call."""
     return _CALL.pack(exit_code)
 
 
 def unpack_call(message: bytes) -> int:
-    """Return how a call ended; raise ``ValueError`` for anything else."""
+    """Decode the end of a call; raises ``ValueError`` for anything else."""
     if len(message) != _CALL.size:
         raise ValueError(f"a call is reported in {_CALL.size} bytes, got {len(message)}")
     number: int = _CALL.unpack(message)[0]
