@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 from gem import discovery
-from gem_testing import CLAUSES
+from gem_testing import CLAUSES, EnvUnderTest
+from gem_testing.conformance import clauses_for_each
 
 pytest_plugins = ["pytester"]
 
@@ -333,6 +334,22 @@ def test_full_clauses_once_a_class(project: Project) -> None:
     by_arguments = [name for name in whole if CLAUSES[name].by_arguments]
     assert found["guess:Sound-v0"] == by_arguments
     assert 10 < len(by_arguments) < 25
+
+
+def test_functions_without_a_name_stand_for_no_common_class() -> None:
+    """Each of two lambdas is tested against every clause."""
+    envs = [EnvUnderTest(lambda: None), EnvUnderTest(lambda: None)]  # type: ignore[arg-type, return-value]
+    first, second = ([clause for env, clause in clauses_for_each(envs) if env is under_test] for under_test in envs)
+    assert first == second
+    assert len(first) > len([name for name in first if CLAUSES[name].by_arguments])
+
+
+def test_a_class_without_environments_is_an_error(project: Project) -> None:
+    """A misspelt attribute does not make a test class that tests nothing."""
+    project.write("test_guess.py", CONFORMANCE_TEST.format(without=()).replace("environments =", "environment ="))
+    done = project.pytest()
+    assert done.returncode == 2
+    assert "TestGuess names no environments" in done.stdout
 
 
 def test_every_variant_can_be_tested_against_every_clause(project: Project) -> None:

@@ -52,6 +52,8 @@ class EnvConformance:
             return
         import pytest
 
+        if self.environments == ():
+            pytest.fail(f"{type(self).__name__} names no environments: environments = 'my-envs'", pytrace=False)
         envs = [
             under_test
             for target in _several(self.environments)
@@ -85,17 +87,24 @@ def clauses_for_each(envs: Sequence[EnvUnderTest], every_variant: bool = False) 
         envs: the environments.
         every_variant: test each environment against all clauses, and not only one environment of each class.
     """
-    full: dict[str, EnvUnderTest] = {}
+    full: dict[str | int, EnvUnderTest] = {}
     for under_test in envs:
         # An environment that requires nothing can be tested everywhere, so it stands for its class.
-        current = full.setdefault(name_of(under_test.spec.entry_point), under_test)
+        current = full.setdefault(_class_of(under_test), under_test)
         if current.spec.requires and not under_test.spec.requires:
-            full[name_of(under_test.spec.entry_point)] = under_test
+            full[_class_of(under_test)] = under_test
     for under_test in envs:
-        stands_for_class = full[name_of(under_test.spec.entry_point)] is under_test
+        stands_for_class = full[_class_of(under_test)] is under_test
         for name, clause in CLAUSES.items():
             if (clause.by_arguments or stands_for_class or every_variant) and clause.applies_to(under_test):
                 yield under_test, name
+
+
+def _class_of(under_test: EnvUnderTest) -> str | int:
+    """Return the name of the class; the identity of a local class or function, as any two lambdas share a name."""
+    entry_point = under_test.spec.entry_point
+    name = name_of(entry_point)
+    return id(entry_point) if "<" in name else name
 
 
 def _together(metafunc: pytest.Metafunc, under_test: EnvUnderTest) -> list[pytest.MarkDecorator]:
