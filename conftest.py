@@ -1,4 +1,4 @@
-"""What the tests of several packages need; `dev.py package` takes it along."""
+"""Fixtures and options for the tests of several packages; `dev.py package` copies this file along."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The tests that terminal tasks bring are run in their containers.
+# The tests inside terminal tasks run in the tasks' containers.
 collect_ignore_glob = ["packages/*/src/*"]
 
-# How long an example takes depends on what else the machine does, so no example fails for being slow.
+# The duration of an example depends on the machine's other work, so no example fails for being slow.
 EXAMPLES = {"quick": 20, "main": 50, "all": 300}
 for tier, examples in EXAMPLES.items():
     settings.register_profile(tier, deadline=None, max_examples=examples)
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the tests of the main tier that were long and have no written reason to be."""
+    """List the long tests of the main tier without a written reason."""
     if config.getoption("--tier") != "main":
         return
     reports = [report for found in terminalreporter.stats.values() for report in found]
@@ -86,7 +86,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 class PluginSite:
-    """A folder on ``sys.path`` in which distributions lie as pip lays them."""
+    """A folder on ``sys.path`` with distributions laid out as pip does."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

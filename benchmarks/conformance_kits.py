@@ -4,12 +4,11 @@
     python benchmarks/conformance_kits.py            # tables in Markdown
     python benchmarks/conformance_kits.py --json
 
-The environments are those of `packages/gem-testing/tests/planted`. Each has one defect and is checked in a process of
-its own. Ours has caught a defect if the one clause that has to name it is violated. Gymnasium's has caught it if it
-raises, or warns of anything that it does not warn of for the healthy environments; for it they are wrapped by
-`Adapter`, which passes on what they return. It cannot see what Gymnasium's interface does not have (state, a manifest,
-reference policies), nor does Gymnasium forbid all that GEM forbids (rewards that are ints): the second table counts by
-group.
+The environments are those of `packages/gem-testing/tests/planted`, one defect each, every one checked in a process of
+its own. Ours has caught a defect if the one clause that must name it is violated. Gymnasium's has caught it if it
+raises, or gives a warning that the healthy environments do not cause; `Adapter` gives it the environments' results
+unchanged. It cannot see features outside Gymnasium's interface (state, a manifest, reference policies), and Gymnasium
+permits some results that GEM forbids (rewards that are ints); so the second table counts by group.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ MANIFESTS = {
     PLANTED / "planted_envs" / "environments.toml": ("gem-core", "numpy>=1.24", "spacy"),
     PLANTED / "planted_undeclared" / "environments.toml": ("gem-core", "planted-envs"),
 }
-"""Manifest → what its package declares to depend on."""
+"""Manifest → its package's declared dependencies."""
 
 COLOUR = re.compile(r"\x1b\[\d*m")
 TIMEOUT = 60.0
@@ -53,7 +52,7 @@ TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Row:
-    """One planted defect, and what the two kits say about it; an empty text means that nothing was found."""
+    """One planted defect, and the findings of the two kits; an empty text means none."""
 
     name: str
     defect: str
@@ -63,7 +62,7 @@ class Row:
 
 
 class Observations(spaces.Space[Any]):
-    """Text, content parts, or a dict of these by agent, as :mod:`gem.core` has them."""
+    """Text, content parts, or a dict of these by agent, as in :mod:`gem.core`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +80,7 @@ class Observations(spaces.Space[Any]):
 
 
 class Actions(spaces.Space[Any]):
-    """What the environment itself samples."""
+    """The actions that the environment itself samples."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__()
@@ -102,7 +101,7 @@ class Actions(spaces.Space[Any]):
 
 
 class Adapter(gymnasium.Env[Any, Any]):
-    """A GEM environment as one of Gymnasium; with several agents, their rewards added up."""
+    """A GEM environment with Gymnasium's interface; with several agents, it adds up their rewards."""
 
     metadata = {"render_modes": []}  # noqa: RUF012  # as Gymnasium has it
 
@@ -128,7 +127,7 @@ class Adapter(gymnasium.Env[Any, Any]):
 
 
 def main() -> None:
-    """Run both kits on everything, and print what they found."""
+    """Run both kits on everything, and print their findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     rows, noise = compare()
@@ -139,7 +138,7 @@ def main() -> None:
 
 
 def compare() -> tuple[list[Row], list[str]]:
-    """Return a row for each defect, and what Gymnasium's kit says about the healthy environments."""
+    """Return a row for each defect, and the findings of Gymnasium's kit in the healthy environments."""
     sys.path.append(str(PLANTED))
     planted = [(spec, manifest) for manifest in MANIFESTS for spec in read_specs(manifest)]
     healthy = [spec for spec, _ in planted if spec.id.startswith("healthy:")]
@@ -156,14 +155,14 @@ def compare() -> tuple[list[Row], list[str]]:
 
 
 def said_by_gem(spec: EnvSpec, manifest: Path) -> list[str]:
-    """Return the violation of the clause that has to name the defect, if it is violated."""
+    """Return the violation of the clause that must name the defect, if any."""
     namespaces = frozenset({"healthy", "defect"})
     under_test = EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=MANIFESTS[manifest])
     return [r.message for r in run_clauses(under_test, spec.tags[:1]) if r.outcome is ClauseOutcome.VIOLATED]
 
 
 def said_by_gymnasium(spec: EnvSpec) -> list[str]:
-    """Return all that Gymnasium's `check_env` warns of, and what it raises."""
+    """Return the warnings of Gymnasium's `check_env`, and its exception."""
     name = re.sub(r"\W", "", spec.id)
     # Registered, because the checker compares episodes and closes twice only where an environment has a spec.
     gymnasium.register(f"{name}-v0", entry_point=lambda: Adapter(spec), disable_env_checker=True, order_enforce=False)
@@ -178,8 +177,8 @@ def said_by_gymnasium(spec: EnvSpec) -> list[str]:
 
 
 def elsewhere(function: Callable[..., list[str]], *arguments: Any) -> list[str]:
-    """Return what a function returns in a process of its own; one that dies or hangs has noticed something as well."""
-    context = multiprocessing.get_context("fork")  # what is imported here need not be imported again
+    """Return the result of a function in a process of its own; a death or a hang counts as a finding."""
+    context = multiprocessing.get_context("fork")  # modules imported here need not be imported again
     receiver, sender = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory() as folder:
         process = context.Process(target=_answer, args=(sender, folder, function, arguments))
@@ -202,7 +201,7 @@ def _answer(sender: Any, folder: str, function: Callable[..., list[str]], argume
         os.dup2(nowhere, number)
     logging.raiseExceptions = False
     sender.send(function(*arguments))
-    os._exit(0)  # threads that a defect leaves behind would be waited for
+    os._exit(0)  # otherwise threads left by a defect would delay the exit
 
 
 def table(rows: list[Row]) -> list[str]:
@@ -212,7 +211,7 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def by_group(rows: list[Row]) -> list[str]:
-    """Return how many defects each kit caught, for each group of clauses."""
+    """Return the number of defects that each kit caught, by group of clauses."""
     lines = ["| group | defects | gem | Gymnasium |", "|---|---|---|---|"]
     groups = dict.fromkeys(row.clause.partition(".")[0] for row in rows)
     for group in groups:
@@ -231,17 +230,17 @@ def summary(rows: list[Row], noise: list[str]) -> str:
 
 
 def caught(rows: list[Row], kit: str) -> int:
-    """Return how many of the defects a kit caught."""
+    """Return the number of defects that a kit caught."""
     return sum(bool(getattr(row, kit)) for row in rows)
 
 
 def mark(found: str) -> str:
-    """Return how a cell of the table shows what a kit found."""
+    """Return the table's cell for a kit's finding."""
     return "caught" if found else "–"
 
 
 def progress(text: str) -> None:
-    """Say on a terminal how far it is."""
+    """Show the progress on a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text} ", end="", file=sys.stderr, flush=True)
 

@@ -3,7 +3,7 @@
     python benchmarks/hub_search.py [--packages 100000] [--folder DIR] [--gem COMMAND]
 
 The packages are the same in every run. The hub is a folder under ``--folder`` (default: a temporary one), served on
-127.0.0.1; what goes through the wire is counted at the socket, headers included. Times are CPU milliseconds.
+127.0.0.1; the bytes are counted at the socket, headers included. Times are CPU milliseconds.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ NEEDS = ("docker", "network", "gpu", "browser")
 
 
 class World:
-    """The made-up packages. The same number of them is the same packages."""
+    """The made-up packages, which are the same in every run with the same number."""
 
     def __init__(self, packages: int) -> None:
         self.rng = random.Random(20261121)
         vocabulary = {self._coin() for _ in range(max(200, packages // 3))}
         self.vocabulary = sorted(vocabulary)
         self.rng.shuffle(self.vocabulary)
-        # As in real names, some words are in many and most are in few.
+        # As in real names, a few words are common and most are rare.
         self.weights = [1 / (rank + 20) for rank in range(len(self.vocabulary))]
         self._drawn: list[str] = []
         names: dict[str, None] = {}
@@ -107,7 +107,7 @@ class World:
         }
 
     def change(self, rng: random.Random, serial: int, count: int) -> list[dict[str, Any]]:
-        """Give that many packages new lines, and return them."""
+        """Give that many packages new lines, and return these."""
         changed = [self.line(name, serial + number) for number, name in enumerate(rng.sample(self.names, count), 1)]
         self.lines.update({line["name"]: line for line in changed})
         return changed
@@ -166,7 +166,7 @@ def mistyped(word: str, rng: random.Random) -> str:
 
 @dataclass
 class FolderHub:
-    """A hub's root and catalogue, written by the simplest code that keeps to the format."""
+    """A hub's root and catalogue, written by the simplest code that follows the format."""
 
     folder: Path
     serial: int = 0
@@ -208,7 +208,7 @@ class FolderHub:
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder with ETags, and counts what goes through the wire."""
+    """Serves a folder with ETags, and counts the bytes."""
 
     counts: list[int]
     answers: list[int]
@@ -256,7 +256,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[str, list[int], list[int]]]:
-    """Serve a folder; give its address, the bytes so far, and the answers so far."""
+    """Serve a folder; yield its address, the bytes so far, and the answers so far."""
     counts, answers = [0], []
     kind = type("CountingHandler", (Handler,), {"counts": counts, "answers": answers})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder)))
@@ -290,7 +290,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def queries(world: World, rng: random.Random, count: int) -> dict[str, list[tuple[str, str]]]:
-    """Return queries by kind, each with the package that it means (or none)."""
+    """Return queries by kind, each with its intended package (or none)."""
     kinds: dict[str, list[tuple[str, str]]] = {}
 
     def pick() -> dict[str, Any]:
@@ -415,7 +415,7 @@ def main() -> None:
 
 
 def measure_sync(world: World, hub: FolderHub, counts: list[int], answers: list[int]) -> None:
-    """Print what the first load, no change and a day's changes cost."""
+    """Print the cost of the first load, of no change and of a day's changes."""
     from gem_hub.plan import plan
     from gem_hub_client.config import hubs
     from gem_hub_client.sync import update

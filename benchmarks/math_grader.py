@@ -94,7 +94,7 @@ def theirs() -> Callable[[str, str], bool]:
 
 
 def work(side: str) -> None:
-    """Grade what comes as JSON on the standard input; print seconds and verdicts as JSON."""
+    """Grade the pairs on standard input, as JSON; print seconds and verdicts as JSON."""
     task: dict[str, Any] = json.load(sys.stdin)
     grade = ours() if side == "ours" else theirs()
     for _, _, gold, answer in task["warm_up"]:

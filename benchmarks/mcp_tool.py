@@ -3,8 +3,8 @@
     python benchmarks/mcp_tool.py
     python benchmarks/mcp_tool.py --rounds 9 --calls 400
 
-Both sides call the tool `add` of one server each, written with the SDK and alike in everything: over standard input
-and output, and over streamable HTTP. Rounds alternate between the sides. The SDK is called as it is meant to be, from a
+Both sides call the tool `add` of one server each, written with the SDK and identical: over standard input
+and output, and over streamable HTTP. Rounds alternate between the sides. The SDK is called as intended, from a
 coroutine; ours as a trainer does, `ToolEnvWrapper.step` on a text with a call in it, parsing and bookkeeping included,
 from a plain thread. The last part is 64 at a time on one session: 64 coroutines, and 64 environments in 64 threads.
 """
@@ -52,7 +52,7 @@ CALL = '<tool_call><tool_name>add</tool_name><arguments>{"a": 20, "b": 22}</argu
 
 
 class Nothing(gem.Env[str, str]):
-    """An environment that only its tools do something in."""
+    """An environment in which only tools act."""
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
@@ -64,7 +64,7 @@ class Nothing(gem.Env[str, str]):
 
 @dataclass
 class Round:
-    """One side's measurement: seconds each, and the client's CPU seconds for all."""
+    """One side's measurement: seconds of each call, and the client's CPU seconds for all."""
 
     seconds: list[float]
     wall: float
@@ -101,7 +101,7 @@ class Pair:
 
 
 def measured(step: Callable[[], None], calls: int) -> Round:
-    """Call so often, one after the other."""
+    """Make ``calls`` calls, one after the other."""
     cpu, begin, seconds = time.process_time(), time.perf_counter(), []
     for _ in range(calls):
         start = time.perf_counter()
@@ -111,7 +111,7 @@ def measured(step: Callable[[], None], calls: int) -> Round:
 
 
 async def measured_async(client: Any, calls: int, at_once: int) -> Round:
-    """Call so often in each of so many coroutines."""
+    """Make ``calls`` calls in each of ``at_once`` coroutines."""
     seconds: list[float] = []
 
     async def work() -> None:

@@ -5,7 +5,7 @@
     python benchmarks/python_tool.py --leaks 10000
     python benchmarks/python_tool.py --timeouts 100
 
-What an execution costs is the difference between a process that runs many and one that runs few, so that starting
+The cost of an execution is the difference between a process that runs many and one that runs few, so that starting
 and warming up do not count. Each round measures both sides in turn.
 """
 
@@ -27,7 +27,7 @@ FEW = 4
 
 
 def main() -> None:
-    """Measure what was asked for; without a choice, everything but leaks."""
+    """Measure the chosen parts; by default everything but leaks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--original", help="interpreter that has the original installed")
     parser.add_argument("--rounds", type=int, default=3)
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--worker", nargs=4, metavar=("SIDE", "PROGRAM", "COUNT", "THREADS"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.worker:
-        sys.path.pop(0)  # this folder, whose files may have names of libraries
+        sys.path.pop(0)  # this folder, whose files may have the names of libraries
         side, program, count, threads = chosen.worker
         work(side, PROGRAMS[program], int(count), int(threads))
         return
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def work(side: str, program: str, count: int, threads: int) -> None:
-    """Run a program so many times with the tool that is installed here; print the wall-clock seconds."""
+    """Run a program ``count`` times with the tool that is installed here; print the wall-clock seconds."""
     if side == "ours":
         from gem_tools import PythonTool
 
@@ -143,7 +143,7 @@ def row(name: str, ours: list[float], theirs: list[float], ratios: list[float], 
 
 
 def leaks(count: int) -> None:
-    """Run many programs, some of them hostile, from 8 threads, and print what has become more."""
+    """Run many programs, some of them hostile, from 8 threads, and print the resources that have grown."""
     from gem_tools.sandbox import Limits, Sandbox
 
     programs = (
@@ -180,7 +180,7 @@ def leaks(count: int) -> None:
 
 
 def footprint() -> dict[str, int]:
-    """Return the memory of this process and its descendants."""
+    """Return the resources that this process and its descendants hold."""
     gc.collect()
     me = os.getpid()
     parents = {}
@@ -204,7 +204,7 @@ def footprint() -> dict[str, int]:
 
 
 def timeouts(count: int) -> None:
-    """Print how late programs end whose time is up."""
+    """Print the delay at which programs end after their time limit."""
     from gem_tools.sandbox import Limits, Sandbox
 
     limits = Limits(seconds=0.5)

@@ -4,9 +4,9 @@
     python benchmarks/question_answering.py --original /tmp/original/bin/python
 
 Both sides ask the same 2,000 questions, with two right answers each, and get the same actions. Ours reads them from a
-Parquet file, the original is handed a `datasets.Dataset`. Each figure is measured in turn on both sides, several
-rounds; the table shows the median and the range of the rounds' ratios. The last lines are ours alone: what the
-generated sets cost.
+Parquet file, the original gets a `datasets.Dataset`. Each figure is measured in turn on both sides, several
+rounds; the table shows the median and the range of the rounds' ratios. The last lines concern only ours: the
+costs of the generated sets.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def work(side: str, path: str, length: int, budget: float) -> dict[str, float]:
 
 def run(python: str, side: str, path: str, length: int, budget: float) -> dict[str, float]:
     """Measure in another process."""
-    # Other files of this folder may be called like libraries.
+    # Other files of this folder may have the names of libraries.
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [python, __file__, "--worker", side, path, str(length), str(budget)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, env=environment)

@@ -4,9 +4,9 @@ r"""Compares environments that ask one question an episode with the original's, 
     python benchmarks/question_environments.py --original /tmp/original/bin/python
 
 Both sides read the same rows from memory and get the same answers, half of them right. An episode is a reset and a
-step. What is measured is the CPU time of the whole process tree, so that worker processes count. A package is added by
-one row of :data:`ROWS`. The table shows medians over rounds and the range of the rounds' ratios; below it, what it
-costs to import each package and to make the environments that only this side has, without a peer.
+step. The script measures the CPU time of the whole process tree, so that worker processes count. One row of
+:data:`ROWS` adds a package. The table shows medians over rounds and the range of the rounds' ratios; below it stand the
+costs of importing each package and of making the environments that only this side has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 GOAL = 3.0
-"""How many times more episodes a CPU second than the original."""
+"""The goal: episodes per CPU second as a multiple of the original's."""
 
 COUNT = 400
 """Rows of a data set."""
@@ -40,7 +40,7 @@ class Row:
     answer: Callable[[int], str]
     wrong: Callable[[int], str]
     action: str
-    """With ``%s`` where the answer goes."""
+    """With ``%s`` in place of the answer."""
     arguments: tuple[tuple[str, Any], ...] = ()
     """For both sides."""
 
@@ -164,11 +164,11 @@ def main() -> None:
     parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        sys.path.pop(0)  # this folder's scripts are named after what they measure
+        sys.path.pop(0)  # this folder's scripts have the names of their subjects
         kind, what, budget = options.work
         found = bundled(what, float(budget)) if kind == "bundled" else work(kind, int(what), float(budget))
         print(json.dumps(found), flush=True)
-        os._exit(0)  # the original leaves a pool behind that would not let the process end
+        os._exit(0)  # the original leaves a pool behind that keeps the process from ending
     if options.original:
         print("| episodes per CPU s | ours | original | times better | right, ours / original | goal | met |")
         print("|---|---|---|---|---|---|---|")

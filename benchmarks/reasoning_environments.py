@@ -3,9 +3,8 @@
     python benchmarks/reasoning_environments.py --original /path/to/original/bin/python
 
 Both run in processes of their own, in turns; each figure is the median of the rounds, with the lowest and the highest.
-``make`` holds the first reset, which loads the data here and not there. An episode is a reset and a step; steps are
-given a wrong answer in a box. What a worker process does for us is not in our figures; the column ``worker`` says where
-there is one.
+``make`` includes the first reset, which loads the data only on our side. An episode is a reset and a step; each step
+gets a wrong answer in a box. Our figures exclude worker processes; the column ``worker`` shows where there is one.
 """
 
 from __future__ import annotations

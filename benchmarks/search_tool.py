@@ -3,8 +3,8 @@
     python benchmarks/search_tool.py [--documents 100000] [--rounds 5] [--original PYTHON] [--only index,server,client]
 
 The corpus is made here: documents of 40 words, and a title of two, from 50,000 words whose frequencies follow Zipf's
-law; queries are five such words, so that most hold words that stand in nearly every document. CPU seconds are those
-of the thread or process that is measured; memory is the largest resident set of the whole process, Python included,
+law; queries are five such words, so that most contain words of nearly every document. CPU seconds are those
+of the measured thread or process; memory is the largest resident set of the whole process, Python included,
 with those pages of the index that it has touched. The load on the server comes from this script, on the same
 processors: requests are sent at fixed times over 64 connections, whether or not earlier ones were answered, and a
 latency counts from the time at which its request was due. With `--original`, the search tool of the original GEM
@@ -113,7 +113,7 @@ def asked(count: int, seed: int) -> list[str]:
 
 
 def run(code: str, *arguments: object, given: str = "", python: str = sys.executable) -> dict[str, Any]:
-    """Return what a process of its own prints as JSON."""
+    """Return the output of a process of its own as JSON."""
     done = subprocess.run(
         [python, "-c", code, *map(str, arguments)], input=given, stdout=subprocess.PIPE, text=True, check=True
     )
@@ -153,7 +153,7 @@ def index_table(corpus: Path, folder: Path, rounds: int) -> Iterator[str]:
 
 @contextmanager
 def serving(corpus: Path, index: Path, workers: int) -> Iterator[tuple[str, int]]:
-    """Run the server and give its address and process."""
+    """Run the server, and yield its address and process."""
     command = [sys.executable, "-m", "gem", "search-server", "--corpus", corpus, "--index", index, "--port", "0"]
     process = subprocess.Popen([*command, "--json", "--workers", str(workers)], stdout=subprocess.PIPE, text=True)
     try:
@@ -184,7 +184,7 @@ class Connection:
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
 
     async def ask(self, query: str) -> bool:
-        """Return whether five documents, or all that there are, came back."""
+        """Return whether the answer has five documents, or all there are."""
         body = json.dumps({"queries": [query], "topk": 5, "return_scores": True}).encode()
         head = (
             f"POST /retrieve HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -228,7 +228,7 @@ async def steady(url: str, rate: float, seconds: float, queries: list[str]) -> d
 
 
 async def flat_out(url: str, seconds: float, queries: list[str]) -> float:
-    """Return requests a second with 64 connections, each of which asks again when it has its answer."""
+    """Return requests per second with 64 connections, each of which sends its next request after an answer."""
     end = time.perf_counter() + seconds
     answered = 0
 
@@ -292,7 +292,7 @@ def client_table(corpus: Path, index: Path, original: str | None, rounds: int) -
 
 
 def main() -> None:
-    """Measure what is asked for and print the tables."""
+    """Measure the chosen parts and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)

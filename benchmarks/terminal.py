@@ -1,14 +1,14 @@
-"""How fast terminal tasks are: commands, episode starts, engines, many at once.
+"""The speed of terminal tasks: commands, episode starts, engines, many at once.
 
     python benchmarks/terminal.py
     python benchmarks/terminal.py --only commands --rounds 9
 
 Needs a Docker engine and the namespace engine, both with the image `debian:bookworm-slim`. Everything is timed by the
-clock through `TerminalEnv`, parsing and bookkeeping included, on one trivial task. What is compared is paired in one
+clock through `TerminalEnv`, parsing and bookkeeping included, on one trivial task. Comparisons are paired in one
 run: each round measures all sides in turn, a ratio is that of one round's medians, and tables show the median of the
 rounds with their range.
 
-`exec_run` is what docker-py offers for running a command in a container, here in the container of the episode that
+`exec_run` is docker-py's method for running a command in a container, here in the container of the episode that
 plays beside it; the namespace engine is compared with that of the Docker container of the same round.
 """
 
@@ -67,7 +67,7 @@ def verdict(is_met: bool) -> str:
 
 
 class Bench:
-    """The engines, the task, and how much is measured."""
+    """The engines, the task, and the amount of measurements."""
 
     def __init__(self, engines: Sequence[Engine], task: Path, options: argparse.Namespace) -> None:
         self.engines = engines
@@ -81,7 +81,7 @@ class Bench:
 
 
 def wait_until_ready() -> None:
-    """Return once nothing is made or discarded in the background."""
+    """Wait until no session is made or discarded in the background."""
     while workers := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
         workers[0].join()  # which may have started another one meanwhile
 
@@ -165,10 +165,10 @@ def engines(bench: Bench) -> list[str]:
             env.reset()
         for _ in range(bench.rounds):
             seconds: dict[str, list[float]] = {name: [] for name in medians}
-            for env in envs:  # in blocks: Docker's daemon clears up for a while after it has answered
+            for env in envs:  # in blocks, because Docker's daemon cleans up for a while after its answer
                 env.reset()
                 for _ in range(max(bench.episodes // bench.rounds, 3)):
-                    wait_until_ready()  # what the last one left is not discarded at the same time
+                    wait_until_ready()  # so that the previous one's remains are not discarded at the same time
                     seconds[env.engine.name].append(timed(env.reset))
             for name, values in seconds.items():
                 medians[name].append(statistics.median(values))

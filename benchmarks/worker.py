@@ -104,7 +104,7 @@ def resets(env_id: str, budget: float, seeded: bool = False) -> dict[str, float]
                 env.reset()
         took = time.process_time() - started
         spent, count, slowest = spent + took, count + at_a_stretch, max(slowest, took / at_a_stretch)
-        # The clock itself takes time, so quick resets are timed by the hundred.
+        # The clock itself takes time, so quick resets are timed in hundreds.
         at_a_stretch = 100 if took / at_a_stretch < 1e-4 else 1
     return {"per_second": count / spent, "slowest": slowest}
 

@@ -1,1 +1,1 @@
-"""The parts of dev.py, the script that sets the workspace up and checks it. They need nothing but Python."""
+"""The parts of dev.py, the script that sets the workspace up and checks it. They need only Python."""

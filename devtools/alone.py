@@ -13,7 +13,7 @@ from devtools.shell import ROOT, attempt, fail, run, say
 from devtools.workspace import package_folders, requirements
 
 TESTING = "gem-testing"
-"""The package that the tests of every other may use, whatever its wheel requires."""
+"""The package that the tests of every other may use, independent of their wheels' requirements."""
 
 
 def run_tests(names: list[str]) -> int:
@@ -48,7 +48,7 @@ def _test_wheel(name: str, folders: dict[str, Path], scratch: Path) -> int:
     _uv("pip", "list", "--python", python)
     group = f"{ROOT / 'pyproject.toml'}:test"
     _uv("pip", "install", "--quiet", "--python", python, "--group", group, *(wheels[project] for project in for_tests))
-    # Away from the working tree, so that only what the wheel brought can be imported.
+    # Away from the working tree, so that only the contents of the wheel can be imported.
     work = scratch / "work"
     shutil.copytree(folders[name] / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for shared in ("pyproject.toml", "conftest.py"):

@@ -1,7 +1,7 @@
 """The environments of the workspace: Hatch in one of its own, and those that Hatch makes with uv.
 
 The first Python that runs dev.py gets the environments in their usual places, ``.venv`` among them. A Python of another
-version gets its own in a folder of ``.hatch``, so that neither throws away what the other uses.
+version gets its own in a folder of ``.hatch``, so that neither removes the other's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUFFIX = ".exe" if os.name == "nt" else ""
 
 TAG_OF = "import sys; print(sys.implementation.cache_tag + getattr(sys, 'abiflags', ''))"
 TAG = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
-"""The version of Python as the names of compiled files have it, such as cpython-312."""
+"""The version of Python as in the names of compiled files, such as cpython-312."""
 
 
 def hatch_run(environment: str, *command: str) -> int:
@@ -40,7 +40,7 @@ def hatch_run(environment: str, *command: str) -> int:
 
 
 def prepare(environment: str) -> Path:
-    """Return the folder of an environment, without what is stale there; Hatch makes what is missing when it runs."""
+    """Return the folder of an environment, without stale parts; Hatch makes missing parts when it runs."""
     ensure_hatch()
     folder = folder_of(environment)
     discard_if_stale(environment, folder)
@@ -48,7 +48,7 @@ def prepare(environment: str) -> Path:
 
 
 def folder_of(environment: str) -> Path:
-    """Return where the environment of this Python lies.
+    """Return the folder of this Python's environment.
 
     That is the usual place, unless an environment of another Python is there and works.
     """
@@ -71,7 +71,7 @@ def discard_if_stale(environment: str, folder: Path) -> None:
     """Remove an environment made here whose Python is gone or whose packages' pyproject.toml have changed since.
 
     Hatch itself notices changed dependencies and new packages, but neither changed entry points nor packages
-    that are gone. A .venv that somebody else made stays as it is; Hatch installs into it what is missing.
+    that are gone. A .venv from another source stays unchanged, except that Hatch installs missing packages into it.
     """
     digest = hashlib.sha256()
     for project in project_files(ROOT):
@@ -83,7 +83,7 @@ def discard_if_stale(environment: str, folder: Path) -> None:
         if known is None and works:
             return
         if known is None:
-            fail(f"the Python of {relative(folder)} does not run, and dev.py has not made it; remove it or mend it")
+            fail(f"the Python of {relative(folder)} does not run, and dev.py has not made it; remove or repair it")
         if not works:
             discard(folder, "its Python is gone")
         elif known != wanted:
@@ -94,7 +94,7 @@ def discard_if_stale(environment: str, folder: Path) -> None:
 
 def discard(folder: Path, reason: str) -> None:
     """Remove an environment, with a message."""
-    say(f"{reason}; making {relative(folder)} anew")
+    say(f"{reason}; making {relative(folder)} again")
     shutil.rmtree(folder)
 
 
@@ -135,7 +135,7 @@ def bootstrap_uv(scratch: Path) -> Path:
 def uv_variables() -> dict[str, str]:
     """Return the environment variables that give uv the package indexes that pip's configuration names.
 
-    What the user has told uv itself comes first.
+    The user's own settings for uv come first.
     """
     said = output_of(sys.executable, "-m", "pip", "config", "list") or ""
     # Later lines win, as in pip: global, user, site, environment variables.
@@ -155,10 +155,10 @@ def uv_variables() -> dict[str, str]:
 
 
 def uncompilable() -> Path | None:
-    """Return uv's list of what cannot be compiled here and is left out, or None where everything can be had.
+    """Return uv's list of packages to leave out because they cannot be compiled here, or None.
 
-    reasoning-gym depends on pycosat, which has no wheels. One of its 105 data sets uses it (``rg:zebra_puzzles``), and
-    that is not worth asking for a compiler.
+    reasoning-gym depends on pycosat, which has no wheels. One of its 105 data sets uses it (``rg:zebra_puzzles``), too
+    few to require a compiler.
     """
     header = Path(sysconfig.get_path("include")) / "Python.h"
     if os.name == "nt" or (any(map(shutil.which, ("cc", "gcc", "clang"))) and header.is_file()):
@@ -178,7 +178,7 @@ def hatch_variables(folder: Path) -> dict[str, str]:
         **({"UV_OVERRIDE": str(overrides)} if overrides else {}),
         "HATCH_CACHE_DIR": str(HOME / "cache"),
         "HATCH_CONFIG": str(HOME / "config.toml"),
-        # Hatch notes here which dependencies an environment has.
+        # Hatch records the dependencies of an environment here.
         "HATCH_DATA_DIR": str(data_folder(folder)),
         "HATCH_ENV_TYPE_VIRTUAL_PATH": str(folder),
         # The interpreter behind an environment, so that it outlives the environment from which dev.py may be run.
@@ -187,7 +187,7 @@ def hatch_variables(folder: Path) -> dict[str, str]:
 
 
 def data_folder(folder: Path) -> Path:
-    """Return the folder for what is known of an environment: .hatch, or the folder of its Python in there."""
+    """Return the folder for the records of an environment: .hatch, or its Python's folder inside."""
     return folder.parent if folder.parent.parent == HOME else HOME
 
 

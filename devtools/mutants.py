@@ -41,7 +41,7 @@ OPERATORS = (
     *("ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "ExceptionReplacer", "NumberReplacer", "RemoveDecorator"),
     "ZeroIterationForLoop",
 )  # fmt: skip
-"""The operators of Cosmic Ray whose mutants are defects that a person could make; others mostly raise TypeError."""
+"""The operators of Cosmic Ray whose mutants resemble human mistakes; the others mostly raise TypeError."""
 
 PASSED = "passed"
 
@@ -51,7 +51,7 @@ MINIMUM = 6
 
 @dataclass(frozen=True)
 class Place:
-    """Where an operator can change a module."""
+    """A place at which an operator can change a module."""
 
     operator: str
     occurrence: int
@@ -60,15 +60,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of a module and what the tests made of it.
+    """A change of a module, and the tests' verdict on it.
 
     Attributes:
         module: the file, relative to the root.
         line: the line of the change.
         operator: Cosmic Ray's name of the change.
         diff: the change.
-        caught_by: the tests that noticed it, by a failure or by the time that they took; None if it survived.
-        seconds: how long the tests ran.
+        caught_by: the tests that noticed it, by a failure or by the time limit; None if it survived.
+        seconds: duration of the tests.
     """
 
     module: str
@@ -170,7 +170,7 @@ def places(module: Path) -> Iterator[Place]:
 
 
 def _inert_lines(tree: ast.Module) -> set[int]:
-    """Return the lines whose change nothing can notice: annotations, and what only type checkers read."""
+    """Return the lines whose change no test can notice: annotations, and code for type checkers alone."""
     inert: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
@@ -195,7 +195,7 @@ class Tree:
         self._log = folder.with_suffix(".log")
         files = output_of("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
         if files is None:
-            fail("the working tree is no checkout of git")
+            fail("the working tree is not a git checkout")
         for name in filter(None, files.split("\0")):
             if (ROOT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +210,7 @@ class Tree:
         self._python = venv / "bin" / "python"
 
     def first_failure(self, module: str) -> str | None:
-        """Return the nearest tests if they fail although the module is as it was."""
+        """Return the nearest tests if they fail although the module is unchanged."""
         name, arguments = next(iter(self._stages(module)))
         return None if self._run(arguments) == PASSED else name
 
@@ -261,9 +261,9 @@ class Tree:
         """Run tests until the first that fails; return how that ended."""
         command = [str(self._python), "-m", "pytest", "-x", "-q", "--timeout", "120", *arguments]
         if os.name == "posix" and os.geteuid() == 0 and shutil.which("unshare"):
-            # What a mutant starts ends with its tests, and it cannot end what is not its own.
+            # A mutant's processes end with its tests, and it cannot end the processes of others.
             command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *command]
-        # A compiled file of the mutant before would be used where size and second of the change are the same.
+        # Python would use the previous mutant's compiled file if size and second of the change are the same.
         variables = environment({"PYTHONDONTWRITEBYTECODE": "1"})
         options: dict[str, Any] = {"cwd": self._folder, "env": variables, "start_new_session": True}
         with (

@@ -1,4 +1,4 @@
-"""A contributor's answer in under three minutes: lint and tests of what has changed since the branch began."""
+"""The quick check, in under three minutes: lint and tests of the changes since the branch began."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from devtools.shell import ROOT, say
 from devtools.workspace import Touched, package_folders, touched
 
 TYPED = ("dev.py", "devtools/")
-"""What mypy reads besides the packages' sources."""
+"""Paths that mypy checks besides the packages' sources."""
 
 
 def quick(arguments: list[str]) -> int:
-    """Check what has changed; return the first exit code that is not 0.
+    """Check the changes; return the first exit code that is not 0.
 
     Args:
         arguments: further arguments for pytest.
@@ -29,7 +29,7 @@ def quick(arguments: list[str]) -> int:
 
 
 def explain(change: Touched) -> list[str]:
-    """Return what is checked and why, one line each."""
+    """Return the checks and their reasons, one line each."""
     lines = [f"{len(change.files)} files differ from {(change.base or 'nothing')[:12]}"]
     if change.changed:
         lines.append(f"packages with changes: {', '.join(change.changed)}")
@@ -47,7 +47,7 @@ def lint(change: Touched, root: Path = ROOT) -> list[tuple[str, ...]]:
         return []
     commands = [("ruff", "check", "--force-exclude", *files), ("ruff", "format", "--check", "--force-exclude", *files)]
     if any("/src/" in file or file.startswith(TYPED) for file in files):
-        # With its cache mypy reads only what has changed and what depends on that; without, it needs a minute or two.
+        # With its cache mypy reads only changed files and their dependants; without, it needs a minute or two.
         if (root / ".mypy_cache").is_dir():
             commands.append(("mypy",))
         else:

@@ -11,7 +11,7 @@ from devtools.shell import ROOT, fail, output_of
 
 # A change here can change the outcome of any test.
 EVERYWHERE = ("conftest.py", "pyproject.toml")
-# Where `tests/` does not say by its own file names which test a change concerns.
+# Changes whose tests the file names in `tests/` do not show.
 CONCERNS = (
     (re.compile(r"(dev\.py|devtools/.*|\.ci/.*)"), ("test_dev.py", "test_ci.py", "test_touched.py")),
     (re.compile(r"\.github/.*"), ("test_ci.py", "test_dev.py", "test_packages.py")),
@@ -77,7 +77,7 @@ def package_folders(root: Path = ROOT) -> dict[str, Path]:
 
 
 def requirements(root: Path = ROOT, *, extras: bool) -> dict[str, frozenset[str]]:
-    """Return for each package the other packages that its pyproject.toml requires, also those of its extras or not."""
+    """Return for each package the other packages that its pyproject.toml requires, with or without its extras."""
     folders = package_folders(root)
     required = {}
     for name, folder in folders.items():
@@ -97,7 +97,7 @@ def normalized(name: str) -> str:
 
 
 def dependants(changed: Iterable[str], required: dict[str, frozenset[str]]) -> set[str]:
-    """Return the packages that depend on some packages, directly or through others, without those themselves."""
+    """Return the packages that depend on some packages, directly or through others, without these themselves."""
     found = set(changed)
     while more := {name for name, needed in required.items() if needed & found} - found:
         found |= more
@@ -121,7 +121,7 @@ def touched(base: str | None = None, root: Path = ROOT) -> Touched:
 
 
 def merge_base(root: Path = ROOT) -> str:
-    """Return the commit at which the current branch left the one that it will be merged into."""
+    """Return the commit at which the current branch left its target branch."""
     # The upstream comes last: after `git push -u` it is the branch's own copy on the server.
     branches = ("origin/main", "main", "@{upstream}")
     bases = (output_of("git", "merge-base", "HEAD", branch, cwd=root) for branch in branches)
@@ -132,7 +132,7 @@ def merge_base(root: Path = ROOT) -> str:
 
 
 def classify(files: Iterable[str], base: str | None, root: Path = ROOT) -> Touched:
-    """Return what changes of some files touch."""
+    """Return the effect of changes in some files."""
     files = tuple(files)
     if any(file in EVERYWHERE for file in files):
         return everything(base, files, root)
@@ -147,6 +147,6 @@ def classify(files: Iterable[str], base: str | None, root: Path = ROOT) -> Touch
 
 
 def everything(base: str | None = None, files: tuple[str, ...] = (), root: Path = ROOT) -> Touched:
-    """Return the value that stands for a change of everything."""
+    """Return the value for a change of everything."""
     tests = sorted(path.name for path in (root / "tests").glob("test_*.py"))
     return Touched(base, files, tuple(sorted(package_folders(root))), (), tuple(tests))

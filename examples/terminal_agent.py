@@ -6,8 +6,8 @@
     python examples/terminal_agent.py ledger --base-url http://localhost:8000/v1 --model my-model
     python examples/terminal_agent.py path/to/my-task --engine namespace
 
-Without ``--base-url`` a stand-in plays, which looks around and gives up: enough to see that the engine works. Any
-server that speaks the chat-completions API with tools is a model; a key for it is taken from ``OPENAI_API_KEY``.
+Without ``--base-url`` a stand-in plays, which looks around and gives up: enough to see that the engine works. The model
+can be any server that speaks the chat-completions API with tools; its key is read from ``OPENAI_API_KEY``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def play(env: TerminalEnv, model: Model) -> float:
-    """Have a model play an episode; return what it earned."""
+    """Let a model play an episode; return its reward."""
     observation, _ = env.reset()
     messages: list[Message] = [{"role": "user", "content": observation}]
     print(observation)
@@ -56,7 +56,7 @@ def play(env: TerminalEnv, model: Model) -> float:
             print(f"\n{info.get('verifier_log', '')}\nReward {reward:g} after {info['turn']} turns.")
             return reward
         print(observation)
-        # Each call is answered by its number; a message without one is told what can be done.
+        # Each call is answered by its id; a message without a call gets the instructions.
         results = info.get("tool_results")
         messages += (
             [{"role": "tool", "tool_call_id": each["tool_call_id"], "content": each["text"]} for each in results]

@@ -118,7 +118,7 @@ def test_the_environment_is_kept_while_nothing_changes(workspace: SimpleNamespac
 
 
 @pytest.mark.parametrize("change", ["entry points", "package gone", "package renamed"])
-def test_the_environment_is_made_anew_when_the_packaging_changes(
+def test_the_environment_is_made_again_when_the_packaging_changes(
     workspace: SimpleNamespace, capsys: pytest.CaptureFixture[str], change: str
 ) -> None:
     """What Hatch itself would not notice removes the environment, once."""
@@ -133,7 +133,7 @@ def test_the_environment_is_made_anew_when_the_packaging_changes(
         workspace.package.rename(workspace.package.with_name("other"))
     workspace.environments.prepare("default")
     assert not workspace.venv.exists()
-    assert "the packaging has changed; making .venv anew" in capsys.readouterr().err
+    assert "the packaging has changed; making .venv again" in capsys.readouterr().err
     workspace.make(workspace.venv)
     workspace.environments.prepare("default")
     assert workspace.venv.exists()
@@ -151,7 +151,7 @@ def test_another_python_gets_an_environment_of_its_own(
     said = capsys.readouterr().err
     assert f".venv belongs to cpython-309, this is {workspace.environments.TAG}; using" in said
     assert "packaging" not in said
-    # A change of the packaging makes each anew when its Python is used, and not before.
+    # A change of the packaging makes each again when its Python is used, and not before.
     workspace.make(own)
     (workspace.package / "pyproject.toml").unlink()
     workspace.environments.prepare("default")
@@ -159,7 +159,7 @@ def test_another_python_gets_an_environment_of_its_own(
     assert workspace.venv.exists()
 
 
-def test_an_environment_whose_python_is_gone_is_made_anew(
+def test_an_environment_whose_python_is_gone_is_made_again(
     workspace: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An interpreter that was removed or replaced by another version is the reason that the message gives."""
@@ -170,7 +170,7 @@ def test_an_environment_whose_python_is_gone_is_made_anew(
     python.symlink_to("/nowhere/python3")
     assert workspace.environments.prepare("default") == workspace.venv
     assert not workspace.venv.exists()
-    assert "its Python is gone; making .venv anew" in capsys.readouterr().err
+    assert "its Python is gone; making .venv again" in capsys.readouterr().err
 
 
 def test_an_environment_of_somebody_else_is_never_removed(workspace: SimpleNamespace) -> None:

@@ -24,9 +24,9 @@ _FORMAT = "Put the whole of it into one fenced block:\n```python\n# your code\n`
 
 
 class JudgedEnv(QuestionEnv):
-    """A problem an episode, answered by a program in the last fenced block of the action.
+    """One problem per episode, answered by a program in the last fenced block of the action.
 
-    Rewards: 1.0 for a program that passes all tests, 0.0 for any other, -0.1 where no fenced block is closed.
+    Rewards: 1.0 for a program that passes all tests, 0.0 for any other, -0.1 without a closed fenced block.
 
     Info of a step, besides that of every :class:`gem.data.QuestionEnv`: ``tests_passed``, the number of tests passed
     before the first failure; ``tests_total``; ``failure``, the reason of the first failure: ``"wrong answer"``,
@@ -62,7 +62,7 @@ class JudgedEnv(QuestionEnv):
         raise NotImplementedError
 
     def function(self, row: Mapping[str, Any]) -> str | None:
-        """Return the name of the function that the agent must write; None for a program that reads and writes."""
+        """Return the name of the required function; None for a program that reads and writes."""
         return self._suite_of(row).function
 
     def question(self, row: Mapping[str, Any]) -> Observation:
@@ -86,7 +86,7 @@ class JudgedEnv(QuestionEnv):
 
         longest = max(len(case.output.encode()) for case in suite.cases)
         limits = Limits(
-            # CPU time decides. The wall clock only ends a program that waits for nothing, so it runs far longer: other
+            # CPU time decides. The wall clock only ends a program that waits forever, so it runs far longer: other
             # programs on the machine must not change a result.
             seconds=10 * self.seconds + 10.0,
             cpu_seconds=self.seconds,
@@ -96,7 +96,7 @@ class JudgedEnv(QuestionEnv):
         return judge(code, suite, sandbox=self._sandbox.value, limits=limits, workers=self.max_workers)
 
     def close(self) -> None:
-        """Stop using the sandbox, which ends with its last user. A later step uses it again."""
+        """Release the sandbox, which ends with its last user. A later step opens it again."""
         self._sandbox.close()
 
     def _suite_of(self, row: Mapping[str, Any]) -> Suite:
@@ -109,29 +109,29 @@ class JudgedEnv(QuestionEnv):
 class CodeEnv(JudgedEnv):
     """Problems of a data set with a column of tests.
 
-    Unlike in the original, all tests of a problem are run unless ``max_tests`` says otherwise, a program that fails
-    after it has printed the right output has failed, numbers with a decimal point may differ by 10⁻⁶, and the action
-    format stands in the question.
+    Unlike in the original, all tests of a problem run unless ``max_tests`` limits them, a program fails even if it
+    fails only after it has printed the right output, numbers with a decimal point may differ by 10⁻⁶, and the question
+    states the action format.
 
     Args:
         dataset_name: name on the Hugging Face hub.
-        split: of the data set.
+        split: split of the data set.
         dataset: a path or rows that replace the one on the hub; see :func:`gem.data.open_rows`.
         question_key: column of the problem.
-        test_key: column of the tests; see :func:`gem_envs_code.suite.read_suite` for what it may hold.
-        seed: of the order, until a reset brings another.
-        max_workers: tests that run side by side; None: as many as the machine has processors for.
-        max_tests: run only so many, those with the longest inputs; None for all.
+        test_key: column of the tests; see :func:`gem_envs_code.suite.read_suite` for its forms.
+        seed: seed of the order, until a reset gives another.
+        max_workers: number of tests that run side by side; None: one for each processor.
+        max_tests: maximum number of tests, those with the longest inputs; None for all.
         verbose: accepted for compatibility; nothing is printed.
         sandbox_type: accepted for compatibility, ``"none"`` or ``"bwrap"``; programs always run in the sandbox of
             :mod:`gem_tools.sandbox`.
-        seconds: CPU time of each test.
-        memory: bytes for each test.
+        seconds: CPU time limit of each test.
+        memory: memory limit of each test in bytes.
         eval: keep the order of the data set.
-        streaming: read the set from front to back, where it does not fit into memory; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, for sets larger than memory; see :func:`gem.data.open_rows`.
 
     Raises:
-        DatasetError: if the data set cannot be had.
+        DatasetError: if the data set is unavailable.
     """
 
     def __init__(

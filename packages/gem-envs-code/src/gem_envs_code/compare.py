@@ -1,4 +1,4 @@
-"""Whether an output is the one that was expected. Compared in the caller's process, where no tested code runs."""
+"""Comparison of an output with the expected one, in the caller's process, where no tested code runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["TOLERANCE", "same_text", "same_value"]
 
 TOLERANCE = 1e-6
-"""How far a decimal number may be off: absolutely below 1, else relatively."""
+"""Allowed error of a decimal number: absolute below 1, else relative."""
 
 
 def same_text(output: str, expected: str) -> bool:

@@ -1,7 +1,7 @@
 """Running a program against the tests of a problem.
 
-All tests of one program go into the sandbox in one entry, side by side, and their outputs are judged out here: the
-program sees inputs alone, neither the expected outputs nor the comparison. A checker function also runs in the
+All tests of one program go into the sandbox in one entry, side by side, and their outputs are judged outside: the
+program sees only inputs, neither the expected outputs nor the comparison. A checker function also runs in the
 sandbox, in a separate execution that the program cannot influence.
 """
 
@@ -40,7 +40,7 @@ SANDBOX = SharedResource(_open_sandbox, lambda sandbox: sandbox.close())
 _PASSED = "passed"
 _ACCEPTED = "accepted"
 
-# The function's prints are discarded, so that its return value is all of the output.
+# The function's prints are discarded, so that the output is its return value alone.
 _CALL = """
 import json as _json, os as _os, sys as _sys
 _arguments = _json.loads(_sys.stdin.read())
@@ -80,7 +80,7 @@ class JudgeResult:
     """Tests that it passed before the first failure."""
     total: int
     failure: str | None = None
-    """Why it failed that test: :data:`WRONG_ANSWER`, :data:`TIME_LIMIT`, :data:`RUNTIME_ERROR` or :data:`MEMORY`."""
+    """The reason of the failure: :data:`WRONG_ANSWER`, :data:`TIME_LIMIT`, :data:`RUNTIME_ERROR` or :data:`MEMORY`."""
 
     @property
     def accepted(self) -> bool:
@@ -103,10 +103,10 @@ def judge(
     Args:
         code: untrusted Python.
         suite: the tests.
-        sandbox: where it runs; by default the one of the process.
-        limits: of each test. Let ``cpu_seconds`` decide and ``seconds`` be far longer, or a busy machine changes the
-            result.
-        workers: how many tests run side by side.
+        sandbox: sandbox for the run; by default that of the process.
+        limits: limits of each test. Let ``cpu_seconds`` decide and ``seconds`` be far longer, or a busy
+            machine changes the result.
+        workers: number of tests that run side by side.
     """
     if sandbox is None:
         from gem_tools.sandbox import default_sandbox
@@ -189,7 +189,7 @@ def _same(suite: Suite, case: Case, output: str) -> bool:
 
 
 def _questions(suite: Suite, outputs: Sequence[str]) -> list[str]:
-    """Return the checker's arguments for each output, as JSON, up to the first output that is no JSON value."""
+    """Return the checker's arguments for each output, as JSON, up to the first output that is not a JSON value."""
     questions = []
     for case, output in zip(suite.cases, outputs, strict=False):
         try:

@@ -16,20 +16,20 @@ __all__ = ["MiniEnv"]
 class MiniEnv(JudgedEnv):
     """Problems that come with the package: statements, examples and hidden tests of our own.
 
-    Some ask for a program that reads and writes, others for a function. The hidden tests are drawn from a fixed seed,
-    include the odd cases, and, where the statement says what takes too long, inputs for which it does. Where several
-    answers are right, a checker decides.
+    Some ask for a program that reads and writes, others for a function. The hidden tests are drawn from a fixed seed
+    and include the edge cases. If the statement rules out slow solutions, they include inputs that need a fast one. If
+    several answers are right, a checker decides.
 
-    Rewards: 1.0 for a program that passes all tests, 0.0 for any other, -0.1 where no fenced block is closed.
+    Rewards: 1.0 for a program that passes all tests, 0.0 for any other, -0.1 without a closed fenced block.
 
     Args:
         difficulty: ``"easy"``, ``"medium"`` or ``"hard"``; None for all.
         split: ``"train"`` or ``"test"``, which have no problem in common.
-        seed: of the order, until a reset brings another.
-        max_workers: tests that run side by side; None: as many as the machine has processors for.
-        max_tests: run only so many, those with the longest inputs; None for all.
-        seconds: CPU time of each test.
-        memory: bytes for each test.
+        seed: seed of the order, until a reset gives another.
+        max_workers: number of tests that run side by side; None: one for each processor.
+        max_tests: maximum number of tests, those with the longest inputs; None for all.
+        seconds: CPU time limit of each test.
+        memory: memory limit of each test in bytes.
     """
 
     def __init__(

@@ -20,8 +20,8 @@ _FUNCTIONS = ("fn_name", "func_name", "function_name")
 class Case:
     """One test.
 
-    The input is what standard input holds, or the JSON list of a function's arguments; the output is what standard
-    output must hold, or the JSON value that the function must return.
+    The input is the content of standard input, or the JSON list of a function's arguments. The output is the required
+    content of standard output, or the JSON value that the function must return.
     """
 
     input: str
@@ -36,11 +36,11 @@ class Suite:
     function: str | None = None
     """The function to call, also as a method of a class ``Solution``; None for a program that reads and writes."""
     checker: str | None = None
-    """Source of ``check(input, output, expected) -> bool``, where several answers are right. Its arguments are texts
+    """Source of ``check(input, output, expected) -> bool``, if several answers are right. Its arguments are texts
     for a program, and values for a function. It runs in the sandbox, apart from the code under test."""
 
     def longest(self, count: int | None) -> Suite:
-        """Return the suite with the ``count`` longest inputs alone, in their order; with all of them for None."""
+        """Return the suite with only the ``count`` longest inputs, in their order; with all of them for None."""
         if count is None or count >= len(self.cases):
             return self
         by_length = sorted(range(len(self.cases)), key=lambda number: -len(self.cases[number].input))
@@ -52,16 +52,16 @@ def read_suite(value: Any, name: str = "tests") -> Suite:
 
     It reads these forms, also as JSON text:
 
-    * ``{"inputs": […], "outputs": […]}``, with ``"fn_name"`` where a function is to be called (TACO, APPS, and what the
-      published data sets hold);
-    * ``[{"input": …, "output": …}, …]``, where an entry may have ``"fn_name"`` too (PrimeIntellect), and
+    * ``{"inputs": […], "outputs": […]}``, with ``"fn_name"`` for tests of a function (TACO, APPS and the published data
+      sets);
+    * ``[{"input": …, "output": …}, …]``, in which an entry may have ``"fn_name"`` too (PrimeIntellect), and
       ``[[input, output], …]``;
     * an optional ``"checker"`` beside them.
 
     Raises:
-        DatasetError: for any other value, and where there are no tests; the message names the value.
+        DatasetError: for any other value, and without any test; the message names the value.
     """
-    for _ in range(2):  # JSON in JSON is met as well
+    for _ in range(2):  # JSON within JSON occurs as well
         if isinstance(value, str):
             try:
                 value = json.loads(value)

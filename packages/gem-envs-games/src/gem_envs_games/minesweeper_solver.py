@@ -16,10 +16,11 @@ def mine_chances(board: Sequence[int], around: Sequence[Sequence[int]], num_mine
     """Return for each hidden cell the probability that it holds a mine, exactly 0.0 for a safe one.
 
     All ways to lay the mines that agree with the board are equally likely, and are counted by dynamic programming.
-    Hidden cells that touch the same numbers form a group; only the number of mines in each group matters. The
-    program decides groups one after another. The state is the number of mines that each number still needs; for each
-    state a polynomial counts the ways to get there, the coefficient of xᵐ those with m mines so far. A second pass, from the end, counts the ways
-    to continue. Polynomials are ints, ``width`` bits a coefficient, so that a shift multiplies by x.
+    Hidden cells that touch the same numbers form a group; only the number of mines in each group matters. Groups are
+    decided one after another. The state is the number of mines that each number still needs; for each state a
+    polynomial counts the ways to get there, the coefficient of xᵐ those with m mines so far. A second pass, from the
+    end, counts the ways to continue. Polynomials are ints, ``width`` bits a coefficient, so that a shift multiplies by
+    x.
 
     Args:
         board: for each cell the number of mines around it, or HIDDEN.

@@ -1,7 +1,7 @@
 r"""Arithmetic: ``math:Arithmetic-v0``.
 
-Whole numbers, fractions, decimals, powers, remainders, divisors, percentages and nested expressions. The
-answer is a number, and a box that repeats the expression is no answer.
+Integers, fractions, decimals, powers, remainders, divisors, percentages and nested expressions. The
+answer is a number, and a box that repeats the expression is not an answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["ArithmeticEnv"]
 _ASK = ("Compute {}.", "What is {}?", "Find the value of {}.", "Evaluate {}.", "Work out {}.")
 _LARGEST = 10**12
 _DIGITS = 6
-"""Of the denominator of a fraction in an expression."""
+"""Maximum denominator of a fraction in an expression."""
 
 Value = tuple[str, Fraction, int]
 """A piece of an expression: its LaTeX, its value, and how tightly its outermost operator binds."""

@@ -22,18 +22,18 @@ _INNER_MINUS = re.compile(r"[\w})\]%.]\s*-")
 
 
 class GeneratedEnv(BoxedMathEnv):
-    r"""One generated problem an episode; row i is the same everywhere, and nothing is stored.
+    r"""One generated problem per episode; row i is the same everywhere, and nothing is stored.
 
-    The rows have ``id``, ``problem``, ``answer``, ``kind`` (which generator made it) and ``level``; ``info["kind"]``
+    The rows have ``id``, ``problem``, ``answer``, ``kind`` (the name of its generator) and ``level``; ``info["kind"]``
     and ``info["level"]`` come with the grade.
 
     Args:
-        level: ``"easy"``, ``"medium"``, ``"hard"``, or ``"mixed"``: each problem of a drawn level.
+        level: ``"easy"``, ``"medium"``, ``"hard"``, or ``"mixed"``: a level drawn for each problem.
         split: ``"train"`` or ``"test"``. No problem is in both, nor the same problem with other names.
-        size: how many rows the set has.
-        seed: of the order, until ``reset`` brings another; None: drawn.
+        size: number of rows.
+        seed: seed of the order, until ``reset`` gives another; None: drawn.
         shuffle: ask in a random order; otherwise from row 0 on.
-        use_format_error_reward: reward -0.1, not 0.0, where there is no ``\boxed{…}``.
+        use_format_error_reward: reward -0.1 instead of 0.0 for an action without ``\boxed{…}``.
     """
 
     name: ClassVar[str]
@@ -62,7 +62,7 @@ class GeneratedEnv(BoxedMathEnv):
         return Grade(grade.reward, grade.correct, grade.well_formed, {"kind": row["kind"], "level": row["level"]})
 
     def is_right(self, answer: str, row: Mapping[str, Any]) -> bool:
-        # A grader takes 2 + 3 for 5, and so would pay for the question itself.
+        # The grader accepts 2 + 3 for 5, and so would reward the question itself.
         return (not row["plain"] or is_worked_out(answer)) and super().is_right(answer, row)
 
 

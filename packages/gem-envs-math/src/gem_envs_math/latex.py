@@ -23,7 +23,7 @@ def decimal(value: Number) -> str:
     """Write a number with finitely many decimals, such as ``0.125``.
 
     Raises:
-        ValueError: if they do not end within 12 places.
+        ValueError: if it has more than 12 decimals.
     """
     for places in range(13):
         scaled = abs(value) * 10**places

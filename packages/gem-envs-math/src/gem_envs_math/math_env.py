@@ -1,10 +1,11 @@
 r"""Questions of a data set whose answers are mathematics: ``math:GSM8K``, ``eval:AIME24`` and the like.
 
-The answer is the content of the last ``\boxed{…}``; :mod:`gem_envs_math.grader` compares it with the row's answer.
-The reward is 1.0 for a right answer and 0.0 otherwise, or -0.1 for no box at all with ``use_format_error_reward``.
+The answer is the content of the last ``\boxed{…}``; :mod:`gem_envs_math.grader` compares it with the row's answer. The
+reward is 1.0 for a right answer and 0.0 otherwise, or with ``use_format_error_reward`` -0.1 for an action without a
+box.
 
 Results differ from the original's where its grader is wrong. The question also states the format of the answer;
-``answer_format=""`` leaves it as it is in the data set.
+``answer_format=""`` leaves the question unchanged.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class BoxedMathEnv(QuestionEnv):
         return bool(answer) and grader.grade(answer, row[self.answer_key]).correct
 
     def close(self) -> None:
-        """Stop using the grader, whose processes end with the last environment that uses it."""
+        """Release the grader, whose processes end with its last user."""
         if self._workers is not None:
             self._workers.close()
         super().close()
@@ -82,20 +83,20 @@ class BoxedMathEnv(QuestionEnv):
 
 
 class MathEnv(BoxedMathEnv):
-    r"""One question of a data set an episode, graded as mathematics.
+    r"""One question of a data set per episode, graded as mathematics.
 
     Args:
-        dataset_name: a data set's name on the Hugging Face hub, fetched when it is first needed.
-        split: the split of it; None: ``"train"``.
+        dataset_name: a data set's name on the Hugging Face hub, fetched on first use.
+        split: the split; None: ``"train"``.
         dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
         question_key: the column with the question.
         answer_key: the column with the answer: text, a number, or a list of accepted answers.
-        use_format_error_reward: reward -0.1, not 0.0, where there is no ``\boxed{…}``.
-        seed: of the order, until ``reset`` brings another.
-        use_mp: without effect, accepted for programs written for the original; the grader always has a time limit.
+        use_format_error_reward: reward -0.1 instead of 0.0 for an action without ``\boxed{…}``.
+        seed: seed of the order, until ``reset`` gives another.
+        use_mp: without effect, accepted for compatibility with the original; the grader always has a time limit.
         eval: keep the order of the data set.
         answer_format: the format of the answer, appended to each question that does not mention ``\boxed``.
-        streaming: read the set from front to back, where it does not fit into memory; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, for sets larger than memory; see :func:`gem.data.open_rows`.
     """
 
     def __init__(

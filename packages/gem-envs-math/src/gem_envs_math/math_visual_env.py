@@ -20,7 +20,7 @@ _MARK = re.compile(r"<image>")
 
 
 class MathVisualEnv(MathEnv):
-    r"""One question with pictures an episode, graded as mathematics.
+    r"""One question with pictures per episode, graded as mathematics.
 
     Args:
         dataset_name: as in :class:`gem_envs_math.MathEnv`, like all arguments but ``image_key``.

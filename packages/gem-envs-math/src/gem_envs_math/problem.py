@@ -19,7 +19,7 @@ MIXED = "mixed"
 
 SPLITS = ("train", "test")
 _TEST_SHARE = 4
-"""One in so many of all possible problems belongs to the split "test"."""
+"""One in this number of all possible problems belongs to the split "test"."""
 
 SIZE = 1_000_000
 _PATIENCE = 10_000
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
 
 
 class Rejected(Exception):  # noqa: N818  # not an error: the draw is repeated
-    """The numbers that were drawn make no sensible problem; the next draw may."""
+    """The drawn numbers make no sensible problem; the next draw may."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class MathProblem:
     r"""One problem.
 
     Args:
-        kind: which generator made it.
-        question: without the instruction on the answer's format.
-        answer: what belongs into the box, as LaTeX.
+        kind: the name of its generator.
+        question: the question, without the format of the answer.
+        answer: the content of the box, as LaTeX.
         plain: the answer must be a number, not an expression that still has to be computed.
         hidden: the answer must not stand in the question as a number.
         figure: the drawing as JSON values; see :mod:`gem_envs_math.geometry.figure`.
-        facts: the figure in words, for agents that see no pictures.
+        facts: the figure in words, for agents without pictures.
     """
 
     kind: str
@@ -61,7 +61,7 @@ Kinds = Mapping[str, Sequence[Maker]]
 def side(problem: MathProblem) -> str:
     """Return the split of a problem: a function of its kind and its numbers.
 
-    So the splits have no problem in common, and not the same problem with other names either.
+    So the splits have no problem in common, not even under other names.
     """
     text = problem.question if problem.figure is None else problem.facts + problem.question
     key = " ".join([problem.kind, *_NUMBER.findall(text)])
@@ -69,7 +69,7 @@ def side(problem: MathProblem) -> str:
 
 
 def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[random.Random, int], dict[str, Any]]:
-    """Return the function that :class:`gem.data.GeneratedRows` makes rows with.
+    """Return the function with which :class:`gem.data.GeneratedRows` makes rows.
 
     Raises:
         ArgumentError: for a level or split that does not exist.

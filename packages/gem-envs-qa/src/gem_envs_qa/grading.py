@@ -2,10 +2,10 @@
 
 Rajpurkar, Zhang, Lopyrev and Liang, "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016,
 section 6.1: both texts are put in lower case and lose punctuation, the words *a*, *an* and *the*, and surplus blanks;
-then they match exactly, or share so many words. Of several right answers, the one that fits best counts.
+then they match exactly, or share a number of words. Of several right answers, the best fit counts.
 
-Where that leaves nothing of a right answer (``"A"``, ``"The The"``, ``"?"``), the texts are compared as they are, but
-for case and surrounding blanks. An answer without any text is never right.
+If that leaves nothing of a right answer (``"A"``, ``"The The"``, ``"?"``), the original texts are compared, except
+for case and surrounding blanks. An empty answer is never right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["exact_match", "f1", "golds_of", "normalised", "scores"]
 _ARTICLES = frozenset(("a", "an", "the"))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _FEW_WORDS = 8
-"""With so few words a search is faster than counting."""
+"""Up to this number of words a search is faster than counting."""
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -32,7 +32,7 @@ def normalised(text: str) -> str:
 
 
 def golds_of(gold: Any) -> list[str]:
-    """Return the right answers that a value of a data set stands for: a text, a number, or any number of those."""
+    """Return the right answers in a value of a data set: a text, a number, or a list of these."""
     if isinstance(gold, str):
         return [gold]
     if type(gold) is list and set(map(type, gold)) == {str}:
@@ -48,12 +48,12 @@ def exact_match(answer: str, golds: Iterable[str]) -> bool:
 
 
 def f1(answer: str, golds: Iterable[str]) -> float:
-    """Return the harmonic mean of precision and recall of the answer's words, for the gold that fits best."""
+    """Return the harmonic mean of precision and recall of the answer's words, for the best-fitting gold answer."""
     return scores(answer, golds)[1]
 
 
 def scores(answer: str, golds: Iterable[str]) -> tuple[bool, float]:
-    """Return what :func:`exact_match` and :func:`f1` return."""
+    """Return the results of :func:`exact_match` and :func:`f1`."""
     said, best = _words(answer), 0.0
     for gold in golds:
         meant = _words_of_gold(gold)
@@ -66,12 +66,12 @@ def scores(answer: str, golds: Iterable[str]) -> tuple[bool, float]:
 
 def _words(text: str) -> list[str]:
     bare = text.lower()
-    # Most answers are plain words, for which this is cheaper than to look for punctuation.
+    # Most answers are plain words, for which this is cheaper than a search for punctuation.
     if not (bare.isascii() and bare.replace(" ", "").isalnum()):
         bare = bare.translate(_NO_PUNCTUATION)
         if not (bare.isascii() and bare.isprintable()):
             return _ARTICLE.sub(" ", bare).split()
-    # Nothing but letters, digits and blanks is left, so that an article is a word.
+    # Only letters, digits and blanks are left, so that an article is a word.
     words = bare.split()
     return words if _ARTICLES.isdisjoint(words) else [word for word in words if word not in _ARTICLES]
 

@@ -1,8 +1,8 @@
 r"""Questions of a data set with short answers: ``qa:HotpotQA``, ``logic:RuleTaker-d3``, ``eval:TriviaQA`` and the like.
 
 The answer is the content of the last ``<answer>…</answer>``, or with ``extract_boxed`` of the last ``\boxed{…}``; the
-question states which. It is compared as in SQuAD, see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or with
-``metric="f1"`` the share of right words; ``info`` has both: ``correct`` and ``f1``.
+question states which. Answers are compared as in SQuAD; see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or
+with ``metric="f1"`` the share of right words; ``info`` has both: ``correct`` and ``f1``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_boxed"]
 EXACT_MATCH, F1 = "exact_match", "f1"
 
 _LONGEST = 10_000
-"""Characters of a short answer; a longer one is wrong, unless a right answer is of that order itself."""
+"""Maximum number of characters of a short answer; a longer one is wrong unless a right answer has a similar length."""
 
 _UPRIGHT = re.compile(r"\\(?:text(?:bf|it|rm|tt)?|math(?:bf|it|rm|tt))\{([^{}]*)\}")
 
@@ -36,7 +36,7 @@ _BOXED = "You may reason first. Then give the answer alone, as short as it can b
 class ShortAnswerEnv(QuestionEnv):
     """The base of all questions with a short answer.
 
-    A subclass gives ``text_of`` and ``golds``, and may set the other two.
+    A subclass defines ``text_of`` and ``golds``, and may set the other two attributes.
     """
 
     extract_boxed: bool = False
@@ -69,21 +69,21 @@ class ShortAnswerEnv(QuestionEnv):
 
 
 class QaEnv(ShortAnswerEnv):
-    r"""One question of a data set an episode, with a short answer.
+    r"""One question of a data set per episode, with a short answer.
 
     Args:
         dataset_name: a data set's name on the Hugging Face hub, or a path.
-        split: the split of it; None: ``"train"``.
+        split: the split; None: ``"train"``.
         dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
         question_key: the column with the question.
         answer_key: the column with the answer: text, a number, or a list of accepted answers.
-        seed: of the order, until ``reset`` brings another.
+        seed: seed of the order, until ``reset`` gives another.
         extract_boxed: read the answer from ``\boxed{…}``, not from ``<answer>…</answer>``.
-        load_from_cache_file: without effect, accepted for programs written for the original; no conversion takes
-            place, so no cache exists.
-        metric: of the reward, ``"exact_match"`` (as published) or ``"f1"``.
+        load_from_cache_file: without effect, accepted for compatibility with the original; without a conversion there
+            is no cache.
+        metric: metric of the reward, ``"exact_match"`` (as published) or ``"f1"``.
         eval: keep the order of the data set.
-        streaming: read the set from front to back, where it does not fit into memory; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, for sets larger than memory; see :func:`gem.data.open_rows`.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class _SortedFrozenSet(frozenset[Any]):
 
 
 class _Sympy(ModuleType):
-    """sympy, but for reading expressions."""
+    """sympy, except for reading expressions."""
 
     def __init__(self, wildcard_names: bool) -> None:
         super().__init__("sympy")
@@ -168,7 +168,7 @@ def _replacing(**names: Any) -> Callable[[ModuleType], None]:
 
 def _sorted_monomials(module: ModuleType) -> None:
     published = module.__dict__["itermonomials"]
-    # The parser sees the text alone; which variables are meant was decided when the item was made.
+    # The parser sees only the text; the item determines the variables.
     module.__dict__.update(
         itermonomials=lambda *args: sorted(published(*args), key=str), sp=_Sympy(wildcard_names=True)
     )
@@ -245,7 +245,7 @@ def item(name: str, dataset: Any, index: int) -> dict[str, Any]:
     if name in ("codeio", "pool_matrix"):
         with _ONE_AT_A_TIME:
             if name == "codeio":
-                # The library keeps the programs on the class, where the data set made last leaves its own.
+                # The library keeps the programs on the class, where the latest data set leaves its own.
                 type(dataset)._jsonl_data = dataset._gem_data
             sys.modules[type(dataset).__module__].__dict__["_gem_generators"].seed(dataset.seed + index)
             made: dict[str, Any] = dataset[index]

@@ -1,4 +1,4 @@
-"""Items as JSON and back, without losing what JSON does not have: tuples, sets, dates, keys that are no str."""
+"""Items as JSON and back, without loss of types unknown to JSON: tuples, sets, dates, keys that are not str."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def encode(value: Any) -> Any:
     """Return JSON values from which :func:`decode` makes an equal value.
 
     Raises:
-        TypeError: for a type that it does not know.
+        TypeError: for an unknown type.
     """
     if value is None or type(value) in (str, bool, int, float):
         return value

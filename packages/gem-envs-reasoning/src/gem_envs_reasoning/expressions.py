@@ -1,7 +1,7 @@
 """Reading a model's text as a literal, a number or a formula, without executing it.
 
-Each reader raises ValueError for whatever is not in its grammar. Sizes are bounded, so that reading is
-quick; what sympy then does with a formula is bounded by the process that it runs in.
+Each reader raises ValueError for any text outside its grammar. Sizes are bounded, so that reading is
+quick; the limits of the worker process bound sympy's work on a formula.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def number(text: object) -> Fraction:
 
 
 def to_sympy(text: object, names: set[str] | None) -> Any:
-    """Return a formula as sympy has it.
+    """Return a formula as a sympy expression.
 
     Args:
         text: numbers, ``+ - * / **``, parentheses, the usual functions of one argument, pi, E, and variables.
@@ -120,7 +120,7 @@ def _fold(
     call: Callable[[ast.Call, list[Any]], Any],
     power: Callable[[Any, Any], Any],
 ) -> Any:
-    """Compute a tree from its leaves; it may hold the listed nodes alone."""
+    """Compute a tree from its leaves; it may hold only the listed nodes."""
 
     def value(node: ast.expr) -> Any:
         if isinstance(node, (ast.Constant, ast.Name)):

@@ -46,8 +46,8 @@ class CatalogueEntry(TypedDict):
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, CatalogueEntry]:
-    """Return every data set's module, the names of its configuration, and how many levels each of its curriculum's
-    attributes has. ``tools/write_manifest.py`` writes the file from the library.
+    """Return every data set's module, the names of its configuration, and the number of levels of each attribute of
+    its curriculum. ``tools/write_manifest.py`` writes the file from the library.
     """
     text = Path(__file__).with_name("catalogue.json").read_text("utf-8")
     entries: dict[str, CatalogueEntry] = json.loads(text)
@@ -87,7 +87,7 @@ def parts_of(datasets: object) -> list[Part]:
     """Read the argument ``datasets`` of a composite.
 
     Raises:
-        ArgumentError, ArgumentTypeError: if it is no list of data sets with weights and configurations.
+        ArgumentError, ArgumentTypeError: if it is not a list of data sets with weights and configurations.
     """
     if isinstance(datasets, (str, bytes, Mapping)) or not isinstance(datasets, Sequence):
         raise ArgumentTypeError(
@@ -117,7 +117,7 @@ def parts_of(datasets: object) -> list[Part]:
 
 
 def _check_sizes(config: Mapping[str, Any], config_class: Any) -> None:
-    """Refuse values with which the library would compute for hours, or fill the memory, before it reports an error."""
+    """Reject values that make the library compute for hours, or fill the memory, before it reports an error."""
     for field in dataclasses.fields(config_class):
         if field.name not in config:
             continue
@@ -154,14 +154,14 @@ def load_data_set(name: str) -> None:
 
 
 class DataSet:
-    """One data set of the library, with any number of items: those after the first ``size`` are of new data sets.
+    """One data set of the library, with any number of items: items after the first ``size`` come from new data sets.
 
     Args:
-        name: of :func:`catalogue`.
+        name: a name in :func:`catalogue`.
         config: values of its configuration, without size and seed.
-        seed: of the first data set, from 0; the next has ``seed + size``.
-        size: items of each.
-        level: of the library's curriculum; or a level for each attribute. What ``config`` says wins.
+        seed: seed of the first data set, from 0; the next has ``seed + size``.
+        size: number of items of each.
+        level: level of the library's curriculum; or a level for each attribute. Values in ``config`` win.
 
     Raises:
         ArgumentError: if the library refuses the configuration.
@@ -244,7 +244,7 @@ class Composite:
         for number, (name, _, config) in enumerate(parts, start=1):
             own = dict(config)
             own_seed, own_size = own.pop("seed", self._seed + number), own.pop("size", size)
-            # The library asks a part for the item of the composite's index, whatever size the part has.
+            # The library passes the composite's index to the part, whose size may be smaller.
             self.parts[name] = DataSet(
                 name, own, seed=own_seed, size=max(size, integer("size", own_size, minimum=1)), level=level
             )

@@ -1,9 +1,9 @@
-"""Our own copy of reasoning-gym, whose modules load only when they are needed.
+"""Our own copy of reasoning-gym, whose modules load on first use.
 
 ``import reasoning_gym`` imports all of its data sets, with sympy and matplotlib, for 1.5 seconds of processor time,
 and some of them draw from the process's generators or evaluate a model's text. Here its source files run a second
-time, under other names: a data set loads its own modules alone, and the corrections
-(:mod:`gem_envs_reasoning.corrections`) apply to this copy alone. A program that imports ``reasoning_gym`` gets the
+time, under other names: a data set loads only its own modules, and the corrections
+(:mod:`gem_envs_reasoning.corrections`) apply only to this copy. A program that imports ``reasoning_gym`` gets the
 unchanged library.
 """
 
@@ -25,7 +25,7 @@ _COPY = "_gem_reasoning_gym"
 """The second part of a module's name stays the category, as the library itself reads it from there."""
 
 _LOCK = threading.RLock()
-# Their __init__ imports every data set of a category. Nothing is defined there.
+# Their __init__ only imports every data set of a category.
 _INDEXES = frozenset(
     [
         "algebra",
@@ -48,7 +48,7 @@ _INDEXES = frozenset(
 def load(name: str) -> ModuleType:
     """Return a module of the copy, for example ``"arithmetic.gcd"``; ``""`` is the package itself."""
     full = f"{_COPY}.{name}" if name else _COPY
-    # A module that another thread is still running is in sys.modules already, so the lock comes first.
+    # A module that another thread is still running is in sys.modules already, so take the lock first.
     with _LOCK:
         return sys.modules.get(full) or _run(full, name)
 

@@ -16,9 +16,9 @@ _Item = Mapping[str, Any]
 
 
 def answer(name: str, entry: _Item) -> str:
-    """Return an answer that gets full marks.
+    """Return an answer with the full score.
 
-    One kind of question has none: where every premise of propositional_logic is a tautology, only tautologies follow,
+    One kind of question has none: if every premise of propositional_logic is a tautology, only tautologies follow,
     and those get 0.25.
     """
     solve = _SOLVERS.get(name)
@@ -76,7 +76,7 @@ _SIDE = 6
 def _rush_hour(metadata: _Item) -> str:
     """Search breadth first for the fewest slides that bring car A to the right edge.
 
-    Cars are shown, and moved, under consecutive letters, whatever letters the configuration has.
+    Boards and moves name the cars by consecutive letters, independent of the letters in the configuration.
     """
     cells: dict[str, list[int]] = {}
     walls = set()

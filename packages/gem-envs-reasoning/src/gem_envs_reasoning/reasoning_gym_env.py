@@ -1,19 +1,19 @@
 r"""The data sets of reasoning-gym as environments: one question an episode, scored by the library.
 
 The answer is the content of the last ``\boxed{…}``, and the reward is the library's score of it, from 0.0 to 1.0,
-partial credit included. No box: 0.0.
+partial credit included. An action without a box earns 0.0.
 
-Results differ from the original's, and from the library's, in this:
+Results differ from the original's and the library's as follows:
 
 * Items of isomorphic_strings, ransom_note, word_ladder, knight_swap, polynomial_multiplication and codeio are the same
   in every process; elsewhere they follow PYTHONHASHSEED or the process's global generators.
-* game_of_life_halting pays for the right word, not for any; coin_flip not for a mere beginning of the number, such as
-  "0"; complex_arithmetic not for "nan".
+* game_of_life_halting rewards only the right word; coin_flip does not reward a mere beginning of the number, such as
+  "0"; complex_arithmetic does not reward "nan".
 * Nine scorers execute the answer as Python. Here lists and arithmetic are parsed; any other text gets 0.0, or the
   scorer's reward for unreadable text.
-* No box is 0.0 where the original passes None to the scorer, which gives 0.01 in countdown, puzzle24 and
-  fraction_simplification.
-* A scorer that raises (prime_factorization for any text, boxnet, …) or takes too long is 0.0 with
+* An action without a box earns 0.0, while the original passes None to the scorer, which gives 0.01 in countdown,
+  puzzle24 and fraction_simplification.
+* A scorer that raises (prime_factorization for any text, boxnet, …) or takes too long gives 0.0 and
   ``info["scorer_error"]``.
 * After the last item, and with each ``reset(seed=…)``, the order is this environment's own and not the global
   generator's.
@@ -53,23 +53,23 @@ _WORD = (1 << 64) - 1
 
 
 class ReasoningGymEnv(QuestionEnv):
-    """One question of a data set of reasoning-gym an episode.
+    """One question of a data set of reasoning-gym per episode.
 
     A reset without a seed, from the start, goes through the items in the library's order; a reset with a seed begins an
     order drawn from it, in which each item comes once. After ``size`` items come those of a new data set, whose seed is
     ``seed + size``, and so on.
 
-    ``info`` has, besides what :class:`gem.data.QuestionEnv` says: ``dataset``, ``level`` where there is one, and
-    ``scorer_error`` where the scorer failed.
+    ``info`` has, besides the keys of :class:`gem.data.QuestionEnv`: ``dataset``, ``level`` if there is one, and
+    ``scorer_error`` if the scorer failed.
 
     Args:
         name: the data set; or ``"composite"``.
-        size: items of a data set.
-        seed: of the first data set.
-        level: of the library's curriculum, from 0 to :attr:`highest_level`; None: the configuration's own values.
-        levels: a level for each attribute of the curriculum that should have one, instead of ``level``.
-        datasets: of a composite: a list of ``{"name": …, "weight": 1.0, "config": {…}}``, or names.
-        answer_format: append how to answer to each question.
+        size: number of items of a data set.
+        seed: seed of the first data set.
+        level: level of the library's curriculum, from 0 to :attr:`highest_level`; None: the configuration's own values.
+        levels: levels for single attributes of the curriculum, instead of ``level``.
+        datasets: the parts of a composite: a list of ``{"name": …, "weight": 1.0, "config": {…}}``, or names.
+        answer_format: append the format of the answer to each question.
         **config: values of the data set's configuration; they win over the level's.
 
     Raises:
@@ -116,18 +116,18 @@ class ReasoningGymEnv(QuestionEnv):
 
     @property
     def level(self) -> int | None:
-        """The curriculum's level of the episodes to come."""
+        """The curriculum's level of the next episodes."""
         return self._level
 
     @property
     def highest_level(self) -> int | None:
-        """The highest level there is, from 0; None where the library has no curriculum."""
+        """The highest level, from 0; None if the library has no curriculum."""
         names = [self.name] if self._parts is None else [part.name for part in self._parts]
         found = [highest for highest in map(highest_level, names) if highest is not None]
         return max(found) if found else None
 
     def set_level(self, level: int) -> None:
-        """Let the episodes to come be of another level; the one that goes on stays as it is.
+        """Change the level of later episodes; the current one stays unchanged.
 
         A curriculum calls it between episodes. It is part of the environment's state.
         """
@@ -255,7 +255,7 @@ class ReasoningGymEnv(QuestionEnv):
 
 
 class _Items:
-    """The rows of an environment, at its level of the moment."""
+    """The rows of an environment, at its current level."""
 
     def __init__(self, env: ReasoningGymEnv) -> None:
         self._env = env
@@ -268,7 +268,7 @@ class _Items:
 
 
 class _LibraryOrder(Order):
-    """Data set after data set: each in the library's order, or, after a reset with a seed, in one drawn from that."""
+    """Data set after data set: each in the library's order, or after a reset with a seed in an order drawn from it."""
 
     def __init__(self, rows: _Items, size: int) -> None:
         self._rows = rows

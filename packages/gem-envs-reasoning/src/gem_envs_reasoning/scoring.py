@@ -1,8 +1,8 @@
-"""Scoring an answer as the library does, without letting the answer run, hang or crash anything.
+"""Scoring an answer as the library does, without execution, hangs or crashes caused by the answer.
 
 Scorers that only compare text, or read a bounded number of digits or cells, run here: :data:`IN_PROCESS`, each with the
 reason. All others, and every answer longer than ``LONGEST_IN_PROCESS``, are scored in a worker that can be killed
-(:mod:`gem.processes`). What the scorer raises, and a score outside 0 … 1, is 0.0 with ``info["scorer_error"]``.
+(:mod:`gem.processes`). An exception of the scorer, and a score outside 0 … 1, become 0.0 with ``info["scorer_error"]``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECONDS = 4.0
 """Wall seconds that a worker may take for one answer."""
 LONGEST_IN_PROCESS = 2_000
 LONGEST = 1 << 20
-"""Characters; a longer answer is not scored."""
+"""Maximum number of characters; a longer answer is not scored."""
 
 _EXACT = "inherits the library's comparison: equal, or contained in the answer"
 _TEXT = "compares text, once through"
@@ -102,18 +102,18 @@ IN_PROCESS: dict[str, str] = {
     ),
     **dict.fromkeys(["sudoku", "mini_sudoku", "futoshiki", "survo", "kakurasu", "arc_agi", "rearc"], _CELLS),
 }
-"""Data set → why its scorer may run in the caller's process."""
+"""Data set → the reason that its scorer may run in the caller's process."""
 
 POOL = ProcessPool(
     "gem_envs_reasoning.scoring:score_in_worker", seconds=SECONDS, warm_up="gem_envs_reasoning.scoring:warm_up"
 )
 """Shared by all environments of a process; nothing starts before the first answer that needs it."""
 WORKERS = SharedResource(lambda: POOL, ProcessPool.close)
-"""The same with users, the last of whom ends its processes."""
+"""The same pool with a count of users; the last one ends its processes."""
 
 
 def score(data_set: DataSet, epoch: int, answer: str, entry: Mapping[str, Any]) -> tuple[float, str | None]:
-    """Return the library's score and, where it is 0.0 for that reason, what went wrong in the scorer."""
+    """Return the library's score, and the scorer's fault if that made the score 0.0."""
     if len(answer) > LONGEST:
         return 0.0, f"the answer has more than {LONGEST} characters"
     if not needs_worker(data_set.name, answer):
@@ -151,7 +151,7 @@ def _library_data_set(name: str, settings: str) -> Any:
 
 
 def _clean(answer: str) -> str:
-    # Lone surrogates are no JSON text everywhere; no right answer has one.
+    # Not every JSON library accepts lone surrogates; no right answer has one.
     return answer.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,7 +1,7 @@
 """School algebra with answers in LaTeX: ``math:Algebra-v0``.
 
-Where a question holds an expression that equals the answer (an expansion, a root to be simplified), it asks for
-something that a repetition of the question does not give: a coefficient, a pair of numbers, a value.
+If a question contains an expression that equals the answer (an expansion, a root to simplify), it asks for a result
+that a repetition of the question does not give: a coefficient, a pair of numbers, a value.
 """
 
 from __future__ import annotations

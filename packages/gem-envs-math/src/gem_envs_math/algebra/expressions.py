@@ -1,4 +1,4 @@
-"""Polynomials, radicals, powers, logarithms and complex numbers, in forms that a repetition of the question misses."""
+"""Polynomials, radicals, powers, logarithms and complex numbers, in questions that their repetition does not answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Drawing a figure as a small PNG.
 
-The bytes are a function of the figure and of the installed Pillow: no file, system font or
-random number is used. Labels cover neither each other nor a line.
+The bytes are a function of the figure and of the installed Pillow, without files, system fonts or
+random numbers. Labels cover neither each other nor a line.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["Box", "FigureLayout", "draw", "lay_out"]
 
 WIDTH, HEIGHT = 420, 340
-"""Of the picture at most, in pixels."""
+"""Maximum side of the picture, in pixels."""
 
 _MARGIN = 47.0
 _ROOM = 2
-"""Everything is drawn so many times larger and then reduced, which makes the lines smooth."""
+"""Factor by which everything is drawn larger and then reduced, which makes the lines smooth."""
 
 _FONT = 15
 _SPAN = 24.0
@@ -40,7 +40,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass
 class FigureLayout:
-    """Where everything goes, in pixels, y downwards."""
+    """The places of all parts, in pixels, y downwards."""
 
     size: tuple[int, int]
     spots: dict[str, Spot]
@@ -301,7 +301,7 @@ def _box(text: str, centre: Spot) -> Box:
 
 
 def _place(layout: FigureLayout, text: str, candidates: list[Spot]) -> None:
-    """Put a label at the first candidate that covers nothing, or at the one that covers least."""
+    """Put a label at the first candidate that covers nothing, or else at the one that covers least."""
     best, least = candidates[0], math.inf
     for order, spot in enumerate(candidates):
         cost = _covered(layout, _box(text, spot))

@@ -12,7 +12,7 @@ from gem_envs_math.problem import MathProblem, Rejected
 __all__ = ["box", "cone", "cylinder", "prism", "pyramid"]
 
 _LEAN = (0.45, 0.35)
-"""How far one unit backwards goes to the right and upwards in a sketch."""
+"""Distance of one unit backwards in a sketch, to the right and upwards."""
 
 
 def _shown(value: float, most: float) -> float:

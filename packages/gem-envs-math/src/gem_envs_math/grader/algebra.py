@@ -1,8 +1,8 @@
-r"""Exact algebra on formulas: are two of them the same?
+r"""Exact algebra on formulas: the test whether two of them are equal.
 
 A formula becomes a quotient of two sums. A term of a sum is a rational number times powers of atoms with rational
 exponents. Atoms are variables, the prime numbers (whose fractional powers are radicals), the constants pi, e and i,
-and what this module does not look into (``sin(x)``, ``\sqrt{x+1}``). Radicals of different primes with exponents in
+and terms that this module leaves whole (``sin(x)``, ``\sqrt{x+1}``). Radicals of different primes with exponents in
 [0, 1) are linearly independent over the rationals (Besicovitch 1940), so without atoms of the last kind two formulas
 are the same if and only if their difference has no terms; pi and e count as independent of each other, a
 conjecture without proof. With such atoms "not the same" may be wrong, and the comparison returns None.
@@ -51,7 +51,7 @@ class Quotient:
         self.below = below
         self.exact = exact
         self.work = 0
-        """Products of terms that its computation took."""
+        """Number of products of terms in its computation."""
 
     @property
     def number(self) -> Fraction | None:
@@ -71,7 +71,7 @@ def same(one: Quotient, two: Quotient) -> bool | None:
     """Return whether two formulas are equal; None if undecided.
 
     Raises:
-        TooMuchError: if that takes too many terms.
+        TooMuchError: if the test takes too many terms.
     """
     if one.above == two.above and one.below == two.below:
         return True
@@ -113,7 +113,7 @@ def quotient(node: Node) -> Quotient:
         return _function(node[1], [quotient(argument) for argument in node[2:]])
     if kind == "^":
         return _power(quotient(node[1]), quotient(node[2]))
-    # Long sums and products lean to the left; they are no reason for deep recursion.
+    # Long sums and products are nested on the left; a loop avoids deep recursion.
     operations = []
     while node[0] in ("+", "*", "/"):
         operations.append((node[0], node[2]))
@@ -160,7 +160,7 @@ def _atom(name: str, power: Fraction | int = 1, exact: bool = True) -> Quotient:
 
 
 def _simplified(above: Sum, below: Sum, exact: bool) -> Quotient:
-    """Divide by the denominator where it has a single term."""
+    """Divide by the denominator if it has a single term."""
     if len(below) != 1:
         return Quotient(above, below, exact)
     ((mono, coefficient),) = below.items()
@@ -176,7 +176,7 @@ def _power(base: Quotient, exponent: Quotient) -> Quotient:
         return _exponential(base, exponent)
     if power == 0:
         if not base.above:
-            raise ZeroDivisionError  # 0^0 is no answer
+            raise ZeroDivisionError  # 0^0 is not an answer
         return _constant(1)
     if power < 0:
         if not base.above:

@@ -1,4 +1,4 @@
-"""Are two values the same answer? Yes, no, or not to be told here."""
+"""Comparison of two values: the same answer, different answers, or undecided."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gem_envs_math.grader.values import (
 __all__ = ["Judge", "equal"]
 
 Judge = Callable[[Node, Node], bool | None]
-"""Says whether two formulas are equal that algebra cannot tell; None if neither can it."""
+"""Compares two formulas that algebra cannot decide; returns None if it cannot decide either."""
 
 
 def equal(one: Value, two: Value, judge: Judge | None = None) -> bool | None:

@@ -24,7 +24,7 @@ _POINTS = 3
 
 def warm_up() -> None:
     """Load the libraries, and use each once."""
-    sys.setrecursionlimit(20_000)  # a crash by recursion ends the worker alone
+    sys.setrecursionlimit(20_000)  # a crash by recursion ends only the worker
     logging.disable(logging.CRITICAL)
     decide("\\sin x", "\\cos x")
     decide("\\int_0^1 x dx", "\\frac12")
@@ -32,7 +32,7 @@ def warm_up() -> None:
 
 
 def decide(answer: str, gold: str) -> list[Any]:
-    """Return whether two texts are the same answer, and what decided it: ``"numeric"`` or ``"math-verify"``."""
+    """Return whether two texts are the same answer, and the deciding method: ``"numeric"`` or ``"math-verify"``."""
     one, two = parse(answer), parse(gold)
     told = equal(one, two, _judge)
     if told is not None:

@@ -1,7 +1,7 @@
 r"""From tokens to a formula: recursive descent, with the habits of mathematical writing.
 
-``2x`` is a product, ``1\frac12`` and ``1 1/2`` are mixed numbers, ``1 2`` is nothing, ``\frac12`` takes one digit for
-each part, ``\sin 2x`` takes the product behind it, ``2^10`` takes both digits.
+``2x`` is a product, ``1\frac12`` and ``1 1/2`` are mixed numbers, ``1 2`` is an error, ``\frac12`` takes one digit for
+each part, ``\sin 2x`` takes the product after it, ``2^10`` takes both digits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FormulaParser:
 
     @property
     def next(self) -> Token:
-        """The token to come."""
+        """The next token."""
         return self._tokens[self.position] if self.position < self._end else END
 
     @property
@@ -49,7 +49,7 @@ class FormulaParser:
         """Read a formula that extends to the last token.
 
         Raises:
-            NotMathError: if there is none.
+            NotMathError: if there is no such formula.
         """
         node = self.sum()
         if self.next is not END:
@@ -92,7 +92,7 @@ class FormulaParser:
                 node = ("*", node, self._factor())
             elif kind == "|" and not self.expects_bars:
                 node = ("*", node, self._factor())
-            elif kind == "%":  # of all that stands before: "100/3%"
+            elif kind == "%":  # of everything before it: "100/3%"
                 self._take()
                 node = ("/", node, ("n", Fraction(100)))
             else:
@@ -180,7 +180,7 @@ class FormulaParser:
         token = self._take()
         value = token.value
         assert isinstance(value, Fraction)
-        if self.next.kind == "_":  # digits of another base are no number of this one
+        if self.next.kind == "_":  # digits of another base are not a number in this one
             self._take()
             return ("v", f"{token.raw}_{self._index()}")
         if token.raw.isdigit():
@@ -373,7 +373,7 @@ def _is_product(token: Token, before: Token, alone: bool) -> bool:
 
 def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:
     if name in ("log", "lg"):
-        # Without a base it is the decimal one or the natural one, as the author likes; the comparison takes it for
+        # Without a base it may be the decimal or the natural logarithm; the comparison treats it as
         # a function of its own.
         if base is None:
             return ("f", "log10", *arguments)

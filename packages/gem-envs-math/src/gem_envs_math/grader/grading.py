@@ -1,4 +1,4 @@
-"""The way of a grade: the same text, exact algebra, a worker process, no."""
+"""The steps of grading: equal text, exact algebra, a worker process."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class GradeResult:
-    """Whether an answer is right, and which part of the grader decided it.
+    """Whether an answer is right, and the part of the grader that decided it.
 
-    ``how`` is ``"text"`` (the very text of the gold), ``"exact"`` (algebra, or answers of different kinds),
+    ``how`` is ``"text"`` (the same text as the gold answer), ``"exact"`` (algebra, or answers of different kinds),
     ``"numeric"`` (values to sixty digits), ``"math-verify"``, ``"limit"`` (too long, too deep, too large to be an
     answer), ``"timeout"``, ``"crash"`` (of the worker), or ``"empty"`` (there is no answer). The last four are never
     right.
@@ -51,9 +51,9 @@ def is_correct(answer: object, gold: object, *, seconds: float = 1.0) -> bool:
 
 
 def grade(answer: object, gold: object, *, seconds: float = 1.0) -> GradeResult:
-    r"""Compare an answer with the gold answer; see :mod:`gem_envs_math.grader` for what counts as equal.
+    r"""Compare an answer with the gold answer; see :mod:`gem_envs_math.grader` for the rules of equality.
 
-    Safe from any number of threads. No answer and no gold answer makes it raise.
+    Safe from any number of threads. Never raises, for any answer and any gold answer.
 
     Args:
         answer: the content of the box, a str or a number; any other object is wrong.

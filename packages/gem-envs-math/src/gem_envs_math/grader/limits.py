@@ -5,20 +5,20 @@ from __future__ import annotations
 __all__ = ["DEPTH", "DIGITS", "LONGEST", "TERMS", "NotMathError", "TooMuchError", "UnknownNotationError"]
 
 LONGEST = 2000
-"""Characters of an answer; a longer one is right only if it equals the text of the gold answer."""
+"""Maximum number of characters of an answer; a longer one is right only if it equals the text of the gold answer."""
 
 DEPTH = 40
-"""Brackets, fractions, roots and powers within each other."""
+"""Maximum nesting of brackets, fractions, roots and powers."""
 
 TERMS = 300
-"""Terms of a sum, and elements of a list."""
+"""Maximum number of terms of a sum and of elements of a list."""
 
 DIGITS = 400
-"""Decimal digits of an integer, or the size of an exponent of ten."""
+"""Maximum number of decimal digits of an integer, and maximum exponent of ten."""
 
 
 class NotMathError(Exception):
-    """The text is no formula; it may be words."""
+    """The text is not a formula; it may be words."""
 
 
 class UnknownNotationError(NotMathError):

@@ -50,7 +50,7 @@ def parse(text: str) -> Value:
 
     Raises:
         TooMuchError: beyond the limits.
-        NotMathError: if there is nothing.
+        NotMathError: if the text is empty.
     """
     if len(text) > LONGEST:
         raise TooMuchError(f"more than {LONGEST} characters")

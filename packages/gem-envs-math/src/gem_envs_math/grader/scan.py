@@ -12,7 +12,7 @@ __all__ = ["TEXT", "Token", "cleaned", "scan"]
 
 
 TEXT = "text"
-"""The value of a word that stood in ``\\text{…}``."""
+"""The value of a word in ``\\text{…}``."""
 
 
 class Token(NamedTuple):
@@ -137,7 +137,7 @@ def scan(text: str) -> list[Token]:
     """Return the tokens of a cleaned text.
 
     Raises:
-        NotMathError: if a character has no place in a formula.
+        NotMathError: if a character cannot be part of a formula.
         UnknownNotationError: at a LaTeX command that only a full reader knows.
         TooMuchError: beyond the limits.
     """

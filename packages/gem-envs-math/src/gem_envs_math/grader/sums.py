@@ -143,5 +143,5 @@ def prime_factors(number: int) -> list[tuple[int, int, bool]]:
 
 def sum_key(value: Sum) -> str:
     """Return a text that is the same for the same sum."""
-    # Up to a common factor nothing is done: a root of 4x+4 is another atom than one of x+1.
+    # Common factors are not extracted: a root of 4x+4 is a different atom from one of x+1.
     return "+".join(f"{coefficient}*{mono}" for mono, coefficient in sorted(value.items()))

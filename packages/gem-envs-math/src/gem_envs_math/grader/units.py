@@ -68,7 +68,7 @@ NO_UNITS = frozenset({
     "where",
     "which", "with", "without", "wrong",
 })  # fmt: skip
-"""Words behind a number that change its value."""
+"""Words after a number that change its value."""
 
 
 @lru_cache(maxsize=1024)

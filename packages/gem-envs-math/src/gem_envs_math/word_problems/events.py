@@ -20,7 +20,7 @@ _MOST = 20_000
 
 @dataclass(frozen=True)
 class _Theme:
-    """How the changes of a quantity are told.
+    """The wording of a quantity's changes.
 
     ``{P}`` is the hero, ``{He}`` and ``{he}`` the pronoun, ``{F}`` a friend, ``{a}`` and ``{b}`` numbers; the changes
     are ``add`` a, ``take`` a, ``packs`` of a (b of them), ``each`` of b gets a, ``half``, ``third``, ``quarter``,

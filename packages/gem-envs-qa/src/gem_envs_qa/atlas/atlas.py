@@ -21,17 +21,17 @@ __all__ = ["SPLITS", "Atlas", "AtlasRows", "atlas_of"]
 
 SPLITS = ("train", "test")
 _TEST_SHARE = 5
-"""One question in so many is for testing."""
+"""One question in this number is for testing."""
 
 
 class Atlas:
-    """A world with its articles and its questions, all of them made when they are first needed.
+    """A world with its articles and its questions, each made on first use.
 
     Use :func:`atlas_of`, which makes each once.
 
     Args:
-        seed: another seed, another world.
-        size: how many articles.
+        seed: determines the world.
+        size: number of articles.
     """
 
     def __init__(self, seed: int, size: int) -> None:
@@ -68,7 +68,7 @@ class Atlas:
         Args:
             kind: one of :data:`gem_envs_qa.atlas.questions.QUESTION_KINDS`.
             split: ``"train"`` or ``"test"``; a fifth of all questions is for testing.
-            count: how many, of both splits together; fewer if there are no more.
+            count: maximum number of questions, of both splits together.
         """
         with self._lock.lock:
             found = self._questions.get((kind, count))
@@ -81,7 +81,7 @@ class Atlas:
         """Write the articles as JSON lines, as ``gem search-server`` reads them.
 
         Returns:
-            How many were written.
+            The number of articles.
         """
         with Path(path).open("w", encoding="utf-8") as file:
             for document in self.corpus:
@@ -90,13 +90,13 @@ class Atlas:
 
 
 class AtlasRows:
-    """The questions of an atlas as rows, put into words when they are asked for.
+    """The questions of an atlas as rows, worded on access.
 
     Args:
         atlas: the world of the questions.
-        kinds: of which kinds they are; the kinds take turns.
+        kinds: the kinds of questions, which take turns.
         split: ``"train"`` or ``"test"``.
-        count: how many of each kind, of both splits together.
+        count: number of questions of each kind, of both splits together.
     """
 
     def __init__(self, atlas: Atlas, kinds: Sequence[str], split: str, count: int) -> None:
@@ -114,7 +114,7 @@ class AtlasRows:
 
 
 def atlas_of(seed: int = 0, size: int = 600) -> Atlas:
-    """Return the atlas of a seed and a size; the same object each time, as long as few others are asked for."""
+    """Return the atlas of a seed and a size; the same object each time while it is among the few latest."""
     with _making.lock:
         return _kept(seed, size)
 
@@ -125,7 +125,7 @@ def _kept(seed: int, size: int) -> Atlas:
 
 
 class _Lock:
-    """A lock that is new in a forked child, where a thread that does not exist there may have held it."""
+    """A lock that a forked child replaces, since a thread of the parent may have held it."""
 
     def __init__(self) -> None:
         self._lock, self._process = threading.RLock(), os.getpid()

@@ -1,7 +1,7 @@
 """Atlas: questions about a generated world that only its articles answer.
 
-All names are invented, so a model cannot have read about them. The environment measures how well an agent searches,
-follows a chain from article to article, and combines its findings. The answer stands in ``<answer>…</answer>``; the
+All names are invented, so a model cannot have read about them. The environment measures an agent's skill at searching,
+following a chain from article to article, and combining its findings. The answer stands in ``<answer>…</answer>``; the
 reward is 1.0 if it is right, else 0.0. The wrapper ``search_tool`` finds the articles in ``search_corpus``.
 """
 
@@ -24,22 +24,22 @@ _MOST_QUESTIONS = 1_000_000
 
 
 class AtlasEnv(ShortAnswerEnv):
-    """One question about a generated world an episode.
+    """One question about a generated world per episode.
 
-    The rows have ``id``, ``question``, ``answer`` (every accepted way of writing it), ``kind``, ``hops`` (how many
-    facts must be found) and ``documents`` (the ids of the articles in which they stand); ``info`` has ``kind`` and
+    The rows have ``id``, ``question``, ``answer`` (every accepted way of writing it), ``kind``, ``hops`` (the
+    number of facts to find) and ``documents`` (the ids of the articles that state them); ``info`` has ``kind`` and
     ``hops`` as well.
 
     Args:
-        questions: ``"1hop"`` … ``"4hop"``: chains of so many facts; ``"comparison"``, ``"count"``, ``"date"``: what
-            puts several chains together; ``"mixed"``: all of them in turn.
+        questions: ``"1hop"`` … ``"4hop"``: chains of that number of facts; ``"comparison"``, ``"count"``,
+            ``"date"``: combinations of several chains; ``"mixed"``: all of them in turn.
         split: ``"train"`` or ``"test"``. No question is in both.
-        world_seed: another seed, another world, in which every name is another.
-        size: how many articles the world has, 100 … 200,000.
-        per_kind: the most questions of each kind in both splits together; a fifth belongs to the test split. A small
-            world may have fewer.
-        metric: of the reward, ``"exact_match"`` or ``"f1"``.
-        seed: of the order, until ``reset`` brings another; None: drawn.
+        world_seed: determines the world and all its names.
+        size: number of articles of the world, 100 … 200,000.
+        per_kind: maximum number of questions of each kind in both splits together; a fifth belongs to the test split.
+            A small world may have fewer.
+        metric: metric of the reward, ``"exact_match"`` or ``"f1"``.
+        seed: seed of the order, until ``reset`` gives another; None: drawn.
         shuffle: ask in a random order; otherwise from row 0 on.
     """
 

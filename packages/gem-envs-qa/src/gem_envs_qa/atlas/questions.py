@@ -1,8 +1,8 @@
 """The questions about a world, each with one right answer.
 
-A *place to start* is an entity and a row of relations to follow from it; there is a number for each, so that a set of
-questions is a walk through the numbers in an order that looks random, and none comes twice. What does not lead
-anywhere, comes back to where it was, or finds two facts in one article is left out.
+A *place to start* is an entity and a row of relations to follow from it; each has a number, so that a set of
+questions is a walk through the numbers in a pseudo-random order without repetitions. A path that leads nowhere,
+returns to an entity, or finds two facts in one article is left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
 
 _ALIAS_RATE = 0.2
 _PATIENCE = 2000
-"""After so many draws without a new question, hardly any is left."""
+"""After this number of draws without a new question, hardly any is left."""
 
 _ORDERS = {
     (PERSON, "born"): ("Who was born {}: {} or {}?", "earlier", "later"),
@@ -35,7 +35,7 @@ _ORDERS = {
     (TOWN, "chartered"): ("Which town received its charter {}: {} or {}?", "earlier", "later"),
     (ORGANISATION, "founded"): ("Which organisation was founded {}: {} or {}?", "earlier", "later"),
 }
-"""Kind and relation → how two entities of the kind are compared, and the words for the lesser and the greater."""
+"""Kind and relation → the comparison of two entities of the kind, and the words for the lesser and the greater."""
 
 _YEARS = {
     "born": "{} was born",
@@ -62,13 +62,13 @@ class FactChain(NamedTuple):
     met: tuple[int, ...]
     """Ids of the entities, the first is that of ``start``; it ends with the last entity, not with a value."""
     documents: tuple[int, ...]
-    """Ids of the articles in which the facts stand, one for each relation."""
+    """Ids of the articles that state the facts, one for each relation."""
     value: Any
     """The object of the last relation."""
 
 
 class Question(NamedTuple):
-    """A question before it is put into words."""
+    """A question before its wording."""
 
     form: str
     chains: tuple[FactChain, ...]
@@ -99,7 +99,7 @@ def row_of(world: AtlasWorld, kind: str, question: Question, number: int) -> dic
     """Return a question in words, with all accepted answers."""
     name = f"atlas-{world.seed}-{world.size}-{kind}-{number}"
     rng = random.Random(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
-    # To count is to read one more fact, the list in the article of the last entity.
+    # Counting reads one more fact, the list in the article of the last entity.
     lists = [chain.met[-1] for chain in question.chains] if question.form == "count" else []
     facts = [one for chain in question.chains for one in chain.documents] + lists
     return {
@@ -182,7 +182,7 @@ _PUT_TOGETHER: dict[str, Callable[[AtlasWorld, random.Random], Iterator[Question
     "count": _counts,
     "date": _dates,
 }
-"""Kind → draws questions without end, None for what turns out to be none."""
+"""Kind → draws questions without end, None for a draw that gives no question."""
 
 
 def _ends_at(world: AtlasWorld, kind: str, hops: tuple[int, ...]) -> _Starts:

@@ -51,7 +51,7 @@ _MEMBERSHIPS = ("region", "creator")
 """Relations to entities that may have a list of their members."""
 
 _TOLD_BY_THE_OTHER = 0.3
-"""Share of the facts that stand in the article of the entity that they lead to."""
+"""Share of the facts that are in the article of their object."""
 _LISTED = 0.7
 """Share of the regions and creators whose own articles have the whole list of towns or works."""
 
@@ -92,8 +92,8 @@ class AtlasWorld:
     """A world of entities; a pure function of ``seed`` and ``size``.
 
     Args:
-        seed: another seed, another world with other names.
-        size: how many entities there are, :data:`SMALLEST` … :data:`LARGEST`.
+        seed: determines the world and its names.
+        size: number of entities, :data:`SMALLEST` … :data:`LARGEST`.
     """
 
     def __init__(self, seed: int, size: int) -> None:
@@ -236,7 +236,7 @@ class AtlasWorld:
             )
 
     def _make_ties(self) -> None:
-        """Make the ties between people, and those of places to people."""
+        """Make the ties between people, and between places and people."""
         rng, people, towns = self.rng, self.of_kind[PERSON], self.of_kind[TOWN]
         by_age = sorted(people, key=_birth)
         for place, person in enumerate(by_age):

@@ -1,8 +1,8 @@
 r"""RuleWorlds: given facts and rules in English, does a statement hold?
 
 In the manner of RuleTaker (Clark, Tafjord and Richardson, "Transformers as Soft Reasoners over Language", IJCAI 2020),
-generated anew, with twins that leave no shortcut; see :mod:`gem_envs_qa.rule_worlds.generator`. A statement that is
-neither given nor follows is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; the reward is 1.0 if it is
+but generated, with twins that leave no shortcut; see :mod:`gem_envs_qa.rule_worlds.generator`. A statement that is
+neither given nor implied is false. The answer is ``\boxed{True}`` or ``\boxed{False}``; the reward is 1.0 if it is
 right, else 0.0.
 """
 
@@ -23,11 +23,11 @@ __all__ = ["RuleWorldsEnv"]
 _LARGEST_SIZE = 1 << 40
 _SPLITS = ("train", "test")
 _TEST_SHARE = 4
-"""One world in so many is for testing."""
+"""One world in this number is for testing."""
 
 
 class RuleWorldsEnv(ShortAnswerEnv):
-    """One statement about one generated world an episode; row i is the same everywhere, and nothing is stored.
+    """One statement about one generated world per episode; row i is the same everywhere, and nothing is stored.
 
     The rows have ``id``, ``theory``, ``statement``, ``answer`` (``"True"`` or ``"False"``) and ``depth``, which
     ``info`` has as well.
@@ -35,8 +35,8 @@ class RuleWorldsEnv(ShortAnswerEnv):
     Args:
         depth: the number of rules that decide the statement, one upon the other, 0 … 5; ``"mixed"``: drawn for each.
         split: ``"train"`` or ``"test"``. No world is in both.
-        size: how many rows the set has.
-        seed: of the order, until ``reset`` brings another; None: drawn.
+        size: number of rows.
+        seed: seed of the order, until ``reset`` gives another; None: drawn.
         shuffle: ask in a random order; otherwise from row 0 on.
     """
 
@@ -53,7 +53,7 @@ class RuleWorldsEnv(ShortAnswerEnv):
         self.depth = depth if depth == "mixed" else integer("depth", depth, minimum=0, maximum=MAX_DEPTH)
         self.split = choice("split", split, _SPLITS)
         integer("size", size, minimum=1, maximum=_LARGEST_SIZE)
-        # The seed of the set depends on the split, so that not even the numbers drawn are the same.
+        # The seed of the set depends on the split, so that even the drawn numbers differ.
         rows = GeneratedRows(self._make_row, size, seed=_SPLITS.index(self.split))
         super().__init__(rows, shuffle=boolean("shuffle", shuffle), seed=seed)
 

@@ -1,11 +1,11 @@
-"""Making rule worlds in which nothing but the reasoning tells whether a statement holds.
+"""Making rule worlds in which only reasoning shows whether a statement holds.
 
 Each world is made with a twin. A chain of rules leads from a fact to the statement; in the twin, that fact (or another
 that the first rule of the chain needs, or one that it must not find) has changed places with a fact about another
-entity: *Anna is kind. Boris is calm.* has become *Anna is calm. Boris is kind.* So the same words stand in both, as
-often, in as many sentences about the same entities, and the rules are the same; but in one the statement holds and in
-the other it does not, both at the same depth. A fair coin chooses the twin, another whether the statement is negated.
-Hence no count of words, facts, rules or negations, together with the question or not, says anything about the answer.
+entity: *Anna is kind. Boris is calm.* has become *Anna is calm. Boris is kind.* So both contain the same words equally
+often, in the same number of sentences about the same entities, and the same rules; but the statement holds in one and
+not in the other, both at the same depth. A fair coin chooses the twin, another whether the statement is negated.
+Hence no count of words, facts, rules or negations, with or without the question, reveals the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["MAX_DEPTH", "RuleWorld", "make_world"]
 MAX_DEPTH = 5
 
 _TRIES = 10_000
-"""Far more than are ever needed: about one try in three succeeds."""
+"""Far more tries than needed: about one in three succeeds."""
 
 
 class RuleWorld(NamedTuple):
@@ -153,7 +153,7 @@ def _add_rules(draft: _Draft, rng: random.Random, predicates: list[str], atom: C
 
 
 def _twins(draft: _Draft, rng: random.Random) -> tuple[list[Atom], list[Atom]] | None:
-    """Return the facts with which the target holds, and those with which it does not; None if there are none."""
+    """Return facts with which the target holds and facts with which it does not, or None."""
     atom, needed = rng.choice(draft.breakable)
     others = [entity for entity in draft.entities if entity != atom.subject]
     moved = atom._replace(subject=rng.choice(others))

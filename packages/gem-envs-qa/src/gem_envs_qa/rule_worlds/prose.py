@@ -26,7 +26,7 @@ class Lexicon(NamedTuple):
     pronoun: str
     plural: str
     verb_is: str
-    """How the verb *to be* goes with the pronoun."""
+    """The form of *to be* after the pronoun."""
     attributes: tuple[str, ...] = _ATTRIBUTES
 
 
@@ -56,7 +56,7 @@ def fact_sentence(atom: Atom, holds: bool = True) -> str:
 
 
 def rule_sentence(rule: Rule, lexicon: Lexicon, rng: random.Random) -> str:
-    """Return a sentence that states a rule, in one of the ways in which it can be said."""
+    """Return a sentence that states a rule, in one of several wordings."""
     body = sorted(rule.body, key=lambda literal: literal.atom.subject != ANYONE)
     if rule.head.object is None and all(
         atom.subject == ANYONE and atom.object is None and holds for atom, holds in (*body, Literal(rule.head))

@@ -1,8 +1,8 @@
 """Facts, rules, and what follows from them.
 
 A theory is a logic program without recursion: the predicates have an order, and every rule concludes a later one
-from earlier ones. So negation as failure is simple: an atom that the rules for its predicate do not give is false, once
-all earlier predicates are decided (the closed world of Clark, "Negation as Failure", 1978).
+from earlier ones. So negation as failure is simple: once all earlier predicates are decided, an atom that the rules for
+its predicate do not imply is false (the closed world of Clark, "Negation as Failure", 1978).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Rule(NamedTuple):
 class Model:
     """The atoms that are true in a theory, and the depth of each.
 
-    The depth of a fact is 0; that of another true atom is one more than that of the deepest condition of the rule
-    that proves it, of several proofs the shallowest. An atom that no rule could conclude is false at depth 0;
-    another false atom is so at one more than the depth at which each of the rules that could conclude it fails, of
-    several failing conditions the shallowest, of several rules the deepest.
+    The depth of a fact is 0. The depth of any other true atom is one more than that of the deepest condition of the
+    rule that proves it; of several proofs the shallowest counts. An atom that no rule concludes is false at depth 0.
+    The depth of any other false atom is one more than the depth at which every rule that concludes it fails: of a
+    rule's failing conditions the shallowest counts, of the rules the deepest.
 
     Args:
         facts: ground atoms.
-        rules: whose predicates have the order ``ranks``.
+        rules: rules whose predicates have the order ``ranks``.
         ranks: predicate → its place in the order.
         entities: all entities.
     """
@@ -90,5 +90,5 @@ class Model:
 
 
 def bound(atom: Atom, entity: str) -> Atom:
-    """Return the atom about ``entity`` where it is about anyone."""
+    """Return the atom with ``entity`` in place of anyone."""
     return atom._replace(subject=entity) if atom.subject == ANYONE else atom
