@@ -73,7 +73,7 @@ def work(side: str, program: str, count: int, threads: int) -> None:
     numbers = iter(range(count))
     lock = threading.Lock()
 
-    def lane() -> None:
+    def repeat() -> None:
         while True:
             with lock:
                 if next(numbers, None) is None:
@@ -83,10 +83,10 @@ def work(side: str, program: str, count: int, threads: int) -> None:
 
     assert call().startswith(expected)
     started = time.perf_counter()
-    lanes = [threading.Thread(target=lane) for _ in range(threads)]
-    for thread in lanes:
+    callers = [threading.Thread(target=repeat) for _ in range(threads)]
+    for thread in callers:
         thread.start()
-    for thread in lanes:
+    for thread in callers:
         thread.join()
     print(json.dumps({"seconds": time.perf_counter() - started}))
 
@@ -157,15 +157,15 @@ def leaks(count: int) -> None:
         def run(some: int) -> None:
             numbers = iter(range(some))
 
-            def lane() -> None:
+            def repeat() -> None:
                 for number in numbers:
                     done = sandbox.run(programs[number % 4])
                     assert done.exit_code in (0, 1), done
 
-            lanes = [threading.Thread(target=lane) for _ in range(8)]
-            for thread in lanes:
+            callers = [threading.Thread(target=repeat) for _ in range(8)]
+            for thread in callers:
                 thread.start()
-            for thread in lanes:
+            for thread in callers:
                 thread.join()
 
         run(200)
@@ -220,10 +220,10 @@ def timeouts(count: int) -> None:
                     assert done.timed_out, done
                     late.append(time.perf_counter() - started - limits.seconds)
 
-            lanes = [threading.Thread(target=lane) for _ in range(threads)]
-            for thread in lanes:
+            callers = [threading.Thread(target=repeat) for _ in range(threads)]
+            for thread in callers:
                 thread.start()
-            for thread in lanes:
+            for thread in callers:
                 thread.join()
             late.sort()
             print(f"{threads} at once, {code!r}: median {late[len(late) // 2]:.3f} s late, worst {late[-1]:.3f} s")
