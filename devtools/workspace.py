@@ -38,7 +38,7 @@ CONCERNS = (
 
 @dataclass(frozen=True)
 class Touched:
-    """What a change touches.
+    """The extent of a change.
 
     Attributes:
         base: the commit that the change is compared with; None when everything counts as touched.

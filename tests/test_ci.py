@@ -148,7 +148,7 @@ def test_a_compiler_is_installed_where_there_is_none(with_apt: Machine) -> None:
 
 
 def test_an_engine_that_runs_is_used(with_apt: Machine) -> None:
-    """Where an engine answers, none is installed or started."""
+    """If an engine answers, none is installed or started."""
     with_apt.add("docker")
     done = with_apt.prepare()
     assert with_apt.asked == ["debootstrap"]
@@ -220,7 +220,7 @@ def test_what_a_machine_could_have_must_work(with_apt: Machine, defect: Callable
 
 
 def test_lists_of_packages_that_cannot_be_had_are_a_defect(with_apt: Machine) -> None:
-    """Where apt-get update fails, a package missing from the lists may exist: that is no reason to leave it out."""
+    """If apt-get update fails, a package missing from the lists may exist, so it is not left out."""
     with_apt.add("apt-get", "#!/bin/sh\nexit 1\n")
     shutil.rmtree(with_apt.folder / "packages" / "docker.io")
     done = with_apt.prepare()

@@ -38,7 +38,7 @@ def test_help_lists_the_commands_that_the_documents_use() -> None:
 
 
 def test_an_unknown_command_shows_the_usage() -> None:
-    """A misspelt command, and arguments where none are taken, change nothing and fail with the usage."""
+    """A misspelt command, or arguments of a command without any, change nothing and fail with the usage."""
     for arguments in (["fly"], ["demo", "--fast"], ["lint", "gem-core"]):
         done = run(*arguments)
         assert done.returncode == 2
@@ -121,7 +121,7 @@ def test_the_environment_is_kept_while_nothing_changes(workspace: SimpleNamespac
 def test_the_environment_is_made_again_when_the_packaging_changes(
     workspace: SimpleNamespace, capsys: pytest.CaptureFixture[str], change: str
 ) -> None:
-    """What Hatch itself would not notice removes the environment, once."""
+    """A change that Hatch itself does not notice removes the environment, once."""
     workspace.environments.prepare("default")
     workspace.make(workspace.venv)
     project = workspace.package / "pyproject.toml"
@@ -174,7 +174,7 @@ def test_an_environment_whose_python_is_gone_is_made_again(
 
 
 def test_an_environment_of_somebody_else_is_never_removed(workspace: SimpleNamespace) -> None:
-    """A .venv that was there before the first run stays, whatever changes; a broken one is an error."""
+    """A .venv from before the first run survives every change; a broken one is an error."""
     workspace.make(workspace.venv)
     workspace.environments.prepare("default")
     (workspace.package / "pyproject.toml").unlink()
@@ -187,7 +187,7 @@ def test_an_environment_of_somebody_else_is_never_removed(workspace: SimpleNames
 
 
 def test_uv_uses_the_indexes_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What pip's configuration says of indexes reaches uv, unless uv has been told otherwise."""
+    """The indexes of pip's configuration reach uv, unless uv has settings of its own."""
     from devtools.environments import uv_variables
 
     for name in [name for name in os.environ if name.startswith(("UV_", "PIP_")) or name == "SSL_CERT_FILE"]:

@@ -1,4 +1,4 @@
-"""What the documents say is so: their links lead somewhere, their commands exist. test_guides.py runs their code."""
+"""The documents are correct: their links have targets, their commands exist. test_guides.py runs their code."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Block:
     language: str
     code: str
     notes: dict[str, str] = field(default_factory=dict)
-    """What the comments right before it say: ``file``, ``append``, ``exit``, ``nightly``, ``not run``."""
+    """The words of the comments right before it: ``file``, ``append``, ``exit``, ``nightly``, ``not run``."""
     prose: str = ""
     """The paragraph before it."""
 

@@ -39,7 +39,7 @@ class LampsEnv(Env[str, str]):
 
     Args:
         count: how many lamps, 3 to 30.
-        max_turns: presses that the agent is told it has; ``count`` are always enough.
+        max_turns: announced number of presses; ``count`` are always enough.
     """
 
     _move = boxed_pattern(r"(\d{1,3})", re.ASCII)

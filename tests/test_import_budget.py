@@ -1,4 +1,4 @@
-"""What importing GEM and making an environment may load, and that neither does anything else."""
+"""The modules that importing GEM and making an environment may load; neither has other effects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BUNDLED = [
     "code:Mini-v0",
 ]
 
-# What was loaded is noted before the report itself loads anything.
+# The loaded modules are noted before the report itself loads any.
 REPORT = """
 import sys
 loaded = sorted(sys.modules)

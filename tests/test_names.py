@@ -29,7 +29,7 @@ def public_classes(source: str) -> list[str]:
 
 
 def test_no_two_public_classes_share_a_name() -> None:
-    """A class name that is taken needs another word, or the domain in front."""
+    """A class name in use needs another word, or the domain in front."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         if path.name != ADAPTERS:

@@ -147,7 +147,7 @@ def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Check
 
 
 def test_a_checkout_is_searched_as_it_is_now(checkout: Checkout) -> None:
-    """In a checkout the client derives the snapshot once, and anew after each change of what it was derived from."""
+    """In a checkout the client derives the snapshot once, and again after each change of its sources."""
     assert checkout.search("zugzwang") == []
     derived = checkout.folder / SNAPSHOT / "inputs.json"
     before = derived.stat().st_mtime_ns
@@ -179,7 +179,7 @@ def test_a_record_takes_the_place_of_what_the_sources_say(checkout: Checkout) ->
 
 
 def test_only_the_truth_of_the_official_index_can_be_committed(checkout: Checkout) -> None:
-    """Whatever 'gem hub rebuild' derives in hub/index, git ignores."""
+    """Git ignores every file that 'gem hub rebuild' derives in hub/index."""
     index = checkout.folder / "hub" / "index"
     (index / "releases").mkdir(exist_ok=True)
     run(sys.executable, "-c", "from gem.cli.main import run; run()", "hub", "rebuild", "--hub", index)

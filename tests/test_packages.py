@@ -32,7 +32,7 @@ for distribution in importlib.metadata.distributions():
 print(json.dumps(sizes))
 """
 
-# The uv of the tests' environment, whatever uv may be on the path.
+# The uv of the tests' environment, not one on the path.
 UV = (sys.executable, "-m", "uv")
 
 IMPORT_EVERYTHING = """
@@ -197,7 +197,7 @@ def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path:
     gem = core_alone / "bin" / "gem"
     assert "pip install gem-envs-games" in output_of(gem, "list", cwd=tmp_path)
     assert json.loads(output_of(gem, "list", "--json", cwd=tmp_path)) == []
-    # The official index is part of the wheel: nobody is asked for it.
+    # The official index is part of the wheel, so it needs no request.
     found = json.loads(output_of(gem, "hub", "search", "sudoku", "--json", cwd=tmp_path))["packages"]
     assert {"gem-envs-games", "gem-envs-reasoning"} <= {package["name"] for package in found}
     assert json.loads(output_of(core_alone / "bin" / "python", "-m", "gem", "doctor", "--json", cwd=tmp_path))

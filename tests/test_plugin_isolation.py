@@ -1,4 +1,4 @@
-"""One broken plugin is reported by name and harms nobody else."""
+"""A broken plugin is reported by name and harms no other package."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_published_import_paths_resolve(module: str, names: list[str]) -> None:
     ],
 )
 def test_a_path_of_a_missing_package_names_what_to_install(path: str, distribution: str) -> None:
-    """Where a path's distribution is not installed, import and entry point both say what to install."""
+    """If a path's distribution is not installed, import and entry point both name the install command."""
     module, _, name = path.rpartition(".")
     gem.register("published:Moved-v0", f"{module}:{name}", replace=True)
     if find_spec(distribution.replace("-", "_")) is not None:

@@ -1,4 +1,4 @@
-"""What ``gem new`` writes, as its author and its users get it: untouched, from wheels, in environments of their own."""
+"""The package of ``gem new`` as its author and its users get it: untouched, from wheels, in separate environments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def done(*command: str | Path, cwd: Path, env: Mapping[str, str] = {}, typed: st
 
 
 class Environment:
-    """A virtual environment, and commands as somebody gives them who has activated it."""
+    """A virtual environment, and commands as in a shell in which it is active."""
 
     def __init__(self, folder: Path, *installed: str | Path) -> None:
         self.folder = folder
@@ -105,7 +105,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory, project: Path) -> tuple[Pat
 
 @pytest.fixture(scope="module")
 def author(tmp_path_factory: pytest.TempPathFactory, project: Path, wheels: tuple[Path, ...]) -> Environment:
-    """What the README tells an author to install: the package, editable, and its group ``dev``."""
+    """The README's installation for authors: the package, editable, and its group ``dev``."""
     group = development_group(project / "pyproject.toml")
     (kit,) = (requirement for requirement in group if requirement.startswith("gem-testing"))
     group.remove(kit)
@@ -161,7 +161,7 @@ def test_a_new_package_passes_its_own_hooks(author: Environment, project: Path) 
 
 @pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_nothing_of_a_new_package_needs_cleaning_up(author: Environment, project: Path) -> None:
-    """What tests, checks and tools leave behind is ignored by git."""
+    """Git ignores the files that tests, checks and tools leave behind."""
     author.run("mypy", cwd=project)
     author.run("ruff", "check", cwd=project)
     author.run("pytest", "-k", "test_three_digs", cwd=project)

@@ -1,4 +1,4 @@
-"""What a change touches: the packages and tests that 'dev.py quick' and the workflow choose."""
+"""The extent of a change: the packages and tests that 'dev.py quick' and the workflow choose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def root(tmp_path: Path) -> Path:
     [
         ("packages/games/src/games.py", ["games"], []),
         ("packages/base/src/base.py", ["base", "games", "kit"], []),
-        # The extra of base brings kit to the tests of base, and so whatever needs base is tested with it.
+        # The extra of base brings kit to the tests of base, and so every package that needs base is tested with it.
         ("packages/kit/src/kit.py", ["base", "games", "kit"], []),
         ("packages/tools/tests/test_tools.py", ["gem-hub", "tools"], []),
         ("hub/src/gem_hub/store.py", ["gem-hub"], []),
@@ -132,7 +132,7 @@ def test_what_was_pushed_still_belongs_to_the_change(root: Path) -> None:
 
 
 def test_requirements_are_those_of_the_packaging() -> None:
-    """What is read without a reader of TOML is what such a reader finds."""
+    """Reading without a TOML library gives the same values as with one."""
     from devtools.workspace import normalized, package_folders, requirements
 
     folders = package_folders()

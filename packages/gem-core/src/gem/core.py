@@ -91,7 +91,7 @@ class Env(Generic[ObsT, ActT]):
     """
 
     spec: EnvSpec | None = None
-    """How this environment was made; None when it was constructed by hand."""
+    """The spec from which this environment was made; None if it was constructed by hand."""
 
     _rng: random.Random | None = None
     _action_rng: random.Random | None = None

@@ -78,7 +78,7 @@ MoveT = TypeVar("MoveT")
 
 
 class Ending(NamedTuple):
-    """How a move ends an episode."""
+    """The way in which a move ends an episode."""
 
     name: str
     """The key of the closing line in :attr:`TextEnv.closings`."""

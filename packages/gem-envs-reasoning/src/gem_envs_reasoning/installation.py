@@ -1,4 +1,4 @@
-"""Where the library reasoning-gym is installed."""
+"""The folder of the installed library reasoning-gym."""
 
 from __future__ import annotations
 

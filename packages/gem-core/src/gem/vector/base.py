@@ -98,7 +98,7 @@ class VectorEnv:
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
-        """How each environment was made; None for one that was constructed by hand."""
+        """The spec of each environment; None for one that was constructed by hand."""
         return tuple(getattr(maker, "spec", None) for maker in self._makers)
 
     @property

@@ -55,7 +55,7 @@ class LocalVectorEnv(VectorEnv):
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
-        """How each environment was made; None for one that was constructed by hand."""
+        """The spec of each environment; None for one that was constructed by hand."""
         living = [runner.env for runner in self._runners]
         return tuple(known if env is None else env.spec for known, env in zip(super().specs, living, strict=True))
 

@@ -114,7 +114,7 @@ class ConcatChat(HistoryWrapper):
         self._prompt = GrowingPrompt(self._tokenizer, self._template_arguments)
         self._messages: list[Message] = []
         self._answers: list[int] = []
-        """Where in ``_messages`` each observation begins."""
+        """Index in ``_messages`` at which each observation begins."""
         self._pictures: list[dict[str, Any]] = []
 
     def _begin(self, observation: Content) -> None:

@@ -21,7 +21,7 @@ _MOST = 5000
 
 @dataclass(frozen=True)
 class _Theme:
-    """How a quantity is spoken of. ``{s}``, ``{t}``, ``{u}`` are holders, ``{n}`` a number, ``{k}`` "three times"."""
+    """The wording of a quantity. ``{s}``, ``{t}``, ``{u}`` are holders, ``{n}`` a number, ``{k}`` "three times"."""
 
     is_: str
     more: str

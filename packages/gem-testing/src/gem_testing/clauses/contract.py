@@ -175,7 +175,7 @@ def after_end(under_test: EnvUnderTest) -> None:
 
 
 def ends(under_test: EnvUnderTest) -> None:
-    """Every episode ends, whatever the agent does, and within the announced turns."""
+    """Every episode ends within the announced turns, for any behaviour of the agent."""
     limit = under_test.max_turns
     most_steps = HORIZON if limit is None else min(HORIZON, limit + 1)
     for agent, play_one in _agents(under_test, most_steps).items():

@@ -1,4 +1,4 @@
-"""The same seed and the same actions give the same episode, whatever else happens."""
+"""The same seed and the same actions give the same episode under all circumstances."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _agree(
 
 
 def _reset_after(under_test: EnvUnderTest, script: Script) -> str:
-    """What a reset without a seed shows after an episode."""
+    """The observation and info of a reset without a seed after an episode."""
     with under_test.make() as env:
         play(env, script.actions, script.seed)
         return freeze(begin(env, None))
