@@ -213,7 +213,7 @@ def timeouts(count: int) -> None:
         for threads, code in ((1, "while True: pass"), (16, "while True: pass"), (16, "import time\ntime.sleep(60)")):
             late: list[float] = []
 
-            def lane(code: str = code, late: list[float] = late, some: int = count // threads) -> None:
+            def repeat(code: str = code, late: list[float] = late, some: int = count // threads) -> None:
                 for _ in range(some):
                     started = time.perf_counter()
                     done = sandbox.run(code, limits=limits)
