@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from gem.errors import ForkServerError
 from gem.processes import messages
+from gem.processes.fork_loop import Child, ForkLoop
 from gem.processes.fork_server import ForkServer, bare_python, exit_in_words, warm_python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -33,11 +34,12 @@ BARE = ("fork_loop", "messages", "rlimits", *LINUX)
 SERVER = textwrap.dedent(
     """
     import os, signal, socket, sys, time
+    from contextlib import suppress
     from gem.processes.fork_loop import Child, ForkLoop, serve
 
     class Toy(Child):
         def ended(self, returncode, usage):
-            self.interest.send(str(returncode).encode())
+            with suppress(OSError): self.interest.send(str(returncode).encode())
             self.interest.close()
 
     class Impatient(Toy):
@@ -53,6 +55,11 @@ SERVER = textwrap.dedent(
                 interest = os.dup(descriptors[0])
                 self.become_child()
                 if body.isdigit(): os._exit(int(body))
+                if body == b"held":
+                    held = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+                    kinds = [os.readlink(path).partition(":")[0] for path in held if os.path.lexists(path)]
+                    os.write(interest, f"{kinds.count('socket')} {kinds.count('pipe')}".encode())
+                    os._exit(0)
                 os.write(interest, signal.getsignal(signal.SIGCHLD).name.encode())
                 time.sleep(600)
             kind = Impatient if body == b"impatient" else Toy
@@ -150,6 +157,43 @@ def test_a_client_ends_a_child(server: ForkServer, way: str) -> None:
         told.send(b"end")
     assert told.recv(64) == b"-9"
     told.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_child_has_no_descriptor_of_the_loop_or_of_another_child(server: ForkServer) -> None:
+    """It holds its own channel, as it came and as a copy, and nothing else."""
+    with ask(server, b"sleep") as other, ask(server, b"held") as told:
+        assert other.recv(64) == b"SIG_DFL"
+        assert told.recv(3) == b"2 0"
+
+
+def test_a_channel_without_interest_wakes_nothing() -> None:
+    """Once the client has hung up, the loop does not look at the channel again, which would stay readable for good."""
+
+    class Told(Child):
+        def ended(self, returncode: int, usage: object) -> None: ...
+
+    class Loop(ForkLoop):
+        def start(self, body: bytes, descriptors: list[int]) -> Child | None: ...
+
+    control, client = socket.socketpair()
+    ours, theirs = socket.socketpair()
+    with control, client, theirs:
+        loop, child = Loop(control), Told(1, theirs)
+        loop._add(child)
+        ours.close()
+        assert [descriptor for descriptor, _ in loop._poll.poll(0)] == [theirs.fileno()]
+        loop._lose_interest(child)
+        assert loop._poll.poll(0) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_server_that_cannot_be_executed_leaves_no_descriptor() -> None:
+    """Both ends of its channel are closed when the error arrives."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(FileNotFoundError) as raised:
+        ForkServer(["/no/such/program"], {}, starts_in=1.0)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before, raised
 
 
 def test_a_child_is_looked_at_when_its_time_is_up(server: ForkServer) -> None:
@@ -294,6 +338,21 @@ def test_messages_arrive_as_they_were_sent(kind: bytes, number: int, body: bytes
         assert os.read(read, 1) == b"x"
         for descriptor in (read, write, passed):
             os.close(descriptor)
+
+
+def test_a_large_message_with_descriptors_arrives_whole() -> None:
+    """On a channel with a time limit the first part may be all that the system takes at once."""
+    one, two = socket.socketpair()
+    read, write = os.pipe()
+    with one, two, ThreadPoolExecutor(1) as threads:
+        one.settimeout(60)
+        sent = threads.submit(messages.send, one, messages.REQUEST, 7, bytes(4 << 20), [write])
+        message = messages.receive(two, with_descriptors=True)
+        sent.result()
+    assert message is not None
+    assert message[:3] == (messages.REQUEST, 7, bytes(4 << 20))
+    for descriptor in (read, write, *message.descriptors):
+        os.close(descriptor)
 
 
 def test_descriptors_that_were_not_expected_are_closed() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -79,6 +81,17 @@ def test_garbage_is_no_user() -> None:
     del handle
     gc.collect()
     assert counted.log == ["opened", "closed later"]
+
+
+def test_the_end_of_the_process_closes_nothing() -> None:
+    """What is open at exit belongs to its own exit hook, so that no order among hooks matters."""
+    program = (
+        "from gem.processes import SharedResource\n"
+        "handle = SharedResource(lambda: print('opened'), lambda _: print('closed')).handle()\n"
+        "handle.value"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "opened\n"
 
 
 def test_threads_open_one_object() -> None:
