@@ -1,9 +1,9 @@
-"""Reading a zip file so strictly that every reader sees the same files in it.
+"""Strict reading of zip files, so that every reader sees the same files.
 
-Installers disagree on archives that are odd: on which of two equal names counts, on whether the local header of a file
-or the central directory is right, on what lies between the files. An attacker shows one thing to the reviewer and
-another to the installer (CVE-2025-54368 was one such case). So an archive is taken only if there is nothing to
-disagree on: its files lie one after the other from the first byte to the central directory, which ends with the end
+Installers disagree on unusual archives: on which of two equal names counts, on whether the local header of a file
+or the central directory is right, on data between the files. An attacker shows one content to the reviewer and
+another to the installer (as in CVE-2025-54368). So this reader accepts an archive only if it leaves nothing to
+disagree on: its files fill the space up to the central directory without gaps, the directory ends with the end
 record at the last byte, and each local header says what the directory says. The layout is that of the zip
 specification (APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16).
 """
@@ -37,10 +37,10 @@ _FLAGS = {
     0x2000: "has a masked header",
 }
 _ALLOWED_FLAGS = 0x0806
-"""Names in UTF-8, and how hard the compressor tried."""
+"""Names in UTF-8, and the compression level."""
 
 _HARMLESS_EXTRAS = {0x000A, 0x5455, 0x5855, 0x7855, 0x7875}
-"""Times and owners. Others change a file's name or sizes."""
+"""Times and owners. Other fields change a file's name or sizes."""
 
 _WINDOWS_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 _CHUNK = 1 << 20
@@ -49,21 +49,21 @@ _PACKED_CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """How large an archive may be."""
+    """The size limits of an archive."""
 
     file_bytes: int = 100 * 2**20
     content_bytes: int = 400 * 2**20
-    """All files together, unpacked."""
+    """The total unpacked size in bytes."""
     entries: int = 20_000
     ratio: int = 200
-    """Unpacked to packed bytes, of files over a megabyte."""
+    """The largest compression ratio of files over a megabyte."""
     name_bytes: int = 240
-    """Of a path; Windows stops at 260, and a folder stands before it."""
+    """The longest path; Windows stops at 260 characters, including the parent folder."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file in an archive, as both of its headers describe it."""
+    """A file in an archive, described consistently by both headers."""
 
     name: str
     size: int
@@ -71,7 +71,7 @@ class Entry:
     crc: int
     method: int
     mode: int
-    """Unix mode, 0 where the archive was not made on Unix."""
+    """The Unix mode; 0 if the archive was not created on Unix."""
     offset: int
     """Of its content."""
 
@@ -86,15 +86,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive about which all readers agree."""
+    """An archive that all readers interpret alike."""
 
     content: bytes
     entries: dict[str, Entry]
-    """Path → file; folders are left out."""
+    """Path → file, without folders."""
 
     @cached_property
     def digests(self) -> dict[str, bytes]:
-        """Path → SHA-256. Its size and checksum are known to hold since :func:`read_archive`."""
+        """Path → SHA-256. :func:`read_archive` has verified sizes and checksums."""
         return {name: self.digest(name, "sha256") for name in self.entries}
 
     def digest(self, name: str, algorithm: str) -> bytes:
@@ -116,7 +116,7 @@ class Archive:
 
 
 class _BrokenError(Exception):
-    """The archive cannot be followed any further."""
+    """The archive cannot be parsed any further."""
 
     def __init__(self, code: str, where: str, message: str) -> None:
         super().__init__(message)
@@ -126,15 +126,15 @@ class _BrokenError(Exception):
 def read_archive(
     content: bytes, findings: GateFindings, limits: ArchiveLimits = ArchiveLimits()
 ) -> Archive | None:  # frozen
-    """Return an archive if every file in it can be read in one way only; nothing is written anywhere.
+    """Return an archive if every file in it can be read in only one way. Writes nothing.
 
     Args:
         content: the bytes of the zip file.
         findings: collects the problems.
-        limits: how large it may be.
+        limits: the size limits.
 
     Returns:
-        The archive, or None where something was wrong with it.
+        The archive, or None if it has a problem.
     """
     before = len(findings.refusals)
     try:
@@ -177,7 +177,7 @@ def _entries(content: bytes, findings: GateFindings, limits: ArchiveLimits) -> l
 
 
 def _end_record(content: bytes) -> tuple[int, int, int]:
-    """Return the number of files, and size and offset of the directory."""
+    """Return the number of files, and the size and the offset of the directory."""
     if len(content) < _END.size:
         raise _BrokenError("zip.broken", "", f"is no zip file: it has {len(content)} bytes; build the wheel anew")
     signature, disk, first_disk, here, count, size, start, comment = _END.unpack(content[-_END.size :])
@@ -199,7 +199,7 @@ def _end_record(content: bytes) -> tuple[int, int, int]:
 
 
 def _entry(content: bytes, position: int, end: int, findings: GateFindings) -> tuple[Entry, int, int]:
-    """Return what the directory says at ``position``, the offset of its local header, and the next position."""
+    """Return the directory entry at ``position``, the offset of its local header, and the next position."""
     if position + _DIRECTORY.size > end:
         raise _BrokenError("zip.broken", "", "its directory is cut off; build the wheel anew")
     (signature, _, _, needed, _, flags, method, _, _, crc, packed, size, name_length, extra_length, comment_length,
@@ -355,10 +355,10 @@ def _check_contents(content: bytes, entries: list[Entry], findings: GateFindings
 
 
 def _unpacked(content: bytes, entry: Entry) -> Iterator[bytes]:
-    """Yield the content of a file in pieces, and never more than one byte beyond the size it claims.
+    """Yield the content of a file in pieces, at most one byte beyond its declared size.
 
     Raises:
-        zlib.error: if it is no deflate stream that fills exactly its place.
+        zlib.error: if the data is not a deflate stream of exactly the declared length.
     """
     view = memoryview(content)[entry.offset : entry.offset + entry.packed_size]
     if entry.method == _STORED:
@@ -376,7 +376,7 @@ def _unpacked(content: bytes, entry: Entry) -> Iterator[bytes]:
             wanted = min(_CHUNK, left)
             chunk = inflate.decompress(pending, wanted)
             pending = inflate.unconsumed_tail
-            more = bool(pending) or len(chunk) == wanted  # it may hold back output although it has taken all input
+            more = bool(pending) or len(chunk) == wanted  # output may remain after all input was consumed
             left -= len(chunk)
             yield chunk
             if not left:

@@ -1,4 +1,4 @@
-"""One way to write JSON and gzip, so that the same content is the same bytes."""
+"""Canonical JSON and gzip: equal content gives equal bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["compact_json", "pack", "unpack"]
 
 
 def compact_json(value: Any) -> bytes:
-    """Return JSON with sorted keys on one line, with its newline."""
+    """Return JSON with sorted keys on one line, with a newline."""
     return (
         json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
     ).encode()
@@ -33,6 +33,6 @@ def unpack(packed: bytes) -> bytes:
     """Undo :func:`pack`.
 
     Raises:
-        OSError, EOFError, zlib.error: if it is no gzip, is cut off or damaged.
+        OSError, EOFError, zlib.error: if the data is not gzip, is truncated or damaged.
     """
     return gzip.decompress(packed)

@@ -1,7 +1,7 @@
 """The search feed: one line a package, in the files that :mod:`gem_hub.plan` lays out.
 
-Two ways lead to the same bytes. :func:`whole_feed` computes every file from the histories of all packages;
-:func:`next_feed` makes the files after one more change from those before it, and reads only what it merges.
+Two functions produce the same bytes. :func:`whole_feed` computes every file from the histories of all packages;
+:func:`next_feed` computes the files after one more change from the earlier files, and reads only those it merges.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ __all__ = [
 ]
 
 EPOCH = "1970-01-01T00:00:00Z"
-"""When a hub without any change was created."""
+"""The creation time of a hub without changes."""
 
 Read = Callable[[str], bytes | None]
-"""Path → what lies there, or None."""
+"""Path → content, or None."""
 
 History = list[tuple[int, bytes]]
-"""Serial of a change → the package's line after it, ascending."""
+"""The serial of a change → the package's line after it, ascending."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """``root.json`` and the files that it names and that are new."""
+    """``root.json`` and the new files that it names."""
 
     root: dict[str, Any]
     files: dict[str, bytes]
 
 
 def line(package: WheelPackage) -> dict[str, Any]:
-    """Return the catalogue's line of a package as it is now."""
+    """Return the current catalogue line of a package."""
     release = package.offered
     if release is None:
         return {
@@ -102,9 +102,9 @@ def whole_feed(histories: Mapping[str, History], created: str, existing: Read) -
     """Return the whole feed.
 
     Args:
-        histories: of every package, by name.
-        created: when the newest change happened.
-        existing: reads a catalogue file of the hub; one whose content is right is kept as it lies, because another
+        histories: the history of every package, by name.
+        created: the time of the newest change.
+        existing: reads a catalogue file of the hub; a file with the right content stays unchanged, because another
             build of zlib may compress the same content differently.
     """
     serial = max((history[-1][0] for history in histories.values()), default=0)
@@ -127,7 +127,7 @@ def whole_feed(histories: Mapping[str, History], created: str, existing: Read) -
 
 
 def snapshot_feed(packages: Iterable[WheelPackage]) -> Feed:
-    """Return a feed of one snapshot without segments, for a copy that is replaced whole."""
+    """Return a feed of one snapshot without segments, for a copy that is replaced as a whole."""
     newest = (0, EPOCH)
     lines, files = {}, dict[str, bytes]()
     for package in packages:
@@ -142,14 +142,14 @@ def next_feed(root: Mapping[str, Any], name: str, changed: bytes, created: str, 
     """Return the feed after one more change.
 
     Args:
-        root: the content of ``root.json`` before it.
-        name: the package that changed.
-        changed: its line now.
-        created: when it changed.
+        root: the content of ``root.json`` before the change.
+        name: the changed package.
+        changed: its new line.
+        created: the time of the change.
         existing: reads a catalogue file of the hub.
 
     Returns:
-        None if the files before it do not allow it; then :func:`whole_feed` has to be asked.
+        None if the earlier files do not allow it; then the caller must use :func:`whole_feed`.
     """
     serial = root["serial"] + 1
     planned = plan(serial)
@@ -181,7 +181,7 @@ def next_feed(root: Mapping[str, Any], name: str, changed: bytes, created: str, 
 
 
 def read_feed(root: Mapping[str, Any], existing: Read, after: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the packages that changed after a serial, and maybe others; the newest line of each.
+    """Yield the newest line of each package that changed after a serial, and possibly of other packages.
 
     Raises:
         HubError: if a file is missing or damaged.
@@ -197,7 +197,7 @@ def read_feed(root: Mapping[str, Any], existing: Read, after: int = 0) -> Iterat
 
 
 def claims(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return environment id (without variants) → package, from lines of the catalogue."""
+    """Return environment id (without variant) → package, from lines of the catalogue."""
     return {
         claimed: item["name"]
         for item in lines
@@ -206,12 +206,12 @@ def claims(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _page_digest(package: WheelPackage) -> str:
-    """Return the digest of ``envs/NAME.json``, so that root.json vouches for it through the catalogue's files."""
+    """Return the digest of ``envs/NAME.json``, which root.json thereby covers through the catalogue's files."""
     return hashlib.sha256(details(package)).hexdigest()
 
 
 def _with_variants(environments: Iterable[Environment]) -> list[dict[str, Any]]:
-    """Return one entry for each environment, which names its variants."""
+    """Return one entry for each environment, with the names of its variants."""
     entries: dict[str, dict[str, Any]] = {}
     for environment in environments:
         base = environment.base_id
@@ -233,7 +233,7 @@ def _with_variants(environments: Iterable[Environment]) -> list[dict[str, Any]]:
 
 
 def _merged(parts: Iterable[Mapping[str, Any]], existing: Read) -> dict[str, bytes]:
-    """Return name → line from some files, later ones winning."""
+    """Return name → line from several files; later files win."""
     lines: dict[str, bytes] = {}
     for part in parts:
         packed = existing(part["url"])

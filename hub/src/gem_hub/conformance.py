@@ -1,8 +1,8 @@
-"""Running the conformance kit on a wheel that has passed the static gate, where its code can do no harm.
+"""Runs the conformance kit on a wheel that passed the static gate, isolated from the machine.
 
-The wheel is installed into a throw-away environment, with nothing of it run; then ``gem check`` runs in the sandbox and
-writes its record. That record comes from where the stranger's code ran, so it is evidence and no proof: it is read as
-data, and must speak of just the environments that the wheel's manifest offers.
+The wheel is installed into a temporary environment without running its code; then ``gem check`` runs in the sandbox and
+writes its record. The untrusted code could have changed the record, so it is evidence but not proof: it is read as
+data, and must cover exactly the environments of the wheel's manifest.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Checked:
     """The result of running the kit on a wheel."""
 
     record: ConformanceRecord | None
-    """None where the kit did not get that far."""
+    """The conformance record; None if the kit did not finish."""
     isolation: Isolation | None
-    """How the code was isolated; None if that is unknown."""
+    """The isolation of the code; None if unknown."""
     refusals: tuple[Refusal, ...]
     warnings: tuple[Refusal, ...] = ()
     examples: dict[str, str] = field(default_factory=dict)
@@ -58,10 +58,10 @@ class Checked:
         return self.record is not None and not self.refusals
 
     def event(self, verdict: GateResult, by: str) -> Conformance:
-        """Return the event that tells the hub.
+        """Return the conformance event for the hub.
 
         Raises:
-            HubRefusal: if there is no record, or it cannot be told.
+            HubRefusal: if there is no record, or it is invalid.
         """
         if self.record is None or verdict.wheel is None:
             raise HubRefusal(f"{verdict.filename}: there is no conformance record")
@@ -87,15 +87,15 @@ def check(
     way: Isolation | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Checked:
-    """Install a wheel that has passed the gate into an empty environment, and run the kit on it there.
+    """Install a wheel that passed the gate into an empty environment, and run the kit on it there.
 
     Args:
-        verdict: what the gate said.
-        content: the bytes that it was said of.
-        sources: where dependencies come from.
-        bounds: what the kit's run may use.
+        verdict: the result of the gate.
+        content: the bytes of the wheel.
+        sources: the sources of dependencies.
+        bounds: the limits of the kit's run.
         policy: what the hub's operator has decided.
-        way: how the code is kept apart; by default the strongest way that works.
+        way: the isolation of the code; the strongest available by default.
         report: receives a description of each step.
 
     Raises:
@@ -126,11 +126,11 @@ def check(
 
 
 def judge(record_file: Path, verdict: GateResult, policy: HubPolicy = HubPolicy()) -> Checked:  # noqa: B008  # frozen
-    """Return what a conformance record says that was made elsewhere; it is read as data.
+    """Judge a conformance record that was made elsewhere; it is only read as data.
 
     Args:
-        record_file: what ``gem check --report`` has written.
-        verdict: what the gate said of the wheel.
+        record_file: the output of ``gem check --report``.
+        verdict: the result of the gate for the wheel.
         policy: what the hub's operator has decided.
     """
     findings = GateFindings()
@@ -141,7 +141,7 @@ def judge(record_file: Path, verdict: GateResult, policy: HubPolicy = HubPolicy(
 
 
 def _environment(python: Path, work: Path) -> dict[str, str]:
-    """Return all that the code gets to know about the machine."""
+    """Return the environment variables of the code."""
     path = [str(python.parent), "/usr/bin", "/bin"]
     if os.name == "nt":
         path = [str(python.parent), os.environ.get("SYSTEMROOT", "")]
@@ -188,7 +188,7 @@ def _parsed(record_file: Path, findings: GateFindings) -> ConformanceRecord | No
 
 
 def _is_plain(path: Path, most: int) -> bool:
-    """Tell whether a file that the code may have made is safe to read: no link, no pipe that never ends, not huge."""
+    """Return whether a file that untrusted code made is safe to read: no link, no endless pipe, not huge."""
     try:
         status = path.lstat()
     except OSError:
@@ -244,7 +244,7 @@ def _judge_environment(
 
 
 def _examples(verdict: GateResult, python: Path, root: Path, bounds: Bounds, way: Isolation) -> dict[str, str]:
-    """Return first observations; none where that fails, for they only decorate a page."""
+    """Return first observations, or none after a failure, because they only decorate a page."""
     work = root / "work"
     script = shutil.copy(first_observations.__file__, root / "first_observations.py")
     target = work / "observations.jsonl"

@@ -1,4 +1,4 @@
-"""What lies in a wheel: whether installing it touches anything but the package's own folder."""
+"""The files of a wheel: whether an installation stays inside the package's own folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PRIVATE_FILES = {".env", ".netrc", ".pypirc", ".npmrc", ".git-credentials", "id
 _PRIVATE_FOLDERS = {".git", ".hg", ".svn", ".ssh", ".aws", ".venv", "venv", ".idea", ".vscode", "node_modules"}
 
 _SCANNED = 2**20
-"""Bytes of each file in which keys are looked for."""
+"""The number of bytes of each file that are searched for keys."""
 
 _SECRETS = {
     "a private key": rb"-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY-----\s+[A-Za-z0-9+/=]{16}",

@@ -1,6 +1,6 @@
-"""From records and events to every other file of a hub: a pure function, the same bytes each time.
+"""Derives every other file of a hub from records and events: a pure function with reproducible bytes.
 
-No clock, no network, no state: what :func:`derive` returns depends on its arguments alone.
+No clock, no network, no state: the result of :func:`derive` depends only on its arguments.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def derive(releases: Iterable[Release], events: Iterable[Event], settings: Setti
 def derived_files(
     packages: Iterable[WheelPackage], settings: Settings, existing: Read = lambda path: None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of every derived file, in the order in which they can be written.
+    """Yield path and content of every derived file, in an order in which they can be written.
 
-    What comes later may refer to what came before. Only one package is held in memory at a time.
+    Later files may refer to earlier ones. Only one package is in memory at a time.
 
     Args:
-        packages: in any order.
-        settings: what the operator decides.
+        packages: the packages, in any order.
+        settings: the operator's settings.
         existing: reads a catalogue file of the hub; see :func:`gem_hub.catalogue.whole_feed`.
     """
     histories, newest = {}, (0, EPOCH)
@@ -70,7 +70,7 @@ def root_bytes(root: Mapping[str, Any]) -> bytes:
 
 
 def group(releases: Iterable[Release], events: Iterable[Event]) -> Iterator[WheelPackage]:
-    """Yield the packages that records and events belong to, by name."""
+    """Group records and events by package, and yield the packages sorted by name."""
     records: dict[str, list[Release]] = {}
     happened: dict[str, list[Event]] = {}
     for release in releases:

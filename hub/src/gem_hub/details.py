@@ -1,4 +1,4 @@
-"""``envs/NAME.json``: everything about a package, for ``gem hub info``, ``install``, ``lock`` and ``audit``."""
+"""``envs/NAME.json``: all data on a package, for ``gem hub info``, ``install``, ``lock`` and ``audit``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
     return {
         "version": release.version,
         "filename": release.filename,
-        # The digest stays for audits; the address goes, so that no client downloads the file.
+        # Audits need the digest. Without the address, no client downloads the file.
         "url": "" if package.status == "quarantined" else release.url,
         "sha256": release.sha256,
         "size": release.size,

@@ -1,4 +1,4 @@
-"""What a wheel announces: its entry points, and the environments of its manifests. Nothing is imported."""
+"""The declarations of a wheel: its entry points, and the environments of its manifests. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VALUE = re.compile(
 )
 _MOST_MANIFEST = 2**18
 _MOST_DOTS = 2000
-"""In one line of a manifest; reading a dotted key takes time and memory with the square of its parts."""
+"""The largest number of dots in a line of a manifest; the cost of a dotted key is quadratic in its parts."""
 _MOST_ENVIRONMENTS = 10_000
 _BASED = ("entry_point", "reference_policy")
 
@@ -83,7 +83,7 @@ def _has_module(wheel: Wheel, module: str) -> bool:
 
 
 def read_environments(wheel: Wheel, findings: GateFindings) -> tuple[EnvSpec, ...]:
-    """Return the environments and variants that a wheel offers, and add their problems to the findings."""
+    """Return the environments and variants of a wheel, and add their problems to the findings."""
     claimed: dict[str, set[str]] = {}
     for namespace, value in wheel.entry_points.get(ENVIRONMENT_GROUP, {}).items():
         claimed.setdefault(value, set()).add(namespace)

@@ -1,4 +1,4 @@
-"""The error of the registry side beside those of :mod:`gem.errors`.
+"""The error of the registry side, in addition to those of :mod:`gem.errors`.
 
 ::
 
@@ -17,4 +17,4 @@ __all__ = ["HubRefusal"]
 
 
 class HubRefusal(GemError, ValueError):  # noqa: N818  # a refusal is an answer, not a failure of the hub
-    """The hub does not do what was asked; the message says why. Nothing has changed."""
+    """The hub rejects the request; the message gives the reason. Nothing has changed."""

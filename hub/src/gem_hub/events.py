@@ -1,6 +1,6 @@
-"""Events: everything that can happen to a package after a release. They are only ever added.
+"""Events: all changes of a package after a release. Events are only ever added.
 
-The state of a package is what its events, in the order of their serials, make of its releases; see
+The events, in the order of their serials, applied to the releases give the state of a package; see
 :mod:`gem_hub.package`.
 """
 
@@ -27,29 +27,29 @@ __all__ = [
 ]
 
 Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-"""One line for people: it stands in pages and in the messages of pip."""
+"""One line for users, shown on pages and in messages of pip."""
 
 
 class EventBase(Strict):
-    """What all events say."""
+    """The fields of all events."""
 
     format: Literal[1] = 1
     serial: int = Field(default=0, ge=0)
-    """Place among all changes of the hub; 0 until the store has given one."""
+    """The position among all changes of the hub; 0 until the store assigns it."""
     name: PackageName
     created: Timestamp = Field(default_factory=now)
     by: Person
-    """Who asked for it."""
+    """The person that requested the event."""
     kind: str
 
     @property
     def path(self) -> str:
-        """Where the event lies, relative to the hub."""
+        """The path of the event's file, relative to the hub."""
         return f"events/{self.name}/{self.serial:08d}-{self.kind}.json"
 
 
 class Yank(EventBase):
-    """Installers must not choose a release any more, unless a user names exactly that version (PEP 592)."""
+    """Installers must not choose this release, unless a user names exactly its version (PEP 592)."""
 
     kind: Literal["yank"] = "yank"
     version: VersionText
@@ -64,7 +64,7 @@ class Unyank(EventBase):
 
 
 class Deprecate(EventBase):
-    """The package still works, and something else should be used (PEP 792)."""
+    """The package still works, but users should switch to another one (PEP 792)."""
 
     kind: Literal["deprecate"] = "deprecate"
     reason: Reason
@@ -77,7 +77,7 @@ class Undeprecate(EventBase):
 
 
 class Quarantine(EventBase):
-    """The package is not safe; the hub offers no file of it until this is lifted (PEP 792)."""
+    """The package is not safe; the hub offers none of its files until the quarantine is lifted (PEP 792)."""
 
     kind: Literal["quarantine"] = "quarantine"
     reason: Reason
@@ -113,10 +113,10 @@ class _CheckedPackage(BaseModel):
 
 
 class _ConformanceSummary(BaseModel):
-    """The part of a conformance record that the catalogue counts.
+    """The part of a conformance record that the catalogue summarises.
 
-    Events stay readable for ever, so they must not break when the kit's record gets a new schema; that a new record is
-    one of :class:`gem_testing.record.ConformanceRecord` is checked when it is added.
+    Events must stay readable forever, also after the kit's record gets a new schema. The schema of a new record as
+    :class:`gem_testing.record.ConformanceRecord` is checked when the record is added.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -126,7 +126,7 @@ class _ConformanceSummary(BaseModel):
 
 
 class Conformance(EventBase):
-    """The kit was run on a release."""
+    """A run of the kit on a release."""
 
     kind: Literal["conformance"] = "conformance"
     version: VersionText
@@ -135,7 +135,7 @@ class Conformance(EventBase):
     examples: dict[str, str] = Field(default_factory=dict)
     """Environment id → an observation that a reset returned, for the pages."""
     isolation: Literal["", "bwrap", "unshare", "none"] = ""
-    """How its code was isolated; empty if that is unknown. See :mod:`gem_hub.sandbox`."""
+    """The isolation of its code; empty if unknown. See :mod:`gem_hub.sandbox`."""
 
     @field_validator("record")
     @classmethod
@@ -144,9 +144,9 @@ class Conformance(EventBase):
         return value
 
     def counts(self) -> dict[str, Any]:
-        """Return gem-core's version and how many clauses hold, are violated and are not tested.
+        """Return gem-core's version and the numbers of clauses that hold, are violated and are not tested.
 
-        Clauses that an environment declares not to keep are left out.
+        Declared exemptions are left out.
         """
         summary = _ConformanceSummary.model_validate(self.record)
         outcomes = [

@@ -1,6 +1,6 @@
 """Writes the first observation of each environment to a file. Run as a script where a package is being checked.
 
-Arguments: the file, then ids. One JSON line ``[id, text]`` follows the other, so that what is written stays when an
+The arguments are the file, then ids. Each id gives one JSON line ``[id, text]``, so earlier lines remain when an
 environment hangs or dies.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 MOST = 4000
-"""Characters of an observation; a page is for people."""
+"""The largest number of characters of an observation on a page."""
 
 
 def main(target: str, *ids: str) -> None:
@@ -24,14 +24,14 @@ def main(target: str, *ids: str) -> None:
             with gem.make(env_id) as env:
                 observation, _ = env.reset(seed=0)
             line = json.dumps([env_id, as_text(observation)])
-        except (Exception, SystemExit):  # noqa: S112  # the kit has said so already
+        except (Exception, SystemExit):  # noqa: S112  # the kit has already reported it
             continue
         with Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
 
 def as_text(observation: Any) -> str:
-    """Return the text of an observation, with a word in the place of each other part."""
+    """Return the text of an observation, with a word in place of each non-text part."""
     if isinstance(observation, list):
         parts = (part if isinstance(part, dict) else {} for part in observation)
         observation = "\n".join(str(part.get("text", f"[{part.get('type', 'part')}]")) for part in parts)

@@ -1,4 +1,4 @@
-"""Files of a hub, written so that a reader sees all of a file or nothing, also after a kill or a power cut.
+"""The files of a hub, written atomically: a reader sees a whole file or none, also after a kill or a power cut.
 
 There are two ways to write. :meth:`HubFolder.create` makes a file that must not exist yet: the truth.
 :meth:`HubFolder.replace` puts new content in the place of old: what is derived. Both write into ``.gem-hub/unfinished``
@@ -21,7 +21,7 @@ from gem_hub.errors import HubRefusal
 __all__ = ["PRIVATE", "TEMPORARY", "HubFolder"]
 
 PRIVATE = ".gem-hub"
-"""The lock and unfinished files; a hub does not serve them."""
+"""The folder of the lock and of unfinished files; a hub does not serve it."""
 
 TEMPORARY = f"{PRIVATE}/unfinished"
 
@@ -29,13 +29,13 @@ _CHUNK = 1 << 20
 
 
 class HubFolder:
-    """A folder whose files are named by paths relative to it, with slashes."""
+    """A folder of files with relative paths and forward slashes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None if there is none."""
+        """Return the content of a file; None if it does not exist."""
         try:
             return (self.path / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -45,23 +45,23 @@ class HubFolder:
         return (self.path / path).exists()
 
     def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes; None if there is none."""
+        """Return the size of a file in bytes; None if it does not exist."""
         try:
             return (self.path / path).stat().st_size
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def create(self, path: str, content: bytes) -> bool:
-        """Make a new file. Return False, and change nothing, if there is one already."""
+        """Create a file. Returns False and changes nothing if it already exists."""
         with self._temporary() as (file, temporary):
             file.write(content)
             return self._link(file, temporary, path)
 
     def copy_in(self, source: Path, path: str, sha256: str, size: int) -> bool:
-        """Make a new file from one outside. Return False, and change nothing, if there is one already.
+        """Create a file as a copy of an outside file. Returns False and changes nothing if it already exists.
 
         Raises:
-            HubRefusal: if what was copied has not this digest and size, whatever the file may have been before.
+            HubRefusal: if the copy does not have this digest and size, even if the file had them before.
         """
         if self.size(path) == size:
             return False
@@ -79,7 +79,7 @@ class HubFolder:
             return self._link(file, temporary, path)
 
     def replace(self, path: str, content: bytes) -> bool:
-        """Write a file, new or not. Return False, and write nothing, if it has this content already."""
+        """Write a new or existing file. Returns False and writes nothing if it already has this content."""
         if self.read(path) == content:
             return False
         with self._temporary() as (file, temporary):
@@ -91,13 +91,13 @@ class HubFolder:
         return True
 
     def remove(self, path: str) -> None:
-        """Remove a file, and the folders that this leaves empty."""
+        """Remove a file and the folders that become empty."""
         target = self.path / path
         target.unlink(missing_ok=True)
         self.prune(target.parent)
 
     def prune(self, folder: Path) -> None:
-        """Remove a folder if it is empty, and then those above it, up to the hub itself."""
+        """Remove a folder if it is empty, and then its empty parents, up to the hub itself."""
         with suppress(OSError):
             while folder != self.path:
                 folder.rmdir()
@@ -110,14 +110,14 @@ class HubFolder:
             yield from (f"{relative}/{name}" for name in names)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of what lies in a folder of the hub, sorted; nothing if there is no such folder."""
+        """Return the sorted names in a folder of the hub; empty if the folder does not exist."""
         try:
             return sorted(os.listdir(self.path / folder))  # noqa: PTH208  # names alone: no object for each
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def age(self, path: str) -> float:
-        """Return how long ago a file was written, in seconds; 0 if it is gone."""
+        """Return the age of a file in seconds; 0 if it does not exist."""
         try:
             return time.time() - (self.path / path).stat().st_mtime
         except FileNotFoundError:
@@ -141,7 +141,7 @@ class HubFolder:
             os.link(temporary, target)
         except FileExistsError:
             return False
-        except OSError:  # a file system without hard links; the caller holds the hub's lock or names by content
+        except OSError:  # a file system without hard links; the caller holds the hub's lock, or the name is a digest
             if target.exists():
                 return False
             temporary.replace(target)
@@ -158,14 +158,14 @@ class HubFolder:
 
 
 def _finish(file: BinaryIO) -> None:
-    """Bring a file to the disk and close it; Windows moves no open file."""
+    """Flush a file to the disk and close it, because Windows moves no open file."""
     file.flush()
     os.fsync(file.fileno())
     file.close()
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut, where the system offers that."""
+    """Make the names in a folder survive a power cut, if the system supports that."""
     if os.name == "nt":
         return
     number = os.open(folder, os.O_RDONLY)

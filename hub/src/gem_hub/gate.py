@@ -1,8 +1,8 @@
-"""The static gate: whether a hub takes a wheel, found out without running anything of it.
+"""The static gate, which decides whether a hub accepts a wheel without running any of its code.
 
-:func:`examine` receives bytes and only reads them. A wheel that passes is unchanged since its build, installs into its
-own folder alone, imitates no other name, and offers environments under ids of its own. Whether these environments keep
-the contract is the next question: :mod:`gem_hub.conformance`.
+:func:`examine` only reads bytes. A wheel that passes is unchanged since its build, installs into its
+own folder only, imitates no other name, and offers environments under its own ids. :mod:`gem_hub.conformance`
+then checks whether these environments keep the contract.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ __all__ = ["GateResult", "HubView", "examine"]
 
 @dataclass(frozen=True)
 class HubView:
-    """What the gate has to know of the hub that a wheel is for."""
+    """The data of the target hub that the gate needs."""
 
     packages: Collection[str] = ()
     ids: Mapping[str, str] | None = None
     """Environment id without variant → package."""
     official_owners: Collection[str] = ()
-    """Who owns the official packages that the hub has."""
+    """The owners of the hub's official packages."""
 
     @classmethod
     def of(cls, store: Store) -> HubView:
-        """Return what a hub says now."""
+        """Return the current view of a hub."""
         packages = frozenset(store.packages())
         owners = {owner for name in packages & OFFICIAL for owner in store.owners(name)}
         return cls(packages, store.environment_ids(), frozenset(owners))
 
     def with_unreleased(self, snapshot: Path) -> HubView:
-        """Return the same view with what is not released yet: its ids are taken, and its owners are official.
+        """Return the view with unreleased packages: their ids are taken, and their owners are official.
 
         Args:
             snapshot: a folder with the search side of the hub, which lists unreleased packages too.
@@ -67,7 +67,7 @@ class HubView:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What the gate found out about a wheel."""
+    """The gate's result for a wheel."""
 
     filename: str
     sha256: str
@@ -75,9 +75,9 @@ class GateResult:
     refusals: tuple[Refusal, ...]
     warnings: tuple[Refusal, ...] = ()
     wheel: Wheel | None = None
-    """None where too little of it could be read."""
+    """The wheel; None if too little of it is readable."""
     specs: tuple[EnvSpec, ...] = ()
-    """What it offers."""
+    """The environments of the wheel."""
 
     @property
     def passed(self) -> bool:
@@ -86,10 +86,12 @@ class GateResult:
     def release(
         self, publisher: str, mode: Literal["host", "link"] = "host", url: str = "", published: str | None = None
     ) -> Release:
-        """Return the record of a wheel that has passed. All of it but who, when and where is read from the wheel.
+        """Return the record of a wheel that passed.
+
+        The publisher, time and url come from the caller, everything else from the wheel.
 
         Raises:
-            HubRefusal: if the wheel has not passed, or publisher or url are impossible.
+            HubRefusal: if the wheel has not passed, or the publisher or url is invalid.
         """
         if self.wheel is None or not self.passed:
             raise HubRefusal(f"{self.filename}: has not passed the gate")
@@ -124,15 +126,15 @@ def examine(
     policy: HubPolicy = HubPolicy(),  # noqa: B008
     limits: ArchiveLimits = ArchiveLimits(),  # noqa: B008
 ) -> GateResult:
-    """Return what there is against a wheel, all reasons at once as far as it can be read.
+    """Return all reasons against a wheel, as far as it is readable.
 
     Args:
-        filename: without folder.
+        filename: the file name without a folder.
         content: the bytes of the file.
-        publisher: who wants to publish it.
-        hub: what the hub has.
+        publisher: the account that publishes it.
+        hub: the view of the hub.
         policy: what the hub's operator has decided.
-        limits: how large the wheel may be.
+        limits: the size limits of the wheel.
     """
     findings = GateFindings()
     wheel: Wheel | None = None
@@ -153,12 +155,12 @@ def examine(
                 check_terms(wheel, findings)
                 specs = read_environments(wheel, findings)
                 _check_ids(wheel.name, specs, hub, findings)
-        except Exception as error:  # a gate that fails is shut
+        except Exception as error:  # an error in the gate must reject the wheel
             message = f"cannot be examined ({type(error).__name__}); if a build made it as it is, report that"
             findings.refuse("file.unreadable", filename, message)
     verdict = _judged(filename, content, findings, wheel, specs, policy)
     if verdict.passed:
-        # Whatever the record's own schema has against the wheel is a reason like any other.
+        # A violation of the record's own schema is a reason like any other.
         try:
             verdict.release(publisher)
         except HubRefusal as error:
@@ -191,7 +193,7 @@ def _check_name(name: str, publisher: str, hub: HubView, policy: HubPolicy, find
     if name in PACKAGES:
         findings.refuse("name.reserved", name, f"is {PACKAGES[name]}; choose another name")
     if name in hub.packages:
-        return  # who may publish it is for the store to say
+        return  # the store checks the publisher's rights
     entitled = {*hub.official_owners, *policy.prefix_owners}
     if name.startswith(PREFIX) and hub.official_owners and publisher not in entitled:
         message = f"begins like the official packages, and {publisher!r} owns none of them; leave out {PREFIX!r}"
@@ -203,7 +205,7 @@ def _check_name(name: str, publisher: str, hub: HubView, policy: HubPolicy, find
 
 
 def _check_ids(name: str, specs: tuple[EnvSpec, ...], hub: HubView, findings: GateFindings) -> None:
-    """An id belongs to the package that had it first, with its variants, its later versions and what looks like it."""
+    """Check ids: an id belongs to its first package, with its variants, later versions and lookalikes."""
     owners: dict[str, tuple[str, str]] = {}
     for env_id, owner in (hub.ids or {}).items():
         if owner != name:

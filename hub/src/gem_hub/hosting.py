@@ -1,7 +1,7 @@
-"""Settings for web servers, so that every file leaves with a type that installers take and is cached as long as it may.
+"""Settings for web servers: the media types that installers accept, and the longest safe caching.
 
-Pages and ``root.json`` change, so they are asked for again each time (an unchanged one costs a 304): a yank must not
-stay hidden in a cache. Files of the catalogue and wheels are named by what is in them, and are kept for ever.
+Pages and ``root.json`` change, so clients revalidate them each time (an unchanged one costs a 304): a yank must not
+stay hidden in a cache. Digests name the files of the catalogue and the wheels, so caches may keep them forever.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def _address(value: str) -> str:
 
 
 class Settings(Strict):
-    """``hub.json``: what the operator of a hub decides. A hub needs no such file."""
+    """``hub.json``: the operator's settings. A hub does not need this file."""
 
     format: Literal[1] = 1
     fallback: Annotated[str, AfterValidator(_address)] = ""
-    """Simple index to which names that this hub does not have are sent (302); empty for none."""
+    """The simple index that receives requests for unknown names (302); empty for none."""
 
 
 def headers() -> bytes:
-    """Return ``_headers``, which Cloudflare Pages and Netlify read."""
+    """Return ``_headers`` for Cloudflare Pages and Netlify."""
     rules = {
         "/*": {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": _CONTENT_POLICY},
         "/root.json": {"Cache-Control": _REVALIDATE},
@@ -60,19 +60,19 @@ def headers() -> bytes:
 
 
 def redirects(settings: Settings) -> bytes:
-    """Return ``_redirects``, which the same hosts read: names that the hub does not have go to the fallback."""
+    """Return ``_redirects`` for the same hosts: unknown names go to the fallback."""
     if not settings.fallback:
         return b"# No fallback: installers get a 404 for names that this hub does not have.\n"
     return f"/simple/* {settings.fallback}:splat 302\n".encode()
 
 
 def nginx(settings: Settings) -> bytes:
-    """Return ``nginx.conf``, to be included in a ``server`` block whose ``root`` is the hub."""
+    """Return ``nginx.conf``, for inclusion in a ``server`` block whose ``root`` is the hub."""
     unknown, fallback = "=404", ""
     if settings.fallback:
         unknown = "@fallback"
         fallback = f"location @fallback {{\n    rewrite ^/simple/(.*)$ {settings.fallback}$1 redirect;\n}}\n"
-    # A location that adds a header of its own inherits none, so each has all of them.
+    # A location with its own headers inherits none, so each location lists all of them.
     always = (
         "add_header X-Content-Type-Options nosniff always;\n    "
         f'add_header Content-Security-Policy "{_CONTENT_POLICY}" always;\n    '

@@ -1,4 +1,4 @@
-"""A throw-away environment with nothing in it but one wheel, its dependencies and the conformance kit."""
+"""A temporary environment with one wheel, its dependencies and the conformance kit."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from gem_hub_client.errors import HubError
 __all__ = ["Sources", "install"]
 
 _KIT = "gem-testing"
-"""No version: the wheel's own requirement of gem-core decides which one goes with it."""
+"""No version: the wheel's own requirement of gem-core decides."""
 
 _STEP_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the wheel's dependencies come from; by default from wherever the user's pip or uv is configured to look."""
+    """The sources of a wheel's dependencies; by default the configuration of the user's pip or uv."""
 
     find_links: tuple[str, ...] = ()
     """Folders or pages of wheels."""
     index_url: str = ""
 
     def options(self) -> list[str]:
-        """Return these as options, which pip and uv have in common."""
+        """Return the options that pip and uv share."""
         links = [word for link in self.find_links for word in ("--find-links", link)]
         return [*links, *(("--index-url", self.index_url) if self.index_url else ())]
 
 
 def install(wheel: Path, folder: Path, sources: Sources) -> Path:
-    """Make a virtual environment, put a wheel, its dependencies and the kit into it, and return its Python.
+    """Create a virtual environment with a wheel, its dependencies and the kit, and return its Python.
 
     Nothing of the wheel runs: only wheels are installed, so that no build runs either.
 
     Args:
         wheel: the file.
-        folder: where to make the environment; it must not exist.
-        sources: where dependencies come from.
+        folder: the folder of the environment, which must not exist.
+        sources: the sources of dependencies.
 
     Raises:
-        HubError: if that fails; the message has the end of what the installer said.
+        HubError: if that fails; the message ends with the installer's last output.
     """
     _step([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], "the virtual environment cannot be made")
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -60,7 +60,7 @@ def install(wheel: Path, folder: Path, sources: Sources) -> Path:
 
 
 def _pip(python: Path) -> list[str]:
-    """Return the command of a pip that installs for ``python``: the one beside gem-hub, or one made for it."""
+    """Return the command of a pip that installs for ``python``: the one beside gem-hub, or a new one."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-I", "-m", "pip", "--python", str(python)]
     _step([str(python), "-I", "-m", "ensurepip"], "there is neither uv nor pip; install one of them")

@@ -1,4 +1,4 @@
-"""The package index that the installers of this machine use, asked of themselves: no address is known here."""
+"""The package index of this machine's installers, read from their own settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["installer_index"]
 
 _VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 _PATIENCE = 60.0
-"""Seconds that pip has to answer."""
+"""The time limit in seconds for pip's answer."""
 
 
 def installer_index() -> str:
@@ -39,7 +39,7 @@ def installer_index() -> str:
 
 
 def _pip_index() -> str:
-    """The default of ``--index-url`` that pip's own help shows, which its settings are part of."""
+    """Return the default of ``--index-url`` in pip's help, which includes its settings."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--help"],
         env={**os.environ, "COLUMNS": "10000"},
@@ -55,7 +55,7 @@ def _pip_index() -> str:
 
 
 def _uv_index() -> str:
-    """The default index of uv's settings for this user."""
+    """Return the default index of uv's settings for this user."""
     base = os.environ.get("APPDATA") if os.name == "nt" else os.environ.get("XDG_CONFIG_HOME")
     path = Path(os.environ.get("UV_CONFIG_FILE") or Path(base or Path.home() / ".config") / "uv" / "uv.toml")
     try:

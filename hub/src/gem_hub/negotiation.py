@@ -1,4 +1,4 @@
-"""Which form of a page of the simple API a client gets: PEP 691 over RFC 9110, section 12.5.1."""
+"""Content negotiation for pages of the simple API: PEP 691 with RFC 9110, section 12.5.1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FORMS", "SIMPLE_HTML", "chosen_form"]
 SIMPLE_HTML = "application/vnd.pypi.simple.v1+html"
 
 FORMS = {SIMPLE_JSON: "index.json", SIMPLE_HTML: "index.html", "text/html": "index.html"}
-"""Media type → the file that is served as it. The first comes first among equals, as only JSON has sizes and times."""
+"""Media type → file. The first wins among equals, because only JSON has sizes and times."""
 
 _LATEST = {
     "application/vnd.pypi.simple.latest+json": SIMPLE_JSON,
@@ -21,10 +21,10 @@ _QUALITY = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
 
 def chosen_form(accept: str | None) -> str | None:
-    """Return the media type to answer with; None if the client takes none of them.
+    """Return the media type of the answer; None if the client accepts none of them.
 
     Args:
-        accept: the header ``Accept``; None if there is none. A client that takes anything gets HTML.
+        accept: the header ``Accept``; None if there is none. A client that accepts any type gets HTML.
     """
     ranges = dict(_ranges(accept or "*/*"))
     weights = {form: _weight(form, ranges) for form in FORMS}
@@ -35,7 +35,7 @@ def chosen_form(accept: str | None) -> str | None:
 
 
 def _ranges(accept: str) -> list[tuple[str, float]]:
-    """The media ranges of a header and how much each is wanted, 0 … 1; what makes no sense is left out."""
+    """Return the media ranges of a header with their weights, 0 … 1, without invalid ones."""
     found = []
     for item in accept.split(","):
         name, *parameters = (part.strip().lower() for part in item.split(";"))
@@ -46,7 +46,7 @@ def _ranges(accept: str) -> list[tuple[str, float]]:
 
 
 def _weight(form: str, ranges: dict[str, float]) -> tuple[float, int]:
-    """How much a media type is wanted, and how expressly: the most precise range that covers it decides."""
+    """Return the weight of a media type and its precision: the most precise range decides."""
     for expressly, name in ((2, form), (1, f"{form.partition('/')[0]}/*"), (0, "*/*")):
         if name in ranges:
             return ranges[name], expressly

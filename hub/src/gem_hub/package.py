@@ -1,4 +1,4 @@
-"""One package: its releases, and what its events have made of them."""
+"""A package: its releases, and the effects of its events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Status = Literal["active", "deprecated", "quarantined"]
 
 @dataclass(frozen=True)
 class WheelPackage:
-    """All records and events of one name. Everything else is computed from them, in the order of their serials."""
+    """All records and events of one name. All other properties follow from them in the order of their serials."""
 
     name: str
     records: tuple[Release, ...]
@@ -25,7 +25,7 @@ class WheelPackage:
 
     @classmethod
     def of(cls, name: str, records: Iterable[Release], events: Iterable[Event]) -> WheelPackage:
-        """Return a package, its records and events put in order."""
+        """Return a package with sorted records and events."""
         return cls(
             name,
             tuple(sorted(records, key=lambda record: record.serial)),
@@ -74,7 +74,7 @@ class WheelPackage:
 
     @cached_property
     def flags(self) -> dict[str, str]:
-        """Why it is deprecated and why it is quarantined; empty strings if it is not."""
+        """The reasons for its deprecation and its quarantine; empty strings without them."""
         deprecated = quarantined = ""
         for event in self.events:
             if isinstance(event, Deprecate):
@@ -96,12 +96,12 @@ class WheelPackage:
 
     @property
     def reason(self) -> str:
-        """Why it has that status; empty if it is active."""
+        """The reason for its status; empty if it is active."""
         return self.flags["quarantined"] or self.flags["deprecated"]
 
     @cached_property
     def owners(self) -> list[str]:
-        """The accounts that may publish, sorted: the first publisher, as changed by owner events since."""
+        """The accounts that may publish, sorted: the first publisher, changed by later owner events."""
         owners = {self.records[0].publisher} if self.records else set()
         for event in self.events:
             if isinstance(event, Owner):
@@ -114,9 +114,9 @@ class WheelPackage:
 
     @cached_property
     def offered(self) -> Release | None:
-        """The release that search shows: the newest that is not yanked, pre-releases only if there is nothing else.
+        """The release that search shows: the newest one that is not yanked; a pre-release only without any other.
 
-        A quarantined package shows its newest release whatever happened to it, because an audit must find it. None if
+        A quarantined package shows its newest release in any case, because an audit must find it. None if
         every release is yanked.
         """
         sound = [release for release in self.releases if release.version not in self.yanked]
@@ -126,5 +126,5 @@ class WheelPackage:
 
     @cached_property
     def claimed_ids(self) -> list[str]:
-        """Every environment id, without variants, that any of its records ever had, sorted."""
+        """All environment ids, without variants, that any of its records ever had, sorted."""
         return sorted({environment.base_id for record in self.records for environment in record.environments})

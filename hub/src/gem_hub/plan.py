@@ -1,15 +1,15 @@
-"""Which files the search feed consists of: a snapshot, and a chain of segments after and before it.
+"""The files of the search feed: a snapshot, and a chain of segments after and before it.
 
 A segment ``[first, last]`` holds the lines of the packages that changed with a serial in that closed range, as they
 were after ``last``; so it never changes. Which segments there are at serial N, and where the snapshot stands, depends
 on N alone. That is why a rebuild gives the same files as one change after the other did.
 
-* Changes are gathered in blocks of 64. The last, unfinished block is one segment, which each change writes anew.
+* Changes form blocks of 64. The last, unfinished block is one segment, which each change writes again.
 * Finished segments are merged by threes as soon as more than four of one size lie there (of blocks: more than ten, so
   that a day's changes are seldom merged with older ones): 64, 192, 576 changes and so on. A client that is 500 changes
   behind reads ten segments at most, and at most 191 lines that it has already.
-* The snapshot is written anew whenever N is a multiple of its 128th part (rounded down to a power of two, and at least
-  one block). What that costs for each change does not grow with the hub, and a new client reads few segments after it.
+* The snapshot is written again whenever N is a multiple of its 128th part (rounded down to a power of two, and at least
+  one block). The cost for each change does not grow with the hub, and a new client reads few segments after it.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import NamedTuple
 __all__ = ["BLOCK", "Plan", "Segment", "plan"]
 
 BLOCK = 64
-"""Changes in the smallest finished segment."""
+"""The number of changes in the smallest finished segment."""
 
 _RADIX = 3
 _MOST, _MOST_BLOCKS = 4, 10
 
 
 class Segment(NamedTuple):
-    """The serials that a segment covers, both included."""
+    """The serials of a segment, both included."""
 
     first: int
     last: int
 
 
 class Plan(NamedTuple):
-    """Which files the feed has at some serial."""
+    """The files of the feed at a serial."""
 
     snapshot: int
     segments: list[Segment]
 
 
 def plan(serial: int, block: int = BLOCK) -> Plan:
-    """Return where the snapshot stands and which segments there are when ``serial`` is the newest change."""
+    """Return the snapshot and the segments when ``serial`` is the newest change."""
     if serial < block:
         return Plan(serial, [])
     interval = max(block, (1 << (serial.bit_length() - 1)) // 128)
@@ -53,7 +53,7 @@ def plan(serial: int, block: int = BLOCK) -> Plan:
     if serial % block:
         ends.append(serial)
     segments = [Segment(before + 1, last) for before, last in pairwise(ends)]
-    # A client that is further behind than half of the history loads less with the snapshot.
+    # A client that misses more than half of the history loads less with the snapshot.
     return Plan(snapshot, [segment for segment in segments if segment.first > snapshot // 2])
 
 

@@ -1,4 +1,4 @@
-"""What the operator of a hub decides.
+"""The policy of a hub's operator.
 
 It stands in one file, ``policy.json`` at the hub's top, which is written by hand and reviewed like code.
 """
@@ -29,7 +29,10 @@ DECIDABLE = {
     "licence.missing": "its licence is known from elsewhere",
     "conformance.violated": "its violations are known",
 }
-"""Codes of refusals that a person can overrule for one package, and what that person says by it. No other can be."""
+"""Codes of refusals that the operator may overrule for one package, and the meaning of that decision.
+
+Others are final.
+"""
 
 Why = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -44,22 +47,22 @@ Decidable = Annotated[str, AfterValidator(_decidable)]
 
 
 class HubPolicy(Strict):
-    """Exceptions that a person has decided on. The default allows none."""
+    """Exceptions that the operator granted. The default has none."""
 
     format: Literal[1] = 1
     accepted: dict[PackageName, dict[Decidable, Why]] = Field(default_factory=dict)
-    """Package → code of a refusal that does not count for it → why."""
+    """Package → code of an accepted refusal → reason."""
     tolerated_clauses: dict[str, Why] = Field(default_factory=dict)
-    """Clause of the conformance kit whose violation is no reason to refuse a package here → why."""
+    """Clause of the conformance kit that may be violated in this hub → reason."""
     prefix_owners: list[Person] = Field(default_factory=list)
-    """Who may publish new packages whose names look official, besides the owners of the official ones."""
+    """Accounts that may publish new official-looking names, in addition to the owners of the official packages."""
 
     @classmethod
     def of(cls, hub: Path) -> HubPolicy:
         """Return the policy of a hub in a folder.
 
         Raises:
-            HubError: if the file cannot be read or says something that it cannot.
+            HubError: if the file is unreadable or invalid.
         """
         path = hub / FILE_NAME
         try:
@@ -72,5 +75,5 @@ class HubPolicy(Strict):
             raise HubError(f"{path}: {reasons(error)}; correct the file") from error
 
     def accepts(self, name: str, code: str) -> bool:
-        """Tell whether a refusal with this code does not count for a package."""
+        """Return whether a refusal with this code does not count for a package."""
         return code in self.accepted.get(name, {})

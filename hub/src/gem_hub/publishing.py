@@ -1,4 +1,4 @@
-"""Publishing wheels: the gate, then the conformance kit, then the store; and nothing is published unless all pass."""
+"""Publication of wheels: the gate, the conformance kit, then the store. All wheels pass, or none is published."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ Stage = Literal["published", "already published", "passed", "refused", "recorded
 
 @dataclass(frozen=True)
 class Destination:
-    """The hub that wheels go to, their publisher, and the mode."""
+    """The target hub of wheels, their publisher, and the mode."""
 
     store: Store
     publisher: str
     policy: HubPolicy
     url: str = ""
-    """Where the wheel lies on another index (mode ``link``); empty to keep it in the hub (mode ``host``)."""
+    """The wheel's address on another index (mode ``link``); empty for a wheel in the hub (mode ``host``)."""
     unreleased: Path | None = None
     """A snapshot that lists packages without a release; see :meth:`gem_hub.gate.HubView.with_unreleased`."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """How far a wheel has got."""
+    """The progress of a wheel."""
 
     content: bytes
     verdict: GateResult
     path: Path | None = None
-    """Where it lies on this machine."""
+    """Its path on this machine."""
     checked: Checked | None = None
-    """None where the conformance kit was not run."""
+    """The kit's result; None if the kit was not run."""
     stage: Stage = "passed"
 
     @property
@@ -61,15 +61,15 @@ class Attempt:
 
     @property
     def wants_check(self) -> bool:
-        """Whether it offers anything that the kit could check."""
+        """Whether it has environments that the kit could check."""
         return self.stage == "passed" and bool(self.verdict.specs)
 
     def after(self, checked: Checked) -> Attempt:
-        """Return this attempt after the kit was run."""
+        """Return this attempt with the kit's result."""
         return replace(self, checked=checked, stage="passed" if checked.passed else "refused")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON values."""
+        """Return the attempt as JSON values."""
         wheel, checked = self.verdict.wheel, self.checked
         conformance = None
         if checked is not None and checked.record is not None and wheel is not None:
@@ -92,7 +92,7 @@ def read_file(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> bytes:  # 
     """Return the bytes of a file to publish.
 
     Raises:
-        ArgumentError: if it cannot be read, is no plain file, or is too large to be looked at.
+        ArgumentError: if it is unreadable, not a regular file, or too large.
     """
     try:
         if not path.is_file():
@@ -104,11 +104,11 @@ def read_file(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> bytes:  # 
 
 
 def examine_all(files: Iterable[tuple[str, bytes, Path | None]], destination: Destination) -> list[Attempt]:
-    """Put wheels through the gate, each as if those before it were published already.
+    """Run the gate on several wheels, each as if the earlier ones were already published.
 
     Args:
-        files: of each its name, bytes, and path on this machine if it has one.
-        destination: where they are to go.
+        files: for each its name, bytes, and optional path on this machine.
+        destination: their destination.
     """
     view = HubView.of(destination.store)
     if destination.unreleased is not None:
@@ -125,7 +125,7 @@ def examine_all(files: Iterable[tuple[str, bytes, Path | None]], destination: De
 
 
 def _admitted(attempt: Attempt, destination: Destination) -> Attempt:
-    """Say before anything is run what the store would say in the end."""
+    """Report the store's later objections before any code runs."""
     wheel = attempt.verdict.wheel
     package = destination.store.package(wheel.name) if wheel is not None else None
     if wheel is None or package is None:
@@ -155,7 +155,7 @@ def publish(attempts: Sequence[Attempt], destination: Destination, report: Calla
     """Publish wheels that have passed, each with what the kit said of it.
 
     Raises:
-        HubRefusal: if one of them was refused; then none is published.
+        HubRefusal: if one of them was rejected; then none is published.
         HubError: if the hub is damaged.
     """
     done = []
@@ -178,15 +178,15 @@ def publish(attempts: Sequence[Attempt], destination: Destination, report: Calla
 
 
 def add_record(attempt: Attempt, destination: Destination) -> tuple[Attempt, Path]:
-    """Write the record of one release into a checkout of an index, for a pull request, and nothing else.
+    """Write the record of one release into a checkout of an index for a pull request, and nothing else.
 
-    Its serial is 0: who merges it numbers it, with ``gem hub rebuild``. So no two pull requests ever touch one file.
+    Its serial is 0; ``gem hub rebuild`` numbers it after the merge. So two pull requests never touch the same file.
 
     Returns:
-        The attempt, and the file that was written.
+        The attempt, and the written file.
 
     Raises:
-        HubRefusal: if the wheel was refused, or a different record lies there.
+        HubRefusal: if the wheel was rejected, or a different record exists.
     """
     if attempt.stage == "refused":
         raise HubRefusal(f"{attempt.verdict.filename}: was refused, so no record is written")

@@ -1,8 +1,8 @@
 """The gate for a pull request that adds one release record to an index; a workflow runs it.
 
-A record in a pull request is what a stranger says about a wheel. So the wheel is fetched from the address in it, goes
-through the gate and the conformance kit, and the record has to be, field for field, the one that the hub would have
-written itself. Only the code of the index runs here; the pull request is read as data::
+A record in a pull request is an untrusted claim about a wheel. So the wheel is fetched from the address in it, goes
+through the gate and the conformance kit, and the record must equal, field for field, the one that the hub would have
+written itself. Only the index's code runs here; the pull request is only read as data::
 
     python -m gem_hub.pull_request hub/index record.json --author NAME
 """
@@ -86,17 +86,17 @@ def command(
 def examine_record(
     hub: Path, record: Path, author: str, wheel: Path | None = None, unreleased: Path | None = None
 ) -> Attempt:
-    """Return how the wheel of a record fares at the gate; nothing of it is run.
+    """Run the gate on the wheel of a record; no code of the wheel runs.
 
     Args:
-        hub: the index that the record is for, without it.
+        hub: the target index, without the record.
         record: the record.
-        author: who wants to add it.
-        wheel: the wheel; by default it is fetched.
-        unreleased: a snapshot of the index that also lists what has no release yet.
+        author: the account that opened the pull request.
+        wheel: the wheel; fetched by default.
+        unreleased: a snapshot of the index that also lists unreleased packages.
 
     Raises:
-        HubRefusal: if the record is none, or is not what the hub would write.
+        HubRefusal: if the record is invalid, or differs from the hub's own.
         HubError: if the wheel cannot be fetched.
     """
     release = _parsed(record)

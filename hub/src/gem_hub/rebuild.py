@@ -1,4 +1,4 @@
-"""Deriving a whole hub anew, comparing it with what lies there, and sweeping what killed processes have left."""
+"""Derives a whole hub again, compares it with the existing files, and removes remains of killed processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gem_hub_client.errors import HubError
 __all__ = ["REBUILDING", "rebuild", "unobserved"]
 
 REBUILDING = "rebuild"
-"""In the place of a path in the intent: derive everything anew."""
+"""In place of a path in the intent: derive all files again."""
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
@@ -30,7 +30,7 @@ def unobserved(done: int, total: int) -> None:
 
 
 def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None] = unobserved) -> list[str]:
-    """Derive everything anew; the caller holds the lock, unless ``check`` is true.
+    """Derive all files again; the caller must hold the lock, unless ``check`` is true.
 
     Records whose serial is 0, as a pull request adds them, are numbered first.
 
@@ -81,7 +81,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
 
 
 def _number(truth: Truth) -> None:
-    """Give a serial to each record and event that has none: records first, then in the order of their paths."""
+    """Assign a serial to each record and event without one: records first, then by path."""
     serials = truth.serials()
     serial = max(serials.values(), default=0)
     unnumbered = (path for path, given in serials.items() if given == 0)
@@ -122,7 +122,7 @@ def _check_file(folder: HubFolder, record: Release, differing: list[str], check:
 
 
 def _sweep(folder: HubFolder, derived: set[str], digests: set[str]) -> None:
-    """Remove files that no record needs and that are too old for a reader to be just about to need them."""
+    """Remove old files that no record needs and that no reader can still be using."""
     for path in folder.files(TEMPORARY):
         if folder.age(path) > KEPT["temporary"]:
             folder.remove(path)

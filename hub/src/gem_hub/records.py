@@ -1,7 +1,7 @@
-"""Release records: the truth about one wheel, written once and never changed.
+"""Release records: the permanent facts about one wheel, written once and never changed.
 
-A record holds everything that the pages say about a release, read from the wheel by the hub itself, so that pages can
-be derived from records alone, years later and without the wheel. See :mod:`gem_hub.events` for what happens to a
+A record holds all data of a release's pages. The hub reads it from the wheel itself, so that pages can
+be derived from records alone, years later and without the wheel. See :mod:`gem_hub.events` for changes to a
 release afterwards.
 """
 
@@ -45,7 +45,7 @@ __all__ = [
 start_pydantic()
 
 NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9]+)*")
-"""Normalised as PEP 503 has it; names become paths, and nothing else does."""
+"""A name normalised by PEP 503; only names become paths."""
 
 _WHEEL = re.compile(r"[A-Za-z0-9_.!]+(?:-[A-Za-z0-9_.!]+)+\.whl")
 _SCHEMES = ("https", "http", "file")
@@ -73,7 +73,7 @@ def _version(value: str) -> str:
 
 def _timestamp(value: str) -> str:
     try:
-        moment = datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ")  # the Z says it is UTC
+        moment = datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ")  # the Z stands for UTC
     except ValueError:
         raise ValueError(f"{value[:40]!r} is no time; write it as 2026-01-31T23:59:59Z, in UTC") from None
     if moment.strftime("%Y-%m-%dT%H:%M:%SZ") != value:
@@ -85,31 +85,31 @@ PackageName = Annotated[str, AfterValidator(_name)]
 VersionText = Annotated[str, AfterValidator(_version)]
 Timestamp = Annotated[str, AfterValidator(_timestamp)]
 Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
-"""SHA-256 in hex; empty where there is no file yet (mode ``source``)."""
+"""SHA-256 in hex; empty without a file (mode ``source``)."""
 
 Person = Annotated[
     str, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$", max_length=100)
 ]
-"""Who publishes or owns: an account name or an address, on one line."""
+"""A publisher or owner: an account name or an address, on one line."""
 
 
 def now() -> str:
-    """Return the time in UTC as records write it, to the second."""
+    """Return the time in UTC in the records' format, to the second."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Strict(BaseModel):
-    """A model that refuses unknown keys and converts nothing."""
+    """A model that rejects unknown keys and converts nothing."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     def to_bytes(self) -> bytes:
-        """Return the record as it lies on disk: JSON with sorted keys, indented for reviewers."""
+        """Return the record's file content: JSON with sorted keys, indented for reviewers."""
         return (json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
 class CoreMetadata(Strict):
-    """What the pages need of a wheel's ``METADATA``."""
+    """The part of a wheel's ``METADATA`` that the pages need."""
 
     metadata_version: str = Field(pattern=r"^\d+\.\d+$")
     name: str
@@ -142,7 +142,7 @@ class CoreMetadata(Strict):
 
     @property
     def requires_gem_core(self) -> str:
-        """The specifier under which the package always needs gem-core; empty if it does not, or needs any."""
+        """The specifier of gem-core; empty if the package has no unconditional requirement, or accepts any version."""
         for requirement in map(Requirement, self.requires_dist):
             if canonicalize_name(requirement.name) == "gem-core" and "extra" not in str(requirement.marker or ""):
                 return str(requirement.specifier)
@@ -153,7 +153,7 @@ class CoreMetadata(Strict):
         """Return the fields of a ``METADATA`` file.
 
         Raises:
-            HubRefusal: if it lacks a name or version, or a field has an impossible value.
+            HubRefusal: if the name or version is missing, or a field is invalid.
         """
         raw, _ = parse_email(metadata)
         licence = raw.get("license_expression") or raw.get("license") or ""
@@ -212,7 +212,7 @@ class Environment(Strict):
 
 
 def environments_of(specs: Iterable[EnvSpec]) -> list[Environment]:
-    """Return what a release record says about the specs of a manifest, in the manifest's order."""
+    """Return the environments of a release record from the specs of a manifest, in the manifest's order."""
     keys = Environment.model_fields.keys()
     return [
         Environment.model_validate({key: value for key, value in spec.to_dict().items() if key in keys})
@@ -221,7 +221,7 @@ def environments_of(specs: Iterable[EnvSpec]) -> list[Environment]:
 
 
 class Release(Strict):
-    """One wheel of one version of one package.
+    """A wheel of one version of a package.
 
     Three modes. ``host``: the wheel lies in the hub's own ``files/``. ``link``: it lies on another index, and the hub
     pins its address and digest. ``source``: no wheel has been released yet; the package can be installed from
@@ -231,7 +231,7 @@ class Release(Strict):
 
     format: Literal[1] = 1
     serial: int = Field(default=0, ge=0)
-    """Place among all changes of the hub; 0 until the store has given one."""
+    """The position among all changes of the hub; 0 until the store assigns it."""
     name: PackageName
     version: VersionText
     filename: str = Field(default="", max_length=250)
@@ -239,7 +239,7 @@ class Release(Strict):
     """Absolute in mode ``link``; relative to a page in ``simple/NAME/`` in mode ``host``; empty in mode ``source``."""
     sha256: Digest = ""
     size: int = Field(default=0, ge=0)
-    """Bytes of the wheel."""
+    """The size of the wheel in bytes."""
     metadata_sha256: Digest = ""
     published: Timestamp
     publisher: Person
@@ -300,22 +300,22 @@ class Release(Strict):
 
     @cached_property
     def parsed_version(self) -> Version:
-        """The version, comparable."""
+        """The version as a comparable object."""
         return Version(self.version)
 
     @property
     def path(self) -> str:
-        """Where the record lies, relative to the hub."""
+        """The path of the record's file, relative to the hub."""
         return f"releases/{self.name}/{self.version}.json"
 
     @property
     def created(self) -> str:
-        """When the change happened; the name that events use too."""
+        """The time of the change; events use the same name."""
         return self.published
 
 
 def file_path(sha256: str, filename: str) -> str:
-    """Return where a hosted file lies, relative to the hub."""
+    """Return the path of a hosted file, relative to the hub."""
     return f"files/{sha256[:2]}/{sha256}/{filename}"
 
 
@@ -325,7 +325,7 @@ def host_url(sha256: str, filename: str) -> str:
 
 
 def reasons(error: ValueError) -> str:
-    """Return the reasons in the error of a model, one sentence each."""
+    """Return the reasons in a model's error, one sentence each."""
     items: list[dict[str, Any]] = getattr(error, "errors", list)()
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) + ': ' if item['loc'] else ''}{item['msg'].removeprefix('Value error, ')}"

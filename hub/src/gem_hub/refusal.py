@@ -1,4 +1,4 @@
-"""Why the gate does not let a wheel through."""
+"""The gate's reasons against a wheel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 __all__ = ["MOST", "GateFindings", "Refusal"]
 
 MOST = 500
-"""Reasons that are kept; a file can be made to have millions of faults."""
+"""The largest number of kept reasons, since a file can have millions of faults."""
 
 
 @dataclass(frozen=True)
@@ -15,9 +15,9 @@ class Refusal:
     """One reason."""
 
     code: str
-    """What kind of reason it is: ``"record.hash"``; stable, for programs and for a hub's policy."""
+    """The code of the reason, for example ``"record.hash"``; stable, for programs and for a hub's policy."""
     where: str
-    """The file, entry or field that it is about."""
+    """The affected file, entry or field."""
     message: str
     """One sentence: the problem, the value, and the remedy."""
 
@@ -31,7 +31,7 @@ class Refusal:
 
 @dataclass
 class GateFindings:
-    """Everything that was found out about one file, in the order in which it was found."""
+    """All findings about one file, in their order."""
 
     refusals: list[Refusal] = field(default_factory=list)
     warnings: list[Refusal] = field(default_factory=list)
@@ -42,7 +42,7 @@ class GateFindings:
         self._add(self.refusals, Refusal(code, _shown(where), message))
 
     def warn(self, code: str, where: str, message: str) -> None:
-        """Add something that the publisher should know and that is no reason against the file."""
+        """Add a warning for the publisher that is not a reason against the file."""
         self._add(self.warnings, Refusal(code, _shown(where), message))
 
     def _add(self, reasons: list[Refusal], reason: Refusal) -> None:
@@ -52,6 +52,6 @@ class GateFindings:
 
 
 def _shown(where: str) -> str:
-    """Names in a hostile archive may be anything; a terminal gets them escaped and short."""
+    """Escape and shorten a name from a hostile archive for a terminal."""
     text = where if where.isprintable() else ascii(where)[1:-1]
     return text if len(text) <= 120 else f"{text[:80]}…{text[-36:]}"

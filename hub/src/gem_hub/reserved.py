@@ -1,4 +1,4 @@
-"""Names that no package of environments may take: for itself, for what it imports as, or for a command."""
+"""Names that no package of environments may use: as its own name, as an import name, or as a command."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gem.discovery import official
 __all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name_of"]
 
 PREFIX = "gem-"
-"""Names that begin like this look official; only the owners of the official packages of a hub may publish new ones."""
+"""Prefixes of official-looking names; only the owners of a hub's official packages may publish new ones."""
 
 _LIBRARIES = ("gem-core", "gem-hub", "gem-hub-client", "gem-rl", "gem-testing")
 
 
 def import_name_of(name: str) -> str:
-    """Return what a package of this name is imported as, if it follows the custom."""
+    """Return the conventional import name of a package."""
     return "gem" if name == "gem-core" else name.replace("-", "_")
 
 
@@ -29,7 +29,7 @@ OFFICIAL = frozenset(
 )
 """The packages of GEM itself."""
 
-# The distributions in every installation beside a package of environments, and the installers.
+# Distributions that every installation of an environment package has, and the installers.
 _BESIDE = {
     "click": "click",
     "filelock": "filelock",
@@ -71,14 +71,14 @@ IMPORTS: dict[str, str] = {
     ),
     **{import_name_of(name): f"what {name} is imported as" for name in OFFICIAL},
 }
-"""Import name → why it is taken."""
+"""Import name → reason for the reservation."""
 
 PACKAGES: dict[str, str] = {
     **dict.fromkeys((name.replace("_", "-").strip("-").lower() for name in _STANDARD_LIBRARY), "a module of Python"),
     **dict.fromkeys(_BESIDE, "a package that GEM builds on"),
     **dict.fromkeys(("gem", "gem-envs", "python", "hub"), "a name of GEM or Python itself"),
 }
-"""Package name → whose it is."""
+"""Package name → its owner."""
 
 _COMMANDS = (
     "apt ar as awk bash bun bzip2 cargo cat cc chmod chown clang cmake conda cp curl cut date dd deno df diff "
@@ -90,4 +90,4 @@ _COMMANDS = (
     "vim wc wget wheel which who xargs yarn yum zip zsh"
 )
 COMMANDS = frozenset(_COMMANDS.split())
-"""Commands that a script in an environment's ``bin`` would come before."""
+"""Commands that a script in an environment's ``bin`` would shadow."""

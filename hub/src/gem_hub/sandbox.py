@@ -1,9 +1,9 @@
-"""Running a stranger's code: without network, without a view of the user's files, and with bounds on what it uses.
+"""Runs untrusted code without network, without access to the user's files, and with limits on resources.
 
-On Linux the code stands in namespaces of its own, made by ``bwrap`` or, without that, by ``unshare``. There is no
-network but 127.0.0.1, everything but one folder is read-only, the user's home is empty, and when time is up every
-process dies, whatever it did to get away. Where neither works there are only the bounds, and :attr:`Finished.isolation`
-says ``"none"``: that much protects from accidents, not from malice.
+On Linux the code runs in its own namespaces, created by ``bwrap`` or, without it, by ``unshare``. There is no
+network except 127.0.0.1, all files outside one folder are read-only, the user's home is empty, and at the time limit
+every process dies. If neither works, only the resource limits apply, and :attr:`Finished.isolation`
+is ``"none"``, which protects from accidents but not from malice.
 """
 
 from __future__ import annotations
@@ -30,49 +30,49 @@ _START = Path(__file__).with_name("sandbox_start.py")
 _UNSHARE = "--user --map-root-user --net --mount --ipc --uts --pid --fork --kill-child --mount-proc"
 _BWRAP = "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / --dev /dev --proc /proc"
 _TAIL = 4000
-"""Bytes of output that are kept."""
+"""The number of bytes of output that are kept."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a run may use."""
+    """The resource limits of a run."""
 
     seconds: float = 1800.0
-    """Wall time of the whole run, and CPU time of each process."""
+    """The wall-clock time of the whole run, and the CPU time of each process."""
     memory: int = 8 * 2**30
-    """Bytes of address space of each process."""
+    """The address space of each process in bytes."""
     processes: int = 512
-    """At once, threads included; not kept on Linux where the user is root, whom the kernel exempts."""
+    """Simultaneous processes and threads; not enforced on Linux for root, whom the kernel exempts."""
     file_bytes: int = 2**30
-    """Size of each file."""
+    """The size of each file in bytes."""
 
     def limits(self, isolated: bool) -> dict[str, int]:
         """Return resource limits by name (setrlimit(2))."""
         limits = {"CPU": int(self.seconds) + 1, "AS": self.memory, "FSIZE": self.file_bytes, "CORE": 0}
-        # Outside a user namespace it would count everything that the user runs.
+        # Outside a user namespace, the limit would count all processes of the user.
         return {**limits, "NPROC": self.processes} if isolated else limits
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a run went."""
+    """The result of a run."""
 
     code: int | None
-    """Exit code, negative for a signal; None if time ran out."""
+    """The exit code, negative for a signal; None after the time limit."""
     output: str
-    """The end of what it printed."""
+    """The end of the output."""
     isolation: Isolation
 
 
 @cache
 def isolation() -> Isolation:
-    """Return the strongest way of keeping code apart that works on this machine."""
+    """Return the strongest isolation that works on this machine."""
     ways: tuple[Isolation, ...] = ("bwrap", "unshare")
     return next((way for way in ways if works(way)), "none")
 
 
 def works(way: Isolation) -> bool:
-    """Tell whether a way of keeping code apart works on this machine; on some, only root may make namespaces."""
+    """Return whether an isolation works on this machine; on some, only root may create namespaces."""
     if not sys.platform.startswith("linux") or shutil.which(way) is None:
         return False
     with tempfile.TemporaryDirectory(prefix="gem-hub-") as folder, suppress(OSError, subprocess.TimeoutExpired):
@@ -85,14 +85,14 @@ def works(way: Isolation) -> bool:
 def run(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], bounds: Bounds, way: Isolation | None = None
 ) -> Finished:
-    """Run a program to its end, or until time is up.
+    """Run a program until its end or the time limit.
 
     Args:
-        command: program and arguments, the program as an absolute path.
-        folder: where it starts, and the only place where it may write.
+        command: the program as an absolute path, and its arguments.
+        folder: its working directory, the only writable folder.
         environment: all its environment variables.
-        bounds: what it may use.
-        way: how it is kept apart; by default the strongest that works.
+        bounds: its resource limits.
+        way: its isolation; the strongest available by default.
     """
     way = way or isolation()
     with tempfile.TemporaryFile() as output:
@@ -114,7 +114,7 @@ def run(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End whatever of a session is still there."""
+    """Kill the remaining processes of a session."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -124,7 +124,7 @@ def _command(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], bounds: Bounds, way: Isolation
 ) -> list[str]:
     if os.name == "nt":
-        return list(command)  # there are no resource limits to set
+        return list(command)  # a system without resource limits
     hidden = _hidden(folder)
     order = {
         "command": list(command),
@@ -148,7 +148,7 @@ def _hide(path: str) -> list[str]:
 
 
 def _hidden(folder: Path) -> list[str]:
-    """Return the parts of the user's home to hide: all of it, or all but the parts that Python itself needs."""
+    """Return the parts of the user's home to hide: all of it, or all except the parts that Python needs."""
     home = Path.home().resolve()
     needed = {Path(path).resolve() for path in (sys.base_prefix, sys.prefix, sys.executable, _START, folder)}
     if home == Path(home.anchor) or not home.is_dir():

@@ -1,4 +1,4 @@
-"""Starts a program with bounds. Run as a script by :mod:`gem_hub.sandbox`; it must not import anything of GEM.
+"""Starts a program with limits. :mod:`gem_hub.sandbox` runs this file as a script; it must not import modules of GEM.
 
 Its one argument is JSON: ``{"command": [...], "environment": {...}, "folder": "...", "limits": {"CPU": seconds, …},
 "mounts": null | {"writable": "...", "hidden": [...]}}``. With ``mounts`` it stands in namespaces of its own as their
@@ -29,7 +29,7 @@ _EINVAL = 22
 
 
 def main(order: dict[str, Any]) -> None:
-    """Become the program."""
+    """Execute the program."""
     if order["mounts"] is not None:
         _close_file_system(**order["mounts"])
         _wait_for_child()
@@ -40,7 +40,7 @@ def main(order: dict[str, Any]) -> None:
 
 
 def _wait_for_child() -> None:
-    """Go on in a child; this process stays as the first of its process namespace, and buries what others leave."""
+    """Continue in a child; this process stays as the first of its process namespace, and reaps orphans."""
     child = os.fork()
     if child == 0:
         return
@@ -48,7 +48,7 @@ def _wait_for_child() -> None:
         process, status = os.wait()
         if process == child:
             code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 128 - code)  # what still runs dies with the namespace
+            os._exit(code if code >= 0 else 128 - code)  # the remaining processes die with the namespace
 
 
 def _limit(kind: int, value: int) -> None:
@@ -79,15 +79,15 @@ def _close_file_system(writable: str, hidden: list[str]) -> None:
             mount("none", folder, "tmpfs", _MS_NOSUID | _MS_NODEV)
         else:
             mount("/dev/null", folder, None, _MS_BIND)
-    mount("none", "/dev/shm", "tmpfs", _MS_NOSUID | _MS_NODEV)  # noqa: S108  # locks between processes live there
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:  # so that 127.0.0.1 is there, and nothing else
+    mount("none", "/dev/shm", "tmpfs", _MS_NOSUID | _MS_NODEV)  # noqa: S108  # for locks
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:  # enable 127.0.0.1 and nothing else
         fcntl.ioctl(link, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
-    # Without its bounding set, root of a namespace has no rights after the next exec (capabilities(7)).
+    # Without a bounding set, a namespace's root has no privileges after the next exec (capabilities(7)).
     for capability in range(64):
         if libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             if ctypes.get_errno() != _EINVAL:
                 _checked(-1, "prctl")
-            break  # there are no more
+            break  # there are no more capabilities
     _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
 
 

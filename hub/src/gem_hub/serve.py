@@ -1,8 +1,8 @@
-"""A web server for one hub: what a static host does, and the negotiation that only a server can do.
+"""A web server for one hub: the features of a static host, and content negotiation.
 
-It answers GET and HEAD for files of the hub's folder, nothing else. Types and caching are those of
-:mod:`gem_hub.hosting`, so that a hub behaves alike wherever it is served from. Where the folder is a private one this
-is all it takes; towards the internet a web server or CDN belongs in front of it, or the folder on a static host.
+It answers only GET and HEAD requests for files of the hub's folder. Types and caching are those of
+:mod:`gem_hub.hosting`, so that a hub behaves alike on every server. For a private folder, this server
+is sufficient; on the internet, put a web server or CDN in front of it, or use a static host.
 """
 
 from __future__ import annotations
@@ -44,34 +44,34 @@ TYPES = {
     ".woff2": "font/woff2",
     ".xml": "application/xml",
 }
-"""By the end of a name, for what the rules of ``_headers`` leave open; the machine's own table may be anything."""
+"""Media types by file extension, for files without a rule in ``_headers``; the machine's own table varies."""
 
 _SEGMENT = re.compile(r"(?!\.)[A-Za-z0-9_.!+@~-]{1,255}")
-"""What the names of a hub's files are made of. None begins with a dot: what does is private."""
+"""The pattern of a hub's file names. None begins with a dot, which marks private files."""
 
 _LONGEST_PATH = 2000
 _CHUNK = 1 << 16
 
 
 class _Span(NamedTuple):
-    """Bytes ``first`` up to ``stop`` of a file."""
+    """The bytes ``first`` up to ``stop`` of a file."""
 
     first: int
     stop: int
 
 
 class HubServer(ThreadingTCPServer):
-    """Serve a hub until ``shutdown`` is called; a context manager that closes the socket.
+    """Serves a hub until ``shutdown`` is called; a context manager that closes the socket.
 
     Args:
-        folder: the hub; changes to it are seen at once.
-        host: name or address to listen on.
-        port: to listen on; 0 for any that is free.
-        fallback: simple index to which unknown names are sent; empty for none.
+        folder: the hub; changes take effect immediately.
+        host: the name or address of the server.
+        port: the port; 0 for any free port.
+        fallback: the simple index for unknown names; empty for none.
         observe: receives the method, path and status of each answer.
 
     Raises:
-        HubRefusal: if the fallback is no address that installers may be sent to, or the port cannot be had.
+        HubRefusal: if the fallback is not a valid address, or the port is not available.
     """
 
     daemon_threads = True
@@ -100,11 +100,11 @@ class HubServer(ThreadingTCPServer):
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port of the server."""
         return int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away in mid-answer are no news; anything else is."""
+        """Ignore clients that disconnect during an answer; report every other error."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -114,9 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"gem-hub/{__version__}"
     sys_version = ""
-    timeout = 30  # seconds that a client may be silent
+    timeout = 30  # the seconds that a client may be silent
     disable_nagle_algorithm = True
-    wbufsize = -1  # head and body of a small answer leave together
+    wbufsize = -1  # send the header and body of a small answer together
 
     def do_GET(self) -> None:
         self._answer()
@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # a body follows, which is not read
+            self.close_connection = True  # a body follows, which is never read
         parts = _parts(self.path)
         self.url = "/" + "/".join(parts or ())
         if parts is None:
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._missing()
 
     def _simple(self, parts: list[str]) -> None:
-        """Answer for a page that installers read, ``simple/`` or ``simple/NAME/``."""
+        """Answer a request for an installer's page, ``simple/`` or ``simple/NAME/``."""
         name = parts[1] if len(parts) == 3 else ""
         normal = normalized_distribution(name)
         if name != normal and NAME.fullmatch(normal):
@@ -150,8 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         page = self._inside([*parts[:-1], "index.html"])
         if page is None or not page.is_file():
-            # A package that has records has no page only while, or because, something is wrong with this hub: then
-            # a stranger's package of the same name must not take its place.
+            # A package with records lacks a page only while, or because, the hub is damaged. Then an untrusted package
+            # of the same name must not replace it.
             known = (self.server.folder / "releases" / name).exists()
             if name and NAME.fullmatch(name) and self.server.fallback and not known:
                 self._redirect(HTTPStatus.FOUND, f"{self.server.fallback}{name}/")
@@ -168,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._file(path, {"Content-Type": content_type, **vary})
 
     def _inside(self, parts: list[str]) -> Path | None:
-        """The file or folder of the hub that a request is for; None if it lies, or a link leads, elsewhere."""
+        """Return the requested file or folder of the hub; None if it is outside, also through a link."""
         path = self.server.folder.joinpath(*parts[:-1], parts[-1] or "index.html")
         try:
             real = path.resolve(strict=True).relative_to(self.server.folder)
@@ -189,8 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._content(file, {**by_name, **self._rules(), **(fields or {})})
 
     def _content(self, file: BinaryIO, fields: dict[str, str]) -> None:
-        """Answer with a file, a part of it, or the news that the client has it already."""
-        if self.url.startswith(("/files/", "/catalog/")):  # named by what is in them, and too large to be read twice
+        """Send a file, a part of it, or a 304."""
+        if self.url.startswith(("/files/", "/catalog/")):  # named by its digest, and too large to be read twice
             tag = hashlib.sha256(self.url.encode()).hexdigest()
             size = file.seek(0, 2)
         else:
@@ -229,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, {**self._rules(), "Location": location, "Content-Length": "0"})
 
     def _missing(self) -> None:
-        """Answer that there is no such file, with the page that ``gem hub site`` has made for people."""
+        """Answer that the file does not exist, with the page of ``gem hub site`` for people."""
         page = self._inside(["404.html"])
         try:
             body = page.read_bytes() if page is not None else b"There is no such file in this hub.\n"
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._short(status, f"{text}\n".encode(), {"Content-Type": TYPES[".txt"], **(fields or {})})
 
     def _short(self, status: HTTPStatus, body: bytes, fields: dict[str, str]) -> None:
-        """Answer with something that no client caches: a missing file may be there next time."""
+        """Answer without caching: a missing file may exist next time."""
         fields = {**self._rules(), "Cache-Control": "no-cache", **fields, "Content-Length": str(len(body))}
         self._send(status, fields)
         if self.command != "HEAD":
@@ -260,14 +260,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.observe(self.command, ascii(self.path)[1:-1], status)
 
     def _rules(self) -> dict[str, str]:
-        """What ``_headers`` says about this address; later rules win."""
+        """Return the rules of ``_headers`` for this address; later rules win."""
         found: dict[str, str] = {}
         for pattern, fields in self.server.rules:
             if pattern.fullmatch(self.url):
                 found.update(fields)
         return found
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name that the base class has
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
         """Requests that make no sense, which the base class answers; they are not reported."""
 
 
@@ -281,7 +281,7 @@ def _fallback(address: str) -> str:
 
 
 def _rules(text: str) -> Iterator[tuple[re.Pattern[str], dict[str, str]]]:
-    """Yield the rules of a ``_headers`` file, in which ``*`` stands for anything and ``:name`` for one segment."""
+    """Yield the rules of a ``_headers`` file, in which ``*`` matches any text and ``:name`` one segment."""
     for block in text.strip().split("\n\n"):
         path, *lines = block.splitlines()
         pattern = re.sub(r":\w+", "[^/]+", re.escape(path).replace(r"\*", ".*"))
@@ -289,7 +289,7 @@ def _rules(text: str) -> Iterator[tuple[re.Pattern[str], dict[str, str]]]:
 
 
 def _parts(target: str) -> list[str] | None:
-    """Return the segments of a request's path, the last one empty for a folder; None if a hub has no such path."""
+    """Return the segments of a request's path, the last one empty for a folder; None for an impossible path."""
     path = target.partition("?")[0]
     if not path.startswith("/") or len(path) > _LONGEST_PATH:
         return None
@@ -300,15 +300,15 @@ def _parts(target: str) -> list[str] | None:
 
 
 def _names(header: str, etag: str) -> bool:
-    """Tell whether ``If-None-Match`` names a tag; a weak one will do (RFC 9110, section 13.1.2)."""
+    """Return whether ``If-None-Match`` contains a tag; weak tags count (RFC 9110, section 13.1.2)."""
     known = [item.strip().removeprefix("W/") for item in header.split(",")]
     return etag in known or known == ["*"]
 
 
 def _part(header: str, size: int) -> tuple[HTTPStatus, _Span | None]:
-    """Return the status and bytes to answer a ``Range`` with; no bytes if it asks for none that exist.
+    """Return the status and the bytes for a ``Range``; no bytes for an unsatisfiable one.
 
-    What makes no sense, and several ranges at once, are answered with everything (RFC 9110, section 14.2).
+    An invalid header, or one with several ranges, gets the whole file (RFC 9110, section 14.2).
     """
     match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", header.strip(), re.ASCII)
     if match is None or not any(match.groups()):

@@ -68,7 +68,7 @@ def root_json(names: Iterable[str]) -> bytes:
 
 
 def _files(package: WheelPackage) -> list[Release]:
-    """The releases whose files are offered, oldest first, as other indexes list them."""
+    """Return the releases whose files are offered, oldest first, in the order of other indexes."""
     if package.status == "quarantined":
         return []
     return list(reversed(package.releases))
@@ -83,7 +83,7 @@ def _link(package: WheelPackage, release: Release) -> str:
     if release.metadata.requires_python:
         attributes["data-requires-python"] = release.metadata.requires_python
     if release.mode == "host":
-        # pip 22.3 to 23.0 know only the older name of PEP 658.
+        # pip 22.3 to 23.0 only know the older name of PEP 658.
         attributes["data-dist-info-metadata"] = f"sha256={release.metadata_sha256}"
         attributes["data-core-metadata"] = f"sha256={release.metadata_sha256}"
     if release.version in package.yanked:
@@ -100,8 +100,8 @@ def _file(package: WheelPackage, release: Release) -> dict[str, Any]:
         "size": release.size,
         "upload-time": release.published,
         "yanked": package.yanked.get(release.version, False),
-        # Of a linked file nobody here knows whether its host has the metadata beside it, and installers that are
-        # promised it fail without. The older key "dist-info-metadata" breaks pip 22.3 to 23.0 in JSON (PEP 714).
+        # The host of a linked file may not serve the metadata beside it, and installers fail without promised
+        # metadata. The older key "dist-info-metadata" breaks pip 22.3 to 23.0 in JSON (PEP 714).
         "core-metadata": {"sha256": release.metadata_sha256} if release.mode == "host" else False,
     }
     if release.metadata.requires_python:

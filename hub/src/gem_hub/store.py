@@ -1,4 +1,4 @@
-"""The hub as a folder: everything that writes to one goes through :class:`Store`.
+"""A hub as a folder: all writes go through :class:`Store`.
 
 A change is a record or event with the next serial, under one lock for the whole hub. In this order::
 
@@ -43,7 +43,7 @@ Change = TypeVar("Change", bound=Strict)
 
 _INTENT = f"{PRIVATE}/intent.json"
 _PATIENCE = 120.0
-"""Seconds to wait for the other processes that change the same hub."""
+"""The time limit in seconds for waiting on other processes that change the same hub."""
 
 
 class StoreResult(str, Enum):
@@ -56,11 +56,11 @@ class StoreResult(str, Enum):
 class Store:
     """A hub in a local folder.
 
-    Any number of processes may use one folder at once. What a process leaves behind when it is killed at any moment is
+    Any number of processes may use one folder at once. The remains of a process that was killed at any moment are
     invisible to readers, is completed by the next change of the same hub, and is swept once it is old.
 
     Args:
-        folder: the hub; it is made by the first change if it does not exist.
+        folder: the hub; the first change creates it if necessary.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -93,7 +93,7 @@ class Store:
             raise HubRefusal(f"{release.filename}: the metadata is not what the record's metadata_sha256 stands for")
         if self._admitted(release) is None:
             return StoreResult.ALREADY_PUBLISHED
-        self.environment_ids()  # what costs with the size of the hub is done before the lock
+        self.environment_ids()  # work that grows with the hub happens before the lock
         path = file_path(release.sha256, release.filename)
         if release.mode == "host":
             if wheel is None:
@@ -109,9 +109,9 @@ class Store:
         return StoreResult.PUBLISHED
 
     def admits(self, release: Release) -> bool:
-        """Return whether a release may be published now; False if exactly this file is published already.
+        """Return whether a release may be published now; False if exactly this file is already published.
 
-        It is what :meth:`publish` asks, for those who review a release before it is published.
+        :meth:`publish` makes the same check; this method serves reviews before the publication.
 
         Raises:
             HubRefusal: if it may not be published.
@@ -170,18 +170,18 @@ class Store:
         return package
 
     def owners(self, name: str) -> list[str]:
-        """Return who may publish a package, sorted; empty if it does not exist."""
+        """Return the accounts that may publish a package, sorted; empty if it does not exist."""
         package = self.truth.package(name)
         return package.owners if package is not None else []
 
     def environment_ids(self) -> dict[str, str]:
-        """Return every environment id (without variants) that a release ever claimed, and the package that has it.
+        """Return every environment id (without variant) that a release ever claimed, with its package.
 
         Raises:
             HubError: if a file of the catalogue is damaged.
         """
         root = self._read_root()
-        if root is None:  # a checkout of an index, which holds the truth alone
+        if root is None:  # a checkout of an index, which holds only records and events
             return claims(line(package) for package in self.truth.packages())
         if root["serial"] != self._claims_serial:
             self._claims.update(claims(read_feed(root, self._files.read, self._claims_serial)))
@@ -189,7 +189,7 @@ class Store:
         return dict(self._claims)
 
     def rebuild(self, check: bool = False, report: Callable[[int, int], None] = unobserved) -> list[str]:
-        """Derive everything anew.
+        """Derive all files again.
 
         Args:
             check: only compare, and write nothing.
@@ -226,7 +226,7 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of a hub on which no change is unfinished."""
+        """Hold the lock of a hub, after completing an unfinished change."""
         with self._lock():
             self._settle()
             yield
@@ -250,7 +250,7 @@ class Store:
         self._files.remove(_INTENT)
 
     def _commit(self, package: WheelPackage, change: Release | Event) -> None:
-        """Make the next change of the hub, which is one of this package, and everything that follows from it."""
+        """Make the next change of the hub, which concerns this package, and update the derived files."""
         numbered = self._numbered(change)
         self._files.replace(_INTENT, compact_json({"path": numbered.path}))
         if not self._files.create(numbered.path, numbered.to_bytes()):
@@ -264,7 +264,7 @@ class Store:
         return numbered
 
     def _derive(self, package: WheelPackage) -> None:
-        """Write what follows from the newest change, which is one of this package; ``root.json`` last."""
+        """Write the files derived from the newest change, which concerns this package; ``root.json`` last."""
         if len(package.serials) == 1:
             pages = {**package_pages(package), **list_pages(self.truth.names())}
         else:
@@ -278,7 +278,7 @@ class Store:
             self._files.replace(path, content)
 
     def _read_root(self) -> dict[str, Any] | None:
-        """Return what ``root.json`` says; None if there is none that makes sense."""
+        """Return the content of ``root.json``; None if it is missing or invalid."""
         content = self._files.read("root.json")
         try:
             root = json.loads(content or b"")
@@ -293,7 +293,7 @@ class Store:
         return root
 
     def _admitted(self, release: Release) -> WheelPackage | None:
-        """Return the package that a release is for, or None if exactly this file is published.
+        """Return the package of a release, or None if exactly this file is published.
 
         Raises:
             HubRefusal: if it may not be published.
@@ -341,7 +341,7 @@ def _refuse_unknown_version(package: WheelPackage, version: str) -> None:
 
 
 def _state(package: WheelPackage) -> Mapping[str, Any]:
-    """What events can change; two packages with the same state lead to the same pages."""
+    """Return the mutable state of a package; equal states lead to equal pages."""
     checks = {release.version: package.conformance(release.version) for release in package.releases}
     return {
         "yanked": package.yanked,

@@ -1,4 +1,4 @@
-"""What the metadata of a wheel has to promise: a bounded gem-core, a Python, a licence, texts that can be shown."""
+"""The required promises of a wheel's metadata: a bounded gem-core, a Python version, a licence, displayable texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DESCRIPTION = 500_000
 
 
 def check_terms(wheel: Wheel, findings: GateFindings) -> None:
-    """Add what the metadata of a wheel fails to promise."""
+    """Add the missing promises of a wheel's metadata to the findings."""
     for requirement in wheel.requirements:
         if requirement.url is not None:
             message = "names an address, which installers do not follow for what others depend on; name a version"
@@ -66,7 +66,7 @@ def _check_python(wheel: Wheel, findings: GateFindings) -> None:
     try:
         specifiers = SpecifierSet(text)
     except InvalidSpecifier:
-        return  # the specification of metadata has said so already
+        return  # the specification of metadata has already reported it
     if not any(specifier.operator in _LOWER for specifier in specifiers):
         findings.refuse("requires.python", f"Requires-Python: {text}", "has no lower bound; write '>=3.10'")
 

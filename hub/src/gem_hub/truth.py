@@ -1,4 +1,4 @@
-"""Reading and checking the records and events in a hub's folder."""
+"""Reads and checks the records and events in a hub's folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Change = TypeVar("Change", Release, Event)
 
 
 class Truth:
-    """The records and events in a folder. It only reads."""
+    """The records and events in a folder, read-only."""
 
     def __init__(self, folder: HubFolder) -> None:
         self.folder = folder
@@ -34,7 +34,7 @@ class Truth:
         """Return a package; None if it has no record.
 
         Raises:
-            HubError: if a record or event is damaged, or lies where it does not belong.
+            HubError: if a record or event is damaged or misplaced.
         """
         if NAME.fullmatch(name) is None:
             return None
@@ -53,7 +53,7 @@ class Truth:
                 yield package
 
     def release(self, path: str) -> Release:
-        """Return the record at a path; HubError if it is none, or not the one that belongs there."""
+        """Return the record at a path; raises HubError if it is invalid or misplaced."""
         try:
             release = _in_place(Release.model_validate_json(self._content(path)), path)
         except ValidationError as error:
@@ -63,14 +63,14 @@ class Truth:
         return release
 
     def event(self, path: str) -> Event:
-        """Return the event at a path; HubError if it is none, or not the one that belongs there."""
+        """Return the event at a path; raises HubError if it is invalid or misplaced."""
         try:
             return _in_place(EVENT.validate_json(self._content(path)), path)
         except ValidationError as error:
             raise HubError(f"{path}: not an event: {reasons(error)}") from error
 
     def settings(self) -> Settings:
-        """Return what ``hub.json`` says; the defaults if there is none."""
+        """Return the settings of ``hub.json``; the defaults without the file."""
         content = self.folder.read("hub.json")
         if content is None:
             return Settings()

@@ -1,4 +1,4 @@
-"""Names that a reader would take for another package's."""
+"""Names that a reader could confuse with another package's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lookalikes(name: str, others: Iterable[str]) -> list[str]:
 
 
 def one_edit_apart(first: str, second: str) -> bool:
-    """Tell whether at most one edit lies between two texts (optimal string alignment).
+    """Return whether at most one edit lies between two texts (optimal string alignment).
 
     An edit inserts, deletes or replaces one character, or swaps two neighbours. One pass: whole hubs are compared.
     """

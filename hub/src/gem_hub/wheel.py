@@ -1,4 +1,4 @@
-"""What a wheel says about itself: its file name, ``METADATA``, ``WHEEL``, ``RECORD`` and ``entry_points.txt``.
+"""The parts of a wheel: its file name, ``METADATA``, ``WHEEL``, ``RECORD`` and ``entry_points.txt``.
 
 All of it is read from the bytes of the file; nothing is written to disk, imported or run. The rules are those of the
 binary distribution format and of core metadata (packaging.python.org/specifications), and where installers are known
@@ -31,10 +31,10 @@ __all__ = ["Wheel", "read_wheel"]
 
 _MOST_METADATA = 2**20
 _MOST_HEADERS = 2**17
-"""Bytes of METADATA before the description; parsers of what stands in them take time with its square."""
+"""The largest size of METADATA without its description in bytes; some parsers need quadratic time."""
 _MOST_RECORD = 8 * 2**20
 _MOST_TAGS = 2**12
-"""Bytes of the ``WHEEL`` file; few tags stand for many."""
+"""The largest size of the ``WHEEL`` file in bytes; a few compressed tags stand for many."""
 _FILENAME = re.compile(r"[A-Za-z0-9_.!+]+(-[A-Za-z0-9_.!+]+)+\.whl")
 _ALGORITHMS = ("sha256", "sha384", "sha512")
 _INSTALLERS_FILES = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD.jws", "RECORD.p7s"}
@@ -42,7 +42,7 @@ _INSTALLERS_FILES = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD.jws", 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel whose parts could be read; whether a hub takes it is for :mod:`gem_hub.gate` to say."""
+    """A wheel with readable parts; :mod:`gem_hub.gate` decides whether a hub accepts it."""
 
     filename: str
     archive: Archive
@@ -60,7 +60,7 @@ class Wheel:
 
     @property
     def top_level(self) -> tuple[str, ...]:
-        """The files and folders at its top besides ``.dist-info``, sorted."""
+        """The files and folders at its top level except ``.dist-info``, sorted."""
         return tuple(sorted({name.partition("/")[0] for name in self.archive.entries} - {self.info}))
 
 
@@ -70,13 +70,13 @@ def read_wheel(
     findings: GateFindings,
     limits: ArchiveLimits = ArchiveLimits(),  # noqa: B008  # frozen
 ) -> Wheel | None:
-    """Return a wheel, or None where too little of it can be read.
+    """Return a wheel, or None if too little of it is readable.
 
     Args:
-        filename: without folder.
+        filename: the file name without a folder.
         content: the bytes of the file.
         findings: collects the problems.
-        limits: how large the archive may be.
+        limits: the size limits of the archive.
     """
     named = _parse_filename(filename, findings)
     archive = read_archive(content, findings, limits)
@@ -103,7 +103,7 @@ def _parse_filename(filename: str, findings: GateFindings) -> tuple[str, Version
         message = "is no wheel, and to build a source would run its code; build one: hatch build -t wheel"
         findings.refuse("file.kind", filename, message)
         return None
-    if len(filename) > 200 or _FILENAME.fullmatch(filename) is None:  # which also bounds how many tags it can have
+    if len(filename) > 200 or _FILENAME.fullmatch(filename) is None:  # which also limits the number of tags
         message = "has other than letters, digits, '_', '.' and '-', or over 200; keep the name that the build gave it"
         findings.refuse("file.name", filename, message)
         return None
@@ -198,7 +198,7 @@ def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], finding
 
 
 def _check_record(archive: Archive, info: str, findings: GateFindings) -> None:
-    """Compare ``RECORD`` with the archive: each file once, with its digest and size, and nothing besides."""
+    """Compare ``RECORD`` with the archive: each file once, with its digest and size, and nothing else."""
     path = f"{info}/RECORD"
     content = _info_file(archive, info, "RECORD", findings, _MOST_RECORD)
     if content is None:
@@ -260,7 +260,7 @@ def _read_entry_points(archive: Archive, info: str, findings: GateFindings) -> M
     if path not in archive.entries:
         return {}
     content = _info_file(archive, info, "entry_points.txt", findings)
-    # The way importlib.metadata reads it, but nothing may be there twice, and no line may be lost.
+    # Read like importlib.metadata, but reject duplicates and lost lines.
     parser = configparser.RawConfigParser(
         delimiters=("=",), comment_prefixes=("#", ";"), default_section="\0", strict=True
     )
@@ -304,10 +304,10 @@ def _check_metadata(metadata: bytes, name: str, version: Version, findings: Gate
 
 
 def _invalid(fields: RawMetadata) -> Iterator[str]:
-    """Yield what the specification of core metadata has against some fields."""
+    """Yield violations of the specification of core metadata."""
     try:
         Metadata.from_raw(fields, validate=True)
-    except Exception as group:  # an ExceptionGroup of packaging's own below Python 3.11
+    except Exception as group:  # an ExceptionGroup of packaging before Python 3.11
         for error in getattr(group, "exceptions", [group]):
             yield f"{' '.join(str(error).split())[:300]}; correct pyproject.toml"
 

@@ -21,7 +21,7 @@ __all__ = ["deprecate_command"]
 @by_option
 @json_option
 def deprecate_command(name: str, reason: str | None, lift: bool, store: Store, by: str, as_json: bool) -> None:
-    """Say that a package still works and that something else should be used.
+    """Mark a package as deprecated: it still works, but users should switch to another one.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What the commands that change a hub have in common."""
+"""Options and helpers of the commands that change a hub."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hub_option(command: F) -> F:
 
 
 def by_option(command: F) -> F:
-    """Add ``--by WHO``: who asks for a change."""
+    """Add ``--by WHO``: the person that requests a change."""
     return click.option(
         "--by", metavar="WHO", default=account, show_default="your account on this machine", help="Who asks for it."
     )(command)
@@ -57,7 +57,7 @@ def account() -> str:
 
 
 def record(store: Store, event: Event, done: str, already: str, as_json: bool) -> None:
-    """Add an event and say what came of it."""
+    """Add an event and print the result."""
     changed = store.add_event(event)
     if as_json:
         print_json({**event.model_dump(mode="json", exclude={"format", "serial"}), "changed": changed})

@@ -15,7 +15,7 @@ __all__ = ["owner_command"]
 
 @click.group("owner")
 def owner_command() -> None:
-    """Say who may publish a package.
+    """Manage the owners, who may publish a package.
 
     \b
     Examples:
@@ -30,7 +30,7 @@ def owner_command() -> None:
 @hub_option
 @json_option
 def list_command(name: str, store: Store, as_json: bool) -> None:
-    """List who may publish a package, one a line."""
+    """List the accounts that may publish a package, one per line."""
     owners = store.existing(name).owners
     if as_json:
         print_json(owners)
@@ -57,6 +57,6 @@ def add_command(name: str, owner: str, store: Store, by: str, as_json: bool) -> 
 @by_option
 @json_option
 def remove_command(name: str, owner: str, store: Store, by: str, as_json: bool) -> None:
-    """Take away an account's right to publish a package; one owner must remain."""
+    """Remove an account's right to publish a package; one owner must remain."""
     event = validated(Owner, name=name, action="remove", owner=owner, by=by)
     record(store, event, f"{owner} may no longer publish {name}.", f"{owner} may not publish {name}.", as_json)

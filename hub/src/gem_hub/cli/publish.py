@@ -135,7 +135,7 @@ def _checked(
     timeout: float,
     require_sandbox: bool,
 ) -> Attempt:
-    """Run the kit on a wheel, or take what it said elsewhere."""
+    """Run the kit on a wheel, or use an existing record."""
     if no_check or not attempt.wants_check:
         return attempt
     from gem_hub.conformance import check, judge
@@ -217,7 +217,7 @@ def _show_conformance(attempt: Attempt) -> None:
 
 
 def _show_reasons(reasons: Iterable[Refusal]) -> None:
-    """Print each sentence once, with where it applies."""
+    """Print each sentence once, with the places where it applies."""
     together: dict[str, list[str]] = {}
     for reason in reasons:
         together.setdefault(reason.message, []).append(reason.where)

@@ -21,7 +21,7 @@ __all__ = ["quarantine_command"]
 @by_option
 @json_option
 def quarantine_command(name: str, reason: str, lift: bool, store: Store, by: str, as_json: bool) -> None:
-    """Stop offering any file of a package that may not be safe.
+    """Stop offering all files of a package that may be unsafe.
 
     'gem hub audit' then reports it wherever it is installed.
 

@@ -29,7 +29,7 @@ __all__ = ["rebuild_command"]
 )
 @json_option
 def rebuild_command(check: bool, fallback: str | None, folder: Path, as_json: bool) -> None:
-    """Derive every file of a hub anew from its records and events.
+    """Derive every file of a hub again from its records and events.
 
     The same records always give the same bytes. Records that a pull request has added are numbered first.
 

@@ -43,13 +43,13 @@ def serve_command(store: Store, host: str, port: int, fallback: str | None) -> N
         fallback = installer_index()
     with HubServer(store.folder, host, port, fallback, _report) as server:
         _introduce(server, host)
-        with suppress(KeyboardInterrupt):  # which is how it is meant to end
+        with suppress(KeyboardInterrupt):  # an interrupt is the normal end
             server.serve_forever()
 
 
 def _introduce(server: HubServer, host: str) -> None:
     local = _is_loopback(host)
-    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104  # compared
+    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104  # only compared
     place = f"[{name}]:{server.port}" if ":" in name else f"{name}:{server.port}"
     address = f"http://{place}/"
     trust = "" if local else f" --trusted-host {place}"

@@ -16,7 +16,7 @@ __all__ = ["site_command"]
 @hub_option
 @json_option
 def site_command(check: bool, store: Store, as_json: bool) -> None:
-    """Write the catalogue's pages for people into a hub.
+    """Write the catalogue's web pages into a hub.
 
     They are index.html, a page for each package and tag, and what the browser needs to search without a server. The
     same packages always give the same bytes; only files that differ are written.

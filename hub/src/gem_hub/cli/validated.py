@@ -1,4 +1,4 @@
-"""Events from what a person typed."""
+"""Events from command-line input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ E = TypeVar("E", bound=EventBase)
 
 
 def validated(kind: type[E], **fields: str | None) -> E:
-    """Return an event; HubRefusal with a sentence for each field that cannot be."""
+    """Return an event; raises HubRefusal with a sentence for each invalid field."""
     try:
         return kind.model_validate(fields)
     except ValueError as error:

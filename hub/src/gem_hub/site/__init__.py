@@ -1,6 +1,6 @@
 """The catalogue for people: static pages that any web server can serve and any browser can search.
 
-Everything follows from ``envs/NAME.json``, that is from the records: no clock, no network, no state. The same
+All pages are derived from ``envs/NAME.json``, and so from the records: no clock, no network, no state. The same
 packages give the same bytes, as long as the libraries that render Markdown and templates stay the same.
 """
 

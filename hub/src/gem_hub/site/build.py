@@ -1,4 +1,4 @@
-"""All pages of a hub's catalogue."""
+"""Builds all pages of a hub's catalogue."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gem_hub.site.views import BaseEnvironment, Listing, PackageView, tags_of, v
 __all__ = ["FOLDERS", "details_of", "package_page", "pages", "site_files"]
 
 FOLDERS = ("p", "tags", "list", "search", "static")
-"""Folders of a hub that hold nothing but these pages."""
+"""Folders of a hub that contain only these pages."""
 
 ON_A_PAGE = 100
-"""Packages in one page of the list."""
+"""The number of packages on one page of the list."""
 
 _MOST_OF_A_TAG = 500
 
@@ -31,7 +31,7 @@ def details_of(packages: Iterable[WheelPackage]) -> Iterator[dict[str, Any]]:
 
 
 def pages(packages: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
-    """Return path → content of every page and of what pages load.
+    """Return path → content of every page and its assets.
 
     Args:
         packages: the contents of ``envs/NAME.json``.
@@ -40,7 +40,7 @@ def pages(packages: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
 
 
 def site_files(packages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of every page and of what pages load. Only one package's page is in memory at a time."""
+    """Yield path and content of every page and its assets. Only one package's page is in memory at a time."""
     listings: list[Listing] = []
     for document in packages:
         view = view_of(readable(document))
@@ -80,7 +80,7 @@ def _lists(listings: list[Listing]) -> Iterator[tuple[str, bytes]]:
 
 
 def _list_place(number: int) -> tuple[str, str]:
-    """Return the path of a page of the list, and the way from there to the root."""
+    """Return the path of a page of the list, and the relative path from there to the root."""
     return ("index.html", "") if number == 1 else (f"list/{number}/index.html", "../../")
 
 

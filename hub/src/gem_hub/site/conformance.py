@@ -1,4 +1,4 @@
-"""What the pages say about conformance: the records of a release, by gem-core version, clause by clause."""
+"""The pages' data on conformance: the records of a release, by gem-core version, clause by clause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_FINDINGS = 20
 
 @dataclass(frozen=True)
 class ShownFinding:
-    """A clause that an environment does not simply hold."""
+    """A clause that does not simply hold for an environment."""
 
     environment: str
     outcome: str
@@ -32,7 +32,7 @@ class ShownFinding:
 
 @dataclass
 class ClauseRow:
-    """The results of one clause over all checked environments."""
+    """The results of one clause for all checked environments."""
 
     name: str
     promise: str
@@ -49,7 +49,7 @@ class ClauseRow:
 
     @property
     def verdict(self) -> str:
-        """The worst that came of it."""
+        """The worst result."""
         if self.violated:
             return "violated"
         if self.holds:
@@ -58,19 +58,19 @@ class ClauseRow:
 
     @property
     def more_findings(self) -> int:
-        """How many findings are counted and not listed."""
+        """The number of findings that are counted but not listed."""
         return self.violated + self.not_tested + self.exempt - len(self.findings)
 
 
 @dataclass
 class Check:
-    """One run of the kit."""
+    """A run of the kit."""
 
     gem_core: str
     python: str
     platform: str
     environments: int
-    """How many were checked."""
+    """The number of checked environments."""
     rows: list[ClauseRow]
     scores: dict[str, Mapping[str, Any]]
     """Environment id → agent → :class:`gem_testing.record.ScoreRecord`."""
@@ -93,7 +93,7 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """A few words for lists; a check is one clause on one environment."""
+        """A short summary for lists; one check is one clause for one environment."""
         if self.violated:
             return "1 check violated" if self.violated == 1 else f"{self.violated} checks violated"
         return f"{self.holds} checks hold"
@@ -102,11 +102,11 @@ class Check:
 def checks_of(records: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the last run for each gem-core version, newest version first.
 
-    A record whose schema this version of the kit does not know is left out: a page says nothing rather than something
-    wrong.
+    A record with a schema that this version of the kit does not know is left out, because no result is better than a
+    wrong one.
 
     Args:
-        records: of :class:`gem_testing.record.ConformanceRecord`, as dicts, newest last.
+        records: dicts of :class:`gem_testing.record.ConformanceRecord`, newest last.
     """
     last = {record["gem_core"]: record for record in records}
     checks = [check for check in map(_check, last.values()) if check is not None]

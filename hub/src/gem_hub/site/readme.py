@@ -1,7 +1,7 @@
-"""Rendering a package's readme: Markdown without HTML, without pictures, and with links to the web alone.
+"""Renders a package's readme: Markdown without HTML, without images, and with links only to the web.
 
-Three walls, each of which would do: the Markdown parser passes no HTML through, what it makes is reduced to a list of
-harmless elements, and the page's content policy runs no foreign script and loads nothing foreign.
+Three independent layers protect the page: the Markdown parser drops HTML, a sanitizer reduces its output to a list of
+harmless elements, and the page's content policy blocks foreign scripts and resources.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from gem_hub.site.text import web_address
 __all__ = ["MOST", "readme_html"]
 
 MOST = 100_000
-"""Characters of a readme that are shown."""
+"""The largest number of characters of a readme on a page."""
 
 _ELEMENTS = {
     *("p", "br", "hr", "blockquote", "pre", "code", "em", "strong", "s", "a", "ul", "ol", "li"),
     *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _SHIFT = 2
-"""Levels by which headings sink: the page has a first and second level of its own."""
+"""The number of levels by which headings move down, because the page has its own first and second level."""
 
 
 def readme_html(text: str, content_type: str) -> Markup:
-    """Return a readme as HTML that can do nothing.
+    """Return a readme as harmless HTML.
 
     Args:
-        text: free of control characters; see :func:`gem_hub.site.text.readable`.
+        text: the readme without control characters; see :func:`gem_hub.site.text.readable`.
         content_type: from the metadata; any other type than Markdown is shown as plain text.
     """
     shown = text[:MOST]
@@ -42,7 +42,7 @@ def readme_html(text: str, content_type: str) -> Markup:
     tokens = _parser().parse(shown)
     _tame(tokens)
     html = _parser().renderer.render(tokens, _parser().options, {})
-    return Markup(  # noqa: S704  # what it may hold is listed above
+    return Markup(  # noqa: S704  # sanitized above
         nh3.clean(
             html,
             tags=_ELEMENTS,
@@ -59,7 +59,7 @@ def _parser() -> MarkdownIt:
 
 
 def _tame(tokens: list[Token]) -> None:
-    """Sink headings, replace pictures by their texts, and unlink what does not lead to the web."""
+    """Move headings down, replace images by their texts, and remove links that do not lead to the web."""
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + _SHIFT)}"

@@ -1,4 +1,4 @@
-"""Templates into bytes."""
+"""Renders templates to bytes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
-"""What a page may load and run: the hub's own files, and nothing else."""
+"""The content policy of a page: only the hub's own files."""
 
 
 def render(template: str, root: str, **values: Any) -> bytes:
-    """Return a page.
+    """Render a page.
 
     Args:
-        template: name of the template.
-        root: the way from the page to the hub's root, such as ``"../../"``.
-        **values: what the template shows.
+        template: the name of the template.
+        root: the relative path from the page to the hub's root, for example ``"../../"``.
+        **values: the values for the template.
     """
     text = _environment().get_template(template).render(root=root, policy=POLICY, **values)
     return "\n".join(line.rstrip() for line in text.splitlines()).encode() + b"\n"
 
 
 def static_files() -> dict[str, bytes]:
-    """Return path → bytes of style sheet, scripts and icon."""
+    """Return path → bytes of the style sheet, the scripts and the icon."""
     folder = files("gem_hub.site") / "static"
     return {
         f"static/{file.name}": file.read_bytes()
@@ -56,7 +56,7 @@ def _environment() -> Environment:
 
 
 def _number(value: float | None) -> str:
-    """Return a figure with at most three digits after the point, and a real minus sign."""
+    """Format a number with at most three decimal places and a real minus sign."""
     if value is None:
         return "–"
     text = f"{value:.3f}".rstrip("0").rstrip(".")

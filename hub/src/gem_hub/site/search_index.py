@@ -1,8 +1,8 @@
-"""What the browser searches: for each word the packages that have it, and what it counts there.
+"""The browser's search index: for each word its packages with their weights.
 
-The weights are those of :mod:`gem_hub_client.search`, so that browser and command line agree on what comes first. While
-everything together is small it is one file; a larger hub gets a file for the words with the same two first characters,
-and one for each few packages, so that a query loads what it needs.
+The weights are those of :mod:`gem_hub_client.search`, so that the browser and the command line rank alike. A small
+index is one file. A larger hub gets a file for the words with the same two first characters,
+and one for each few packages, so that a query loads only the necessary files.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gem_hub_client.tokenize import tokenize
 __all__ = ["ONE_FILE", "search_files"]
 
 ONE_FILE = 1_000_000
-"""Bytes up to which the index is one file; compressed by the server it is about a quarter of that."""
+"""The size limit of an index in one file in bytes; the server compresses it to about a quarter."""
 
 BLOCK = 64
-"""Packages described in one file of a large index."""
+"""The number of packages in one file of a large index."""
 
 _NAMES, _IDS, _TAGS, _SUMMARY, _DESCRIPTION = 10.0, 8.0, 4.0, 2.0, 1.0
 _MOST_ENVIRONMENTS = 100
@@ -61,7 +61,7 @@ def search_files(listings: Iterable[Listing]) -> Iterator[tuple[str, bytes]]:
 
 
 def shard_of(word: str) -> str:
-    """Return the name of the file that has a word; the script has the same rule."""
+    """Return the name of a word's file; the script uses the same rule."""
     return "".join(c if c in "abcdefghijklmnopqrstuvwxyz0123456789" else "_" for c in f"{word}__"[:2])
 
 
@@ -85,7 +85,7 @@ def _described(listing: Listing) -> dict[str, Any]:
 
 
 def _weighed(listing: Listing) -> dict[str, float]:
-    """Return each word of a package and what it counts in the best place where it stands."""
+    """Return each word of a package with the weight of its best field."""
     names = tokenize(short_name(listing.name))
     weights: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""Foreign text and addresses, made fit for a page before anything else is done with them."""
+"""Sanitizes foreign text and addresses before any other use on a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAG = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9_-])?")
 
 
 def readable(value: Any) -> Any:
-    """Return a JSON value without control and direction characters; lines stay lines, tabs become spaces."""
+    """Return a JSON value without control and direction characters; line breaks stay, tabs become spaces."""
     if isinstance(value, str):
         return "\n".join(sanitize(line) for line in value.expandtabs(8).splitlines())
     if isinstance(value, list):
@@ -25,12 +25,12 @@ def readable(value: Any) -> Any:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters, with an ellipsis where it was cut."""
+    """Return a text of at most this many characters, with an ellipsis at a cut."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def web_address(text: str) -> str:
-    """Return an address that a page may link to; empty if it is none of the web."""
+    """Return an address that a page may link to; empty if it is not a web address."""
     try:
         parts = urlsplit(text)
         host = parts.hostname
@@ -41,6 +41,6 @@ def web_address(text: str) -> str:
 
 
 def tag_slug(tag: str) -> str:
-    """Return the folder of a tag's page; empty if the tag cannot be one, and so has no page."""
+    """Return the folder of a tag's page; empty for a tag without a page."""
     slug = tag.casefold()
     return slug if _TAG.fullmatch(slug) else ""

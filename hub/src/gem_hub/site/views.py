@@ -1,4 +1,4 @@
-"""What the pages say about a package, computed from its ``envs/NAME.json``."""
+"""The data of a package's page, computed from its ``envs/NAME.json``."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _SUMMARY = 300
 _DESCRIPTION = 400
 _EXAMPLE = 4000
 MOST_ENVIRONMENTS = 400
-"""Rows of the table of environments; a page is for people."""
+"""The largest number of rows in the table of environments."""
 
 
 @dataclass(frozen=True)
 class Reward:
-    """How one environment or variant rewards."""
+    """The reward range of one environment or variant."""
 
     id: str
     low: float | None
     high: float | None
     silence: float | None
-    """What an agent that says nothing gets, as declared; the lower end where nothing is declared."""
+    """The declared reward of a silent agent; the lower end by default."""
     target: float | None
-    """What the reference policy is declared to reach; the upper end where nothing is declared, None without one."""
+    """The declared reward of the reference policy; the upper end by default, None without a range."""
     sees: str
     scores: Mapping[str, Any]
     """Agent → :class:`gem_testing.record.ScoreRecord`."""
 
     def place(self, value: float) -> float:
-        """Return where a value lies between the ends, 0 to 100."""
+        """Return the position of a value between the ends, 0 to 100."""
         if self.low is None or self.high is None or self.high <= self.low:
             return 50.0
         return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 1)
@@ -64,7 +64,7 @@ class BaseEnvironment:
 
 @dataclass(frozen=True)
 class ReleaseView:
-    """One row of the table of versions."""
+    """A row of the table of versions."""
 
     version: str
     published: str
@@ -77,14 +77,14 @@ class ReleaseView:
     checks: list[Check]
     """Newest gem-core first."""
     address: str
-    """Of the file, as the page may link to it; empty if there is none, or none is offered."""
+    """The linkable address of the file; empty if there is none, or none is offered."""
     sha256: str
     filename: str
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What lists and search say about a package that is offered."""
+    """The data of an offered package in lists and search."""
 
     name: str
     version: str
@@ -100,37 +100,37 @@ class Listing:
 
 @dataclass(frozen=True)
 class PackageView:
-    """Everything that a package's page says."""
+    """The data of a package's page."""
 
     name: str
     status: str
     reason: str
     owners: list[str]
     release: ReleaseView
-    """The one that the page is about."""
+    """The release of the page."""
     releases: list[ReleaseView]
     listing: Listing | None
-    """None if nothing of the package is offered: it is quarantined, or every release is yanked."""
+    """The listing; None if no file of the package is offered, because it is quarantined or all releases are yanked."""
     summary: str
     licence: str
     author: str
     dependencies: list[str]
     links: list[tuple[str, str]]
-    """Label and address; like the readme left out of a page that warns of its package."""
+    """Label and address; left out, like the readme, on a page that warns of its package."""
     environments: list[BaseEnvironment]
     more_environments: int
     environment_ids: int
-    """How many environments there are, each variant counted."""
+    """The number of environments, including variants."""
     description: str
     description_content_type: str
     install: str
-    """The command that installs it; empty if nothing is offered."""
+    """The command that installs it; empty if no file is offered."""
     source: str
-    """Folder of a repository, for a package that has not been released yet."""
+    """The repository's folder of an unreleased package."""
 
 
 def view_of(details: Mapping[str, Any]) -> PackageView:
-    """Return what a package's page says.
+    """Return the data of a package's page.
 
     Args:
         details: the content of ``envs/NAME.json``, made readable.
@@ -179,7 +179,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
 
 
 def _offered(releases: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The newest release that is not yanked, pre-releases only if there is nothing else; as search has it."""
+    """Return the newest release that is not yanked; a pre-release only without any other, as in search."""
     sound = [release for release in releases if release["yanked"] is None]
     final = [release for release in sound if not Version(release["version"]).is_prerelease]
     return next(iter(final or sound), None)
@@ -190,7 +190,7 @@ def _install(name: str, entry: Mapping[str, Any]) -> str:
 
 
 def _release(entry: Mapping[str, Any]) -> ReleaseView:
-    # A hosted file's address is relative to simple/NAME/, which lies as deep as the page in p/NAME/.
+    # A hosted file's address is relative to simple/NAME/, which is as deep as the page in p/NAME/.
     address = entry["url"] if entry["mode"] == "host" else web_address(entry["url"])
     return ReleaseView(
         version=entry["version"],
@@ -268,5 +268,5 @@ def _reward(item: Mapping[str, Any], scores: Mapping[str, Any]) -> Reward:
 
 
 def tags_of(listing: Listing) -> dict[str, str]:
-    """Return the folder → the tag, for the tags of a package that have a page."""
+    """Return folder → tag for the tags of a package that have a page."""
     return {tag_slug(tag): tag for tag in reversed(listing.tags) if tag_slug(tag)}

@@ -1,4 +1,4 @@
-"""Writing the pages into a hub's folder."""
+"""Writes the pages into a hub's folder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["write_site"]
 
 
 def write_site(truth: Truth, check: bool = False, report: Callable[[int], None] = lambda done: None) -> list[str]:
-    """Make a hub's pages those that its records give; pages of packages that are gone go.
+    """Update a hub's pages from its records, and remove pages of missing packages.
 
     Args:
         truth: the records and events.
-        check: only compare, and write nothing.
-        report: receives the number of packages done.
+        check: whether to only compare and write nothing.
+        report: receives the number of finished packages.
 
     Returns:
         The paths that differed, sorted.

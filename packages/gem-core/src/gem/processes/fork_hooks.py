@@ -1,7 +1,7 @@
-"""What a forked child of this process does first: :func:`after_fork_in_child`.
+"""Hooks that run first in a forked child of this process: :func:`after_fork_in_child`.
 
-A child has one thread, and copies of everything else: locks that threads of the parent hold and will never release
-here, connections and processes that belong to the parent. A hook replaces the former and lets go of the latter.
+A child has one thread, and copies of all other objects: locks of the parent's threads that no thread will release
+here, and connections and processes of the parent. A hook replaces the former and closes the latter.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _numbers = itertools.count()
 
 
 def after_fork_in_child(hook: Hook) -> Hook:
-    """Call a function without arguments in every forked child, before anything else runs there.
+    """Call a function without arguments in every forked child, before any other code runs there.
 
-    Usable as a decorator. Hooks run in the order of their registration; one that raises does not stop the others. Where
-    the system cannot fork, none is ever called.
+    Usable as a decorator. Hooks run in the order of their registration; an error in one does not stop the others. On
+    systems without fork, no hook is called.
 
     Args:
-        hook: a function, which is kept for good; or a method of an object, which is forgotten together with the object.
+        hook: a function, which stays registered; or a method, which is removed together with its object.
     """
     number = next(_numbers)
     if isinstance(hook, types.MethodType):
@@ -45,13 +45,13 @@ def _run_all() -> None:
     errors = []
     for function, reference in list(_hooks.values()):
         arguments = () if reference is None else (reference(),)
-        if None not in arguments:  # the object is gone
+        if None not in arguments:  # the object was garbage-collected
             try:
                 function(*arguments)
             except Exception as error:
                 errors.append(error)
     if errors:
-        raise errors[0]  # Python reports it, and the child goes on
+        raise errors[0]  # Python reports the error, and the child continues
 
 
 if hasattr(os, "register_at_fork"):

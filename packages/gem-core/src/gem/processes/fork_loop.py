@@ -1,7 +1,7 @@
-"""The fork server's own side: :class:`ForkLoop` starts children on request, and learns how each of them ends.
+"""The server side of a fork server: :class:`ForkLoop` starts children on request and reports their ends.
 
-It has one thread and allocates little, so that forking it is quick and sound. It imports the standard library and its
-neighbours alone: servers that fork hostile code run it in a bare interpreter.
+It has one thread and allocates little, so a fork is fast and safe. It imports only the standard library and its
+sibling modules, because servers that fork hostile code run it in a bare interpreter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Child", "ForkLoop", "described", "reset_signals", "serve"]
 
 _LONGEST_MESSAGE = 2000
 _LOOK = 2.0
-"""Seconds between two looks at whether the client lives."""
+"""Seconds between two checks whether the client is alive."""
 
 
 class Child(ABC):
@@ -35,35 +35,35 @@ class Child(ABC):
 
     Args:
         pid: its process id.
-        interest: a socket that the client holds the other end of: it sends something, or closes, when it wants the
-            child to end. None: the child ends by itself.
+        interest: a socket to the client, which sends a byte or closes it to end the
+            child. None: the child ends by itself.
     """
 
     def __init__(self, pid: int, interest: socket.socket | None = None) -> None:
         self.pid = pid
         self.interest = interest
         self.look_at = math.inf
-        """When :meth:`look` is called next, by ``time.monotonic``."""
+        """The time of the next call of :meth:`look`, by ``time.monotonic``."""
 
-    def look(self, now: float) -> None:  # noqa: B027  # without a time limit there is nothing to look at
-        """End the child if its time is up, or set when to look again."""
+    def look(self, now: float) -> None:  # noqa: B027  # a child without a time limit needs no check
+        """End the child if its time is up, or set the time of the next check."""
 
     def end(self) -> None:
-        """Kill it, because the client wants that. It is not waited for yet, so that the id is still its own."""
+        """Kill the child at the client's request. It is not reaped yet, so its process id is not reused."""
         os.kill(self.pid, signal.SIGKILL)
 
     @abstractmethod
     def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
-        """Tell the client how it ended, and close what was kept for that.
+        """Report the child's end to the client, and close its descriptors.
 
         Args:
             returncode: the exit status, or the negative number of the signal.
-            usage: what it and those that it waited for have used.
+            usage: the resource usage of the child and its reaped children.
         """
 
 
 class ForkLoop(ABC):
-    """Serves requests until the client closes its end of the channel, or has gone.
+    """Serves requests until the client closes its end of the channel or ends.
 
     Args:
         control: the channel.
@@ -80,18 +80,18 @@ class ForkLoop(ABC):
 
     @abstractmethod
     def start(self, body: bytes, descriptors: list[int]) -> Child | None:
-        """Fork a child for a request, and close the descriptors in this process; None if it could not be forked."""
+        """Fork a child for a request, and close the descriptors in this process; return None if the fork fails."""
 
-    def settle(self) -> None:  # noqa: B027  # most servers have nothing of the kind
-        """Do what is due after children have ended."""
+    def settle(self) -> None:  # noqa: B027  # most servers need no such step
+        """Clean up after children have ended."""
 
     @property
     def children(self) -> set[int]:
-        """The ids of children that were not waited for yet."""
+        """The ids of children that are not reaped yet."""
         return set(self._children)
 
     def run(self) -> None:
-        """Serve; the caller ends the children that are left."""
+        """Serve requests; the caller must end the remaining children."""
         woken, wake = self._wakeup = os.pipe()
         for descriptor in self._wakeup:
             os.set_blocking(descriptor, False)
@@ -99,8 +99,8 @@ class ForkLoop(ABC):
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for descriptor in (woken, self._control.fileno()):
             self._poll.register(descriptor, select.POLLIN)
-        with suppress(messages.MessageError, ConnectionError):  # the client has gone in the middle of a request
-            # A copy of the client's end, in a process that the client has forked, keeps the channel open.
+        with suppress(messages.MessageError, ConnectionError):  # the client ended in the middle of a request
+            # A process that the client forked has a copy of the client's end, which keeps the channel open.
             while os.getppid() == self._client:
                 ready = {descriptor for descriptor, _ in self._poll.poll(self._milliseconds())}
                 if woken in ready:
@@ -109,7 +109,7 @@ class ForkLoop(ABC):
                     self.reap()
                 for descriptor in ready:
                     self._hear(descriptor)
-                # Last, because a new child takes over the numbers of descriptors.
+                # Last, because a new child reuses the numbers of descriptors.
                 if self._control.fileno() in ready:
                     message = messages.receive(self._control, with_descriptors=True)
                     if message is None:
@@ -121,7 +121,7 @@ class ForkLoop(ABC):
                         child.look(now)
 
     def reap(self) -> None:
-        """Wait for all children that have ended, adopted ones among them."""
+        """Reap all children that have ended, including adopted ones."""
         with suppress(ChildProcessError):
             while True:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -134,7 +134,7 @@ class ForkLoop(ABC):
         self.settle()
 
     def become_child(self) -> None:
-        """Undo in a forked child what the loop has set, and close what belongs to the loop."""
+        """Reset the loop's settings in a forked child, and close the loop's descriptors."""
         reset_signals()
         self._control.close()
         for descriptor in self._wakeup:
@@ -151,11 +151,11 @@ class ForkLoop(ABC):
                 self._poll.register(child.interest, select.POLLIN)
 
     def _hear(self, descriptor: int) -> None:
-        """Learn that the client wants the end of a child."""
+        """Handle the client's request to end a child."""
         child = self._interests.get(descriptor)
         if child is not None and child.interest is not None:
             with suppress(OSError):
-                child.interest.recv(64)  # what is left unread would make the kernel drop the answer
+                child.interest.recv(64)  # an unread message would make the kernel drop the answer
             self._lose_interest(child)
             child.end()
 
@@ -164,24 +164,24 @@ class ForkLoop(ABC):
             self._poll.unregister(child.interest)
 
     def _milliseconds(self) -> float | None:
-        """How long nothing has to be looked at."""
+        """Return the time until the next check."""
         soonest = min((child.look_at for child in self._children.values()), default=math.inf)
         seconds = min(_LOOK if self._client else math.inf, soonest - time.monotonic())
         return None if seconds == math.inf else max(0.0, math.ceil(1000 * seconds))
 
 
 def reset_signals() -> None:
-    """Undo in a forked child what a loop has set for the signals of its own process."""
+    """Reset in a forked child the signal handling that a loop set for its own process."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def serve(control: socket.socket, prepare: Callable[[], Callable[[], None]]) -> None:
-    """Prepare, say that the server is ready, and serve; an error of the preparation goes to the client.
+    """Prepare, report readiness, and serve requests; the client receives an error of the preparation.
 
     Args:
         control: the channel.
-        prepare: does what children should not have to do, and returns what serves.
+        prepare: does the work that children share, and returns the loop.
     """
     try:
         run = prepare()

@@ -1,7 +1,7 @@
-"""The client's side of a fork server: :class:`ForkServer`.
+"""The client side of a fork server: :class:`ForkServer`.
 
-A fork server is a process with one thread that has imported what its children need, and forks one of them for each
-request, within milliseconds. :class:`gem.processes.fork_loop.ForkLoop` is its own side.
+A fork server is a process with one thread that has imported its children's modules, and forks a child for each
+request within milliseconds. :class:`gem.processes.fork_loop.ForkLoop` is its server side.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gem.processes import messages
 __all__ = ["ForkServer", "bare_python", "end_process", "exit_in_words", "warm_python"]
 
 _FLAGS = ("-I", "-S", "-B", "-X", "utf8")
-"""An interpreter that reads nothing from the environment, runs no ``.pth`` files and writes no bytecode."""
+"""An interpreter that reads no environment variables, runs no ``.pth`` files and writes no bytecode."""
 _BARE = """
 import json, sys
 for name, path in json.loads(sys.argv[1]).items():
@@ -42,14 +42,14 @@ __import__(module, fromlist=["main"]).main()
 """
 _SHARED = ("gem", "gem.processes")
 _ENDS_IN = 5.0
-"""Seconds that a killed process takes to go, unless the kernel holds it."""
+"""Seconds that a killed process may need to end, unless the kernel holds it."""
 
 
 def bare_python(module: str) -> list[str]:
-    """Return a command that calls ``main`` of a module in an interpreter with the standard library and nothing else.
+    """Return a command that calls ``main`` of a module in an interpreter with only the standard library.
 
-    The packages above the module, ``gem`` and ``gem.processes`` are there as empty ones: of their modules those can be
-    imported that import the standard library and each other alone.
+    The parent packages of the module, ``gem`` and ``gem.processes`` are empty packages there. Only their modules that
+    import nothing but the standard library and each other can be imported.
     """
     parents = module.split(".")[:-1]
     names = dict.fromkeys((*_SHARED, *(".".join(parents[: end + 1]) for end in range(len(parents)))))
@@ -68,14 +68,14 @@ class ForkServer:
     ends, in whichever way. Safe from any thread.
 
     Args:
-        command: starts it; the descriptor of its end of the channel is appended.
+        command: the command line; the descriptor of the server's end of the channel is appended.
         environment: its environment variables.
-        starts_in: seconds in which it must be ready.
-        answers_in: seconds in which it must take a request; one that does not is killed.
+        starts_in: the time limit for its start, in seconds.
+        answers_in: the time limit for accepting a request, in seconds; a server that exceeds it is killed.
 
     Raises:
-        ForkServerError: if it does not become ready; the error says why, and ``exception`` names the class of what it
-            raised, None if it died instead.
+        ForkServerError: if it does not become ready; the error gives the reason, and ``exception`` names the class of
+            its exception, None if it died instead.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ForkServer:
         self._control, theirs = socket.socketpair()
         try:
             with theirs:
-                self._process = subprocess.Popen(  # noqa: S603  # a command of ours
+                self._process = subprocess.Popen(  # noqa: S603  # GEM's own command
                     [*command, str(theirs.fileno())],
                     env=dict(environment),
                     pass_fds=[theirs.fileno()],
@@ -93,7 +93,7 @@ class ForkServer:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     cwd=os.path.abspath(os.sep),  # noqa: PTH100
-                    start_new_session=True,  # Ctrl-C at the terminal is for this process alone
+                    start_new_session=True,  # Ctrl-C at the terminal must reach only this process
                 )
         except BaseException:
             self._control.close()
@@ -107,40 +107,40 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id of the server."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it goes on, as far as is known."""
+        """Whether the server runs, as far as this process knows."""
         return self._process.poll() is None
 
     def request(self, body: bytes, descriptors: Iterable[int]) -> None:
-        """Ask for a process.
+        """Request a process.
 
         Args:
-            body: what the process must know.
-            descriptors: what it is given; the caller keeps its own copies.
+            body: the settings of the process.
+            descriptors: the descriptors of the process; the caller keeps its own copies.
 
         Raises:
-            OSError: if the server has gone, or was killed because it took no request.
+            OSError: if the server has ended, or was killed because it did not accept the request.
         """
         with self._lock:
             try:
                 messages.send(self._control, messages.REQUEST, 0, body, list(descriptors))
-            except TimeoutError:  # a part may have been sent
+            except TimeoutError:  # a part of the request may have been sent
                 self.kill()
                 raise
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the server immediately."""
         end_process(self._process, patience=0.0)
 
     def close(self, patience: float = 2.0) -> None:
-        """End it and all of its children. Calling it again does nothing.
+        """End the server and all of its children. A second call does nothing.
 
         Args:
-            patience: seconds after which it is killed.
+            patience: the time in seconds after which it is killed.
         """
         with suppress(OSError):  # it is closed, or the server has gone
             self._control.shutdown(socket.SHUT_RDWR)  # ends a request under way
@@ -149,12 +149,12 @@ class ForkServer:
         end_process(self._process, patience)
 
     def disown(self) -> None:
-        """Close a forked child's copy of the channel; the server is its parent's."""
+        """Close a forked child's copy of the channel. The server belongs to the parent."""
         self._control.close()
         self._process.returncode = 0  # not a child of this process
 
     def abandon(self) -> None:
-        """Leave its end to the end of this process."""
+        """Let the server end together with this process."""
         self._control.detach()
         self._process.returncode = 0
 
@@ -176,7 +176,7 @@ class ForkServer:
 
 
 def end_process(process: subprocess.Popen[bytes], patience: float) -> None:
-    """Wait so many seconds for the end of a process, and kill it if it goes on."""
+    """Wait for the end of a process, and kill it after the time limit in seconds."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(patience)
     if process.poll() is None:
@@ -186,7 +186,7 @@ def end_process(process: subprocess.Popen[bytes], patience: float) -> None:
 
 
 def exit_in_words(status: int | None) -> str:
-    """Return how a process ended, ``"was killed by SIGSEGV"``, from its return code; None if that is unknown."""
+    """Describe the end of a process, for example ``"was killed by SIGSEGV"``; None for an unknown return code."""
     if status is None:
         return "died"
     if status >= 0:

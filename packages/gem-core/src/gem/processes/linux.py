@@ -1,4 +1,4 @@
-"""Linux system calls that Python does not offer, by way of ctypes.
+"""Linux system calls that Python does not provide, through ctypes.
 
 The numbers are those of ``sched.h``, ``sys/mount.h``, ``linux/prctl.h`` and ``linux/capability.h``. This module can be
 imported on Linux alone.
@@ -54,7 +54,7 @@ _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
 _CAPABILITIES = 41
-"""CAP_CHOWN is 0; CAP_CHECKPOINT_RESTORE, the last one that Linux has, is 40."""
+"""CAP_CHOWN is 0; the last capability of Linux, CAP_CHECKPOINT_RESTORE, is 40."""
 _SECCOMP_MODE_FILTER = 2
 
 _NUMBERS = numbers_on()
@@ -83,7 +83,7 @@ def _checked(result: int, what: str) -> None:
 
 
 def _call(name: str, *arguments: object) -> int:
-    """Make a call that has no function in every C library."""
+    """Make a system call that has no function in some C libraries."""
     result: int = _syscall(_NUMBERS.get(name, -1), *arguments)
     return result
 
@@ -94,7 +94,7 @@ def unshare(flags: int) -> None:
 
 
 def setns(descriptor: int, kind: int) -> None:
-    """Enter the namespace that a descriptor stands for."""
+    """Enter the namespace of a descriptor."""
     _checked(_libc.setns(descriptor, kind), "setns")
 
 
@@ -104,24 +104,24 @@ def make_private() -> None:
 
 
 def mount(kind: str, where: str, options: str, flags: int = 0) -> None:
-    """Mount a file system that no device holds."""
+    """Mount a file system without a device."""
     done = _mount(kind.encode(), os.fsencode(where), kind.encode(), flags, os.fsencode(options))
     _checked(done, f"mounting {kind} at {where}")
 
 
 def mount_tmpfs(where: str, options: str) -> None:
-    """Mount an empty file system that lives in memory, without devices and deaf to set-user-id bits."""
+    """Mount an empty file system in memory, without devices and set-user-id programs."""
     mount("tmpfs", where, options, _MS_NOSUID | _MS_NODEV)
 
 
 def bind(source: str, target: str) -> None:
-    """Show a file or folder at a second place, with what is mounted below it."""
+    """Bind a file or folder to a second path, with the mounts below it."""
     done = _mount(os.fsencode(source), os.fsencode(target), None, _MS_BIND | _MS_REC, None)
     _checked(done, f"bind mount of {source}")
 
 
 def read_only(path: str, *, recursive: bool = True, devices: bool = False) -> None:
-    """Make what is mounted at a path read-only and deaf to set-user-id bits, unless told so to devices as well."""
+    """Make a mount read-only and without set-user-id programs, and without devices unless they are allowed."""
     wanted = _MountAttributes(_ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV), 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     done = _call("mount_setattr", _AT_FDCWD, os.fsencode(path), flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
@@ -139,13 +139,13 @@ def detach(path: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability in this user namespace."""
+    """Drop every capability in this user namespace."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     _checked(_call("capset", header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent (the thread that started this process) ends."""
+    """Request a kill signal for the end of the parent (the thread that started this process)."""
     _checked(_prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "PR_SET_PDEATHSIG")
 
 
@@ -155,20 +155,20 @@ def adopt_orphans() -> None:
 
 
 def bound_capabilities(kept: Container[int]) -> None:
-    """Give up all capabilities but these for whatever is executed from here on."""
+    """Drop all capabilities except these for all programs executed from now on."""
     for capability in range(_CAPABILITIES):
         if capability not in kept:
-            _prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # an old kernel does not have them all
+            _prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # an old kernel does not have all of them
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 
 
 def make_dumpable() -> None:
-    """Own one's files in /proc again after a change of user."""
+    """Restore the ownership of the process's files in /proc after a change of user."""
     _checked(_prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE")
 
 
 def no_new_privileges() -> None:
-    """Gain nothing from executing a file, now and in every descendant."""
+    """Disable privilege gains through executed files, for this process and its descendants."""
     _checked(_prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS")
 
 

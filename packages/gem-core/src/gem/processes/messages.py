@@ -1,7 +1,7 @@
-"""Messages between processes: a kind, a number and a body, and with the first byte any file descriptors.
+"""Messages between processes: a kind, a number, a body, and optional file descriptors with the first byte.
 
-The same code writes and reads on both sides of a stream socket; it imports next to nothing, because fork servers and
-workers start with it.
+Both sides of a stream socket use this module. It imports very little, because fork servers and
+workers load it at their start.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ REQUEST = b"F"
 CALL = b"C"
 """The body is the list of arguments; the number is the time limit in milliseconds."""
 RESULT = b"R"
-"""The body is what the function returned."""
+"""The body is the result of the function."""
 RESULT_AND_END = b"L"
-"""As RESULT, and the worker ends, because the call has left something behind."""
+"""Like RESULT, but the worker ends, because the call left threads or memory behind."""
 ERROR = b"E"
 """The body is the exception, ``[class name, message]``."""
 
 LARGEST = 16 << 20
-"""Bytes of a result. Arguments may be larger: they come from the trainer's own process."""
+"""The largest size of a result in bytes. Arguments may be larger, because they come from the trainer's own process."""
 
 _HEADER = struct.Struct("!cIQ")
 _CHUNK = 1 << 20
@@ -48,7 +48,7 @@ _MOST_DESCRIPTORS = 16
 
 
 class Message(NamedTuple):
-    """What was read."""
+    """A received message."""
 
     kind: bytes
     number: int
@@ -57,7 +57,7 @@ class Message(NamedTuple):
 
 
 class MessageError(Exception):
-    """What arrives is no message."""
+    """The received data is not a message."""
 
 
 def send(
@@ -80,15 +80,15 @@ def receive(
     """Read a message; None at the end of the stream.
 
     Args:
-        channel: where from; its own time limit holds for each part of the message.
-        longest: bytes that the body may have.
-        deadline: the whole message must be there at this time of ``time.monotonic``.
+        channel: the socket; its own time limit applies to each part of the message.
+        longest: the largest size of the body in bytes.
+        deadline: the time of ``time.monotonic`` at which the whole message must have arrived.
         with_descriptors: whether the message may bring file descriptors. Without it the kernel closes them, so that a
             worker cannot fill the table of its client.
 
     Raises:
         MessageError: if the stream ends within a message, or the body is longer than ``longest`` bytes.
-        OSError: as the socket does; TimeoutError if nothing comes in time.
+        OSError: an error of the socket; TimeoutError if the message is late.
     """
     header, descriptors = _start(channel) if with_descriptors else (b"", [])
     header += _read(channel, _HEADER.size - len(header), deadline)

@@ -23,27 +23,27 @@ _CAN_FORK = hasattr(os, "fork") and sys.platform != "win32"
 
 
 class ProcessPool:
-    """Calls one function in processes of its own, within limits of time and memory.
+    """Calls one function in separate processes, with limits on time and memory.
 
-    Nothing starts before the first call. The first call starts a fork server, which imports the function once; workers
-    are forked from it, so that replacing one takes milliseconds. All processes end with :meth:`close`, at exit, and
-    when this process is killed. A forked child of this process gets processes of its own when it first calls.
+    The first call starts a fork server, which imports the function once; workers
+    are forked from it, so a replacement takes milliseconds. All processes end with :meth:`close`, at exit, and
+    when this process is killed. A forked child of this process gets its own processes at its first call.
 
     A worker has its standard streams on the null device, writes no files, starts no threads or processes (the
     superuser's can), and has at most 64 open files; after 1,000 calls, or when a call has left memory or threads
     behind, another takes its place.
 
     Args:
-        function: ``"module:function"``; takes and returns what JSON can hold.
-        seconds: wall-clock limit of one call. It counts what the function takes, not waiting for a free worker and
-            not starting one.
-        memory: bytes that a worker's address space may grow by.
-        workers: calls that run at once; None: as many as this process may use processors, at least two, so that one
-            heavy call does not hold up the others. Further calls wait.
-        warm_up: ``"module:function"``, called without arguments in the fork server, so that first calls are not slow.
+        function: ``"module:function"``; its arguments and result must be JSON values.
+        seconds: the wall-clock limit of one call. It counts the time of the function only, not the wait for a free
+            worker or its start.
+        memory: the growth limit of a worker's address space in bytes.
+        workers: the number of parallel calls; None for the number of usable processors, at least two, so that one
+            slow call does not delay the others. Further calls wait.
+        warm_up: ``"module:function"``, called without arguments in the fork server, to speed up the first calls.
 
     Raises:
-        ArgumentError, ArgumentTypeError: if an argument is impossible. Whether the function exists shows at the
+        ArgumentError, ArgumentTypeError: if an argument is invalid. A missing function is only detected by the
             first call.
     """
 
@@ -72,24 +72,24 @@ class ProcessPool:
         return f"ProcessPool({self._settings['function']!r}, seconds={self.seconds:g}, workers={self.workers})"
 
     def __call__(self, *args: Any) -> Any:
-        """Return what the function returns for these arguments, through JSON (so that tuples become lists).
+        """Return the function's result for these arguments, through JSON, which turns tuples into lists.
 
         Raises:
             ProcessTimeoutError: if it takes longer than ``seconds``.
             ProcessCrashError: if its process dies.
-            ProcessCallError: if it raises, or returns what JSON cannot hold or more than 16 MiB of it; ``exception``
-                is then the name of the exception's class. Without that name: it could not be called.
-            ArgumentError, ArgumentTypeError: if an argument cannot be JSON.
+            ProcessCallError: if it raises, or its result is not JSON or exceeds 16 MiB; ``exception``
+                is then the name of the exception's class, or None if the function could not be called.
+            ArgumentError, ArgumentTypeError: if an argument is not a JSON value.
         """
         return self.within(self.seconds, *args)
 
     def within(self, seconds: float, *args: Any) -> Any:
-        """As a call, with a time limit of its own."""
+        """Call the function with a separate time limit."""
         real("seconds", seconds, minimum=0.001, maximum=86400)
         return self._state.call(_encoded(args), seconds)
 
     def close(self) -> None:
-        """End all processes; calls that are running end as crashes. A later call starts new ones."""
+        """End all processes; running calls fail as crashes. A later call starts new processes."""
         self._state.close()
 
     def _begin(self) -> None:
@@ -103,7 +103,7 @@ class ProcessPool:
 
 
 class _State:
-    """The processes of a pool, in the process that started them."""
+    """The processes of a pool in the process that started them."""
 
     def __init__(self, settings: WorkerSettings, workers: int) -> None:
         self._settings = settings
@@ -139,17 +139,17 @@ class _State:
             source.close()
 
     def end(self) -> None:
-        """Close for good: the pool is garbage, or the interpreter exits."""
+        """Close the pool permanently: it was garbage-collected, or the interpreter exits."""
         self._over = True
         if self._busy and self._source is not None:
-            # Daemon threads are calling. Ending their calls would make them print errors while the interpreter
-            # exits; the fork server ends together with this process.
+            # Daemon threads still make calls, and a failed call would print errors while the interpreter exits. The fork
+            # server ends together with this process anyway.
             self._source.abandon()
         else:
             self.close()
 
     def disown(self) -> None:
-        """Close descriptors only. No lock: the thread that held it does not exist in this process."""
+        """Close only the descriptors, without the lock: its thread may not exist in this process."""
         for worker in [*self._idle, *self._busy]:
             worker.disown()
         if self._source is not None:
@@ -200,7 +200,7 @@ class _State:
 
     def _give_back(self, worker: WorkerProcess, keep: bool) -> None:
         with self._lock:
-            if keep and worker in self._busy:  # not closed in the meantime
+            if keep and worker in self._busy:  # the pool was not closed in the meantime
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 return
@@ -209,10 +209,10 @@ class _State:
 
 
 class _Turns:
-    """Lets so many callers in at once, in the order in which they came.
+    """A semaphore that admits callers in the order of their arrival.
 
-    A semaphore of the standard library lets a late caller overtake those that wait; among busy
-    threads, one of them can then wait for minutes.
+    The standard library's semaphore lets a late caller overtake waiting ones; with busy
+    threads, a caller can then wait for minutes.
     """
 
     def __init__(self, places: int) -> None:

@@ -1,4 +1,4 @@
-"""Limits that the kernel keeps for each process by itself (setrlimit): :func:`lower_limits`."""
+"""Resource limits that the kernel enforces for each process (setrlimit): :func:`lower_limits`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["address_space", "limit_processor", "lower_limits", "prefer_to_kill"]
 
 
 def lower_limits(limits: Mapping[str, float]) -> None:
-    """Lower limits of this process, soft and hard, as far as the system has them; none is ever raised.
+    """Lower soft and hard limits of this process, as far as the system has them; never raises a limit.
 
     Args:
-        limits: values by names as ``"RLIMIT_AS"``.
+        limits: values by name, for example ``"RLIMIT_AS"``.
 
     Raises:
-        OSError: if Linux refuses one. Other systems refuse some that they have no use for.
+        OSError: if Linux rejects a limit. Other systems reject limits that they do not support.
     """
     if resource is None:
         return
@@ -42,18 +42,18 @@ def lower_limits(limits: Mapping[str, float]) -> None:
 
 
 def limit_processor(seconds: float) -> None:
-    """Let the kernel end this process when it has used so many more whole seconds of processor time than now."""
+    """Let the kernel end this process after this many more whole seconds of processor time."""
     if resource is not None:
         soft = int(time.process_time() + seconds)
-        with suppress(OSError, ValueError):  # a hard limit that is lower
+        with suppress(OSError, ValueError):  # the hard limit is lower
             resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 def address_space(proc: int | None = None) -> int:
-    """Return the bytes of address space that this process has; 0 where the system does not tell.
+    """Return the size of this process's address space in bytes; 0 if the system does not report it.
 
     Args:
-        proc: descriptor of a proc file system, for a process that has none mounted.
+        proc: the descriptor of a proc file system, for a process without a mounted one.
     """
     try:
         file = os.open("/proc/self/statm" if proc is None else "self/statm", os.O_RDONLY, dir_fd=proc)
@@ -66,6 +66,6 @@ def address_space(proc: int | None = None) -> int:
 
 
 def prefer_to_kill() -> None:
-    """When the machine's memory runs out, let the kernel end this process before any other."""
+    """Make the kernel choose this process first when the machine's memory runs out."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123  # pathlib is not loaded
         file.write("1000")

@@ -1,7 +1,7 @@
-"""Filters of system calls (seccomp): :func:`filter_program` assembles one from the names of the calls that it refuses.
+"""Filters of system calls (seccomp): :func:`filter_program` builds one from the names of denied calls.
 
-A refused call fails with EPERM; all others pass. A call by the numbers of another architecture, none of which a filter
-would recognise, and clone3, whose flags a filter cannot see, are dealt with in every filter. The instructions are
+A denied call fails with EPERM; all others are allowed. Every filter also handles calls with the numbers of another
+architecture, which it could not recognise, and clone3, whose flags a filter cannot see. The instructions are
 those of Linux's ``linux/bpf_common.h``, the actions those of ``linux/seccomp.h``.
 """
 
@@ -23,7 +23,7 @@ ADMINISTRATION = frozenset((
     "request_key", "setdomainname", "sethostname", "settimeofday", "swapoff", "swapon", "syslog", "umount2",
     "userfaultfd", "vhangup",
 ))  # fmt: skip
-"""Calls that no confined program needs: they administer the machine, or reach rarely tested corners of the kernel."""
+"""Calls that no confined program needs: they administer the machine, or use rarely tested parts of the kernel."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
@@ -31,12 +31,12 @@ _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 
 _AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
-"""Numbers from here on are those of the x32 interface."""
+"""The first number of the x32 interface."""
 _NEW_NAMESPACES = 0x7E020080
 """Every ``CLONE_NEW…`` flag."""
 
 _Instruction = tuple[int, int, int, int]
-"""Code, instructions to skip if the comparison holds, the same if it does not, operand."""
+"""The code, the instructions to skip if the comparison holds and if it does not, and the operand."""
 
 
 def filter_program(
@@ -47,19 +47,19 @@ def filter_program(
     refused_families: Iterable[int] = (),
     kill_foreign: bool = False,
 ) -> bytes:
-    """Return a filter as the kernel takes it, an array of ``struct sock_filter``.
+    """Return a filter in the kernel's format, an array of ``struct sock_filter``.
 
     Args:
-        refused: names of system calls; those that the machine does not have are left out.
+        refused: names of denied system calls; names that the machine does not have are left out.
         machine: one of :data:`gem.processes.syscall_numbers.MACHINES`.
-        allow_new_namespaces: whether clone and clone3 may be called with any flags. Otherwise clone may make no
-            namespace, and clone3 is answered as by a kernel without it, so that libraries fall back on clone.
-        refused_families: families of addresses that ``socket`` may not be called with.
-        kill_foreign: whether a call by the numbers of another architecture kills the process; otherwise it fails with
+        allow_new_namespaces: whether clone and clone3 may be called with any flags. Otherwise clone cannot create a
+            namespace, and clone3 fails as on a kernel without it, so that libraries fall back to clone.
+        refused_families: address families that ``socket`` denies.
+        kill_foreign: whether a call with another architecture's numbers kills the process; otherwise it fails with
             ENOSYS.
 
     Raises:
-        OSError: if the numbers of the machine are not known.
+        OSError: if the machine's numbers are unknown.
         KeyError: if a name is not in :data:`gem.processes.syscall_numbers.NUMBERS`.
     """
     numbers = numbers_on(machine)
@@ -94,16 +94,16 @@ def filter_program(
 
 
 def _refusal(numbers: list[int]) -> list[_Instruction]:
-    """Refuse calls by their numbers."""
+    """Deny calls by their numbers."""
     if not numbers:
         return []
-    # A match jumps to the refusal at the end; only the last comparison has to jump over it.
+    # A match jumps to the denial at the end; only the last comparison must jump over it.
     code = [(_EQUAL, len(numbers) - 1 - place, 0, number) for place, number in enumerate(numbers[:-1])]
     return [*code, (_EQUAL, 0, 1, numbers[-1]), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
 def _refusal_by_argument(number: int, comparisons: list[tuple[int, int]]) -> list[_Instruction]:
-    """Refuse a call whose first argument fulfils a comparison, and allow it otherwise."""
+    """Deny a call whose first argument satisfies a comparison, and allow it otherwise."""
     code: list[_Instruction] = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
     for comparison, operand in comparisons:
         code += [(comparison, 0, 1, operand), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]

@@ -1,4 +1,4 @@
-"""One object for several users: :class:`SharedResource`, and the :class:`ResourceHandle` that each user has."""
+"""One object for several users: :class:`SharedResource`, and the :class:`ResourceHandle` of each user."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class SharedResource(Generic[T]):
     A forked child has a copy of the object and of its users; the object itself must survive a fork.
 
     Args:
-        open: makes the object; called at most once at a time.
+        open: creates the object; at most one call runs at a time.
         close: ends the object after the last user has closed its handle.
-        close_later: ends the object after the garbage collector took the last handle: in any thread, between any two
-            instructions, so it must not wait. None: as ``close``.
+        close_later: ends the object after the garbage collection of the last handle: in any thread, between any two
+            instructions, so it must not wait. None for ``close``.
     """
 
     def __init__(
         self,
-        open: Callable[[], T],  # noqa: A002  # the pair of close
+        open: Callable[[], T],  # noqa: A002  # the counterpart of close
         close: Callable[[T], object],
         close_later: Callable[[T], object] | None = None,
     ) -> None:
@@ -41,7 +41,7 @@ class SharedResource(Generic[T]):
         after_fork_in_child(self._renew_locks)
 
     def handle(self) -> ResourceHandle[T]:
-        """Return what one user reaches the object by."""
+        """Return a handle for one user."""
         return ResourceHandle(self)
 
     def _renew_locks(self) -> None:
@@ -84,10 +84,10 @@ class SharedResource(Generic[T]):
 
 
 class ResourceHandle(Generic[T]):
-    """How one user reaches a :class:`SharedResource`.
+    """The access of one user to a :class:`SharedResource`.
 
-    The user counts from the first use of the object to :meth:`close`, or until this handle is garbage; a use after
-    ``close`` counts anew. A ``with`` block counts as one use and closes the handle.
+    The user counts from the first use of the object until :meth:`close` or the end of this handle; a use after
+    ``close`` counts again. A ``with`` block counts as one use and closes the handle.
     """
 
     def __init__(self, resource: SharedResource[T]) -> None:
@@ -101,15 +101,15 @@ class ResourceHandle(Generic[T]):
         return self._resource._value()
 
     def acquire(self) -> None:
-        """Count as a user from now on, without opening the object."""
+        """Count as a user from now on without opening the object."""
         with self._resource._lock:
             if self._end is None:
                 self._resource._users += 1
                 self._end = weakref.finalize(self, self._resource._release_later)
-                self._end.atexit = False  # the end of the process closes what is open, users or not
+                self._end.atexit = False  # at the end of the process the object closes, even with users
 
     def close(self, *, wait: bool = True) -> None:
-        """Stop using the object, which closes with its last user. Calling it again does nothing.
+        """Stop using the object, which closes after its last user. A second call does nothing.
 
         Args:
             wait: whether to return only after the object of a last user has closed.

@@ -7,10 +7,10 @@ import platform
 __all__ = ["MACHINE", "MACHINES", "NUMBERS", "numbers_on"]
 
 MACHINES = ("x86_64", "aarch64")
-"""The machines whose numbers are known, in the order of the columns of :data:`NUMBERS`."""
+"""The supported machines, in the order of the columns of :data:`NUMBERS`."""
 
 MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-"""This machine."""
+"""The name of this machine."""
 
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     # None: the machine does not have the call.
@@ -103,7 +103,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 
 
 def numbers_on(machine: str = MACHINE) -> dict[str, int]:
-    """Return the numbers of the calls that a machine has; of a machine that is not in :data:`MACHINES`, none."""
+    """Return the numbers of a machine's system calls; empty for a machine that is not in :data:`MACHINES`."""
     if machine not in MACHINES:
         return {}
     column = MACHINES.index(machine)

@@ -1,4 +1,4 @@
-"""The side of a worker: limits on itself, then one call after the other until its channel closes."""
+"""The worker's side: it limits itself, then answers calls until its channel closes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from gem.processes.fork_loop import described
 __all__ = ["NO_ROOM", "become_worker", "limit", "main", "prepare", "serve"]
 
 NO_ROOM = 2
-"""Number of an ERROR at the start: the system has no room for another process."""
+"""The number of an ERROR at the start: the system cannot create another process."""
 
 CALLS = 1000
-"""Calls after which a worker is replaced, so that caches cannot grow without end."""
+"""The number of calls after which a worker is replaced, to limit the growth of caches."""
 
 _OPEN_FILES = 64
 _SLACK = 2.0
-"""Seconds of processor time that a call may have beyond its wall-clock time, before the kernel ends the worker."""
+"""Seconds of processor time that a call may use beyond its wall-clock limit before the kernel ends the worker."""
 
 
 def prepare(function: str, warm_up: str | None) -> Callable[..., Any]:
-    """Import the function, and do what makes its first call as quick as the others."""
+    """Import the function, and warm it up for a fast first call."""
     callable_: Callable[..., Any] = load(function)
     if warm_up is not None:
         load(warm_up)()
@@ -38,10 +38,10 @@ def prepare(function: str, warm_up: str | None) -> Callable[..., Any]:
 
 
 def limit(memory: int) -> None:
-    """Take from this process what a pure function does not need.
+    """Remove permissions and resources that a pure function does not need.
 
     Args:
-        memory: bytes of address space beyond those that it has now.
+        memory: the growth limit of the address space in bytes.
     """
     rlimits.prefer_to_kill()
     limits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": 0, "RLIMIT_NOFILE": _OPEN_FILES, "RLIMIT_NPROC": 0}
@@ -50,7 +50,7 @@ def limit(memory: int) -> None:
 
 
 def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> None:
-    """Answer calls until the channel closes or this process should be replaced."""
+    """Answer calls until the channel closes or this process must be replaced."""
     process = os.getpid()
     threads = threading.active_count()
     most = _peak() + memory // 2
@@ -63,7 +63,7 @@ def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> 
         arguments = json.loads(call.body)
         del call  # the text of large arguments
         kind, answer = _answer(function, arguments)
-        if os.getpid() != process:  # the function forked, and this is the copy
+        if os.getpid() != process:  # the function forked, and this is the child
             os._exit(0)
         last = count == CALLS or kind == b"M" or threading.active_count() > threads or _peak() > most
         if kind == messages.RESULT and last:
@@ -74,7 +74,7 @@ def serve(channel: socket.socket, function: Callable[..., Any], memory: int) -> 
 
 
 def main() -> None:
-    """Be a worker that was spawned (where there is no fork); arguments: port, and the settings as JSON."""
+    """Run a spawned worker (on systems without fork); arguments: the port, and the settings as JSON."""
     port, settings = int(sys.argv[1]), json.loads(sys.argv[2])
     with socket.create_connection(("127.0.0.1", port)) as channel:
         channel.sendall(bytes.fromhex(sys.stdin.readline().strip()))
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[bytes, bytes]:
-    """Kind and body of the answer; the kind M is an error after which memory may be short."""
+    """Return the kind and the body of the answer; the kind M is an error after which memory may be short."""
     try:
         answer = json.dumps(function(*arguments)).encode()
         if len(answer) <= messages.LARGEST:
@@ -96,12 +96,12 @@ def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[bytes, 
         raise ValueError(f"a result of {len(answer)} bytes; at most {messages.LARGEST} can be returned")
     except MemoryError as error:
         return b"M", described(error)
-    except BaseException as error:  # SystemExit and KeyboardInterrupt as well: a function ends no worker
+    except BaseException as error:  # SystemExit and KeyboardInterrupt too: a function must not end the worker
         return messages.ERROR, described(error)
 
 
 def _peak() -> int:
-    """Bytes that this process has had in memory at most."""
+    """Return the peak memory of this process in bytes."""
     if rlimits.resource is None:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
@@ -109,13 +109,13 @@ def _peak() -> int:
 
 
 def become_worker(channel: socket.socket, function: Callable[..., Any], memory: int) -> None:
-    """Be a worker in a process that was just forked, and end with it."""
+    """Run a worker in a process that was just forked, and end with it."""
     try:
-        os.setsid()  # so that it and what it starts can be ended together
+        os.setsid()  # so that one signal ends the worker and its children
         gc.enable()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         limit(memory)
         serve(channel, function, memory)
-    except BaseException:  # the pool sees the closed channel
+    except BaseException:  # the pool notices the closed channel
         os._exit(1)
     os._exit(0)

@@ -1,7 +1,7 @@
 """The fork server of a pool: a process that has imported the function and forks a worker for each request.
 
-It never calls the function. It ends, with all its workers, when the pool's end of the channel closes or the pool's
-process has gone.
+It never calls the function. It ends with all its workers when the pool's end of the channel closes or the pool's
+process ends.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["RETURN_CODE", "main"]
 
 RETURN_CODE = struct.Struct("!i")
-"""The message to the pool about a worker that has ended."""
+"""The message to the pool about the end of a worker."""
 
 _CHILDREN = Path("/proc/thread-self/children")
 
 
 def main() -> None:
-    """Be the server; arguments: the settings as JSON, and the descriptor of the channel."""
+    """Run the server; arguments: the settings as JSON, and the descriptor of the channel."""
     settings, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 class _Worker(Child):
-    """A worker; what the pool does with the other end of ``interest`` ends it."""
+    """A worker; a message or a close at the other end of ``interest`` ends it."""
 
     def end(self) -> None:
         _kill(self.pid)
@@ -73,10 +73,10 @@ class _WorkerLoop(ForkLoop):
             from gem.processes import linux
 
             self._die_with_parent = linux.die_with_parent
-            linux.adopt_orphans()  # what escapes from a worker becomes a child of this process
+            linux.adopt_orphans()  # processes that leave a worker's group become children of this process
 
     def run_to_the_end(self) -> None:
-        """Serve, and leave no process behind."""
+        """Serve requests, and leave no process behind."""
         try:
             self.run()
         finally:
@@ -107,14 +107,14 @@ class _WorkerLoop(ForkLoop):
         return _Worker(worker, interest)
 
     def settle(self) -> None:
-        """End processes that left their worker's group and have lost their parent."""
+        """End orphans that left their worker's group."""
         with suppress(OSError, ValueError):
             for stray in {int(child) for child in _CHILDREN.read_text().split()} - self.children:
                 _kill(stray)
 
 
 def _kill(process: int) -> None:
-    """End a worker and its group. It is not waited for yet, so that the id is still its own."""
-    for kill in (os.killpg, os.kill):  # the group does not exist before the worker has made it
+    """Kill a worker and its group. It is not reaped yet, so its process id is not reused."""
+    for kill in (os.killpg, os.kill):  # the group does not exist before the worker has created it
         with suppress(ProcessLookupError, PermissionError):
             kill(process, signal.SIGKILL)

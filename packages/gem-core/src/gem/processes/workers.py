@@ -1,4 +1,4 @@
-"""The pool's side of its workers: forked by a fork server, or spawned where there is no fork."""
+"""The pool's side of its workers: forked by a fork server, or spawned on systems without fork."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gem.processes.worker_server import RETURN_CODE
 __all__ = ["ForkedWorkers", "SpawnedWorkers", "WorkerProcess", "WorkerSettings", "WorkerSource"]
 
 _STARTS_IN = 300.0
-"""Seconds for importing the function on a machine under load."""
+"""The time limit in seconds for importing the function on a machine under load."""
 _READS_IN = 30.0
-"""Seconds in which a live worker reads a call, and a live fork server a request."""
+"""The time limit in seconds for a live worker to read a call, and for a live fork server to read a request."""
 _ENDS_IN = 0.1
 """Seconds for a process that has closed its channel to be over; then it is killed."""
 _REPORTS_IN = 5.0
@@ -33,7 +33,7 @@ _REPORTS_IN = 5.0
 
 
 class WorkerSettings(TypedDict):
-    """What a fork server or a spawned worker must know."""
+    """The settings of a fork server or a spawned worker."""
 
     function: str
     warm_up: str | None
@@ -44,8 +44,8 @@ class WorkerProcess:
     """A process that waits for a call.
 
     Args:
-        channel: where calls go, and answers come from.
-        wait: returns the return code of the process that has closed its channel, None if that is unknown.
+        channel: the socket for calls and answers.
+        wait: returns the return code of the process after it closed its channel, None if unknown.
         end: kills the process.
         disown: closes the descriptors that a forked copy of the owner has beside the channel.
     """
@@ -64,7 +64,7 @@ class WorkerProcess:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it lives and has said nothing unasked since its last answer."""
+        """Whether the process is alive and has sent nothing unexpected since its last answer."""
         try:
             self.channel.settimeout(0)
             self.channel.recv(1)
@@ -75,7 +75,7 @@ class WorkerProcess:
         return False
 
     def await_start(self) -> None:
-        """Wait until calls can be made.
+        """Wait until the worker accepts calls.
 
         Raises:
             ProcessCallError: if the function cannot be imported.
@@ -91,14 +91,14 @@ class WorkerProcess:
         _check_start(message)
 
     def call(self, body: bytes, seconds: float) -> tuple[Any, bool]:
-        """Return what the function returns, and whether the worker can take another call.
+        """Return the function's result, and whether the worker accepts another call.
 
         Raises:
             ProcessTimeoutError: after ``seconds``; the worker must be ended.
             ProcessCrashError: if the process dies; the worker must be ended.
             ProcessCallError: if the function raises; ``is_ready`` says whether the worker can take another call.
         """
-        # What a large body takes to arrive is no time of the function's: a live worker reads at once.
+        # The transfer of a large body does not count as the function's time: a live worker reads immediately.
         try:
             self.channel.settimeout(_READS_IN)
             messages.send(self.channel, messages.CALL, int(seconds * 1000), body)
@@ -119,11 +119,11 @@ class WorkerProcess:
         return value, message.kind == messages.RESULT
 
     def how_it_ended(self) -> str:
-        """In words, ``"was killed by SIGSEGV"``; the process is gone afterwards."""
+        """Describe the end of the process, ``"was killed by SIGSEGV"``; the process is gone afterwards."""
         return exit_in_words(self._wait())
 
     def end(self) -> None:
-        """Kill it, whatever it does."""
+        """Kill the process."""
         self.channel.close()
         self._end()
 
@@ -134,14 +134,14 @@ class WorkerProcess:
 
 
 class WorkerSource(ABC):
-    """Where workers come from."""
+    """A source of workers."""
 
     @abstractmethod
     def worker(self) -> WorkerProcess:
-        """Start a worker; ``await_start`` it before the first call.
+        """Start a worker; call ``await_start`` before the first call.
 
         Raises:
-            OSError: if the source has gone.
+            OSError: if the source has ended.
         """
 
     @abstractmethod
@@ -150,15 +150,15 @@ class WorkerSource(ABC):
 
     @abstractmethod
     def disown(self) -> None:
-        """Close descriptors without ending anything: this is a forked copy of their owner."""
+        """Close the descriptors of a forked copy without ending any process."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Leave everything to the end of this process."""
+        """Let all processes end together with this process."""
 
 
 class ForkedWorkers(WorkerSource):
-    """Workers forked by a warm fork server, within milliseconds."""
+    """Workers that a warm fork server forks within milliseconds."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         command = [*warm_python("gem.processes.worker_server"), json.dumps(settings)]
@@ -192,7 +192,7 @@ class ForkedWorkers(WorkerSource):
 
 
 class SpawnedWorkers(WorkerSource):
-    """Workers that are whole new processes, for systems without fork: each takes an import to start."""
+    """Workers in newly spawned processes, for systems without fork: each start takes an import."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = json.dumps(settings)
@@ -268,12 +268,12 @@ def _hang_up(fate: socket.socket) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The variables of this process, and none that lets a library start threads, which a worker may not."""
+    """Return the variables of this process without those that make libraries start threads, which a worker must not."""
     return {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
 
 
 def _connected(server: socket.socket, process: subprocess.Popen[bytes], secret: bytes) -> socket.socket:
-    """Wait for the process that knows the secret."""
+    """Wait for a connection from the process that knows the secret."""
     deadline = time.monotonic() + _STARTS_IN
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(TimeoutError):
