@@ -25,7 +25,7 @@ try:
     open(SHOWN + "/evil", "w")
 except OSError as error:
     print(error.strerror, open(SHOWN + "/answer").read())
-print(os.path.exists(BESIDE))
+print(os.path.exists(BESIDE), os.listdir(SHOWN + "/hidden"))
 """
 
 LONG = "a" * 90
@@ -73,15 +73,19 @@ def test_scratch_folders_are_writable_wherever_the_interpreter_lies(
     shown = place / "with a blank and an ü" / "lib"
     shown.mkdir(parents=True)
     (shown / "answer").write_text("42")
+    shown.chmod(0o777)  # so that no permission stands before the mount
+    (shown / "hidden").mkdir()
+    (shown / "hidden" / "secret").touch()
     beside = place / "beside"
     beside.write_text("secret")
     code = f"SHOWN, BESIDE = {str(shown)!r}, {str(beside)!r}\n{WRITES}"
     monkeypatch.setattr("gem_tools.sandbox.jail_launcher.shown_folders", lambda: [*shown_folders(), str(shown)])
+    monkeypatch.setattr("gem_tools.sandbox.jail_launcher.hidden_folders", lambda: [str(shown / "hidden")])
     with Sandbox("required") as sandbox:
         for _ in range(2):  # nor does an execution leave anything for the next
-            assert sandbox.run(code).stdout in ("Read-only file system 42\nFalse\n", "Permission denied 42\nFalse\n")
+            assert sandbox.run(code).stdout == "Read-only file system 42\nFalse []\n"
             assert sandbox.run("import os\nprint(os.path.exists('/tmp/left'))").stdout == "False\n"
-    assert sorted(path.name for path in shown.iterdir()) == ["answer"]
+    assert sorted(path.name for path in shown.iterdir()) == ["answer", "hidden"]
 
 
 def test_scratch_folders_are_apart() -> None:
