@@ -59,22 +59,22 @@ class AuditReport:
 
     packages: tuple[AuditedPackage, ...]
     statuses: tuple[str, ...]
-    """One sentence a hub: how old what it says is."""
+    """One sentence for each hub: the age of its data."""
     notes: tuple[str, ...]
 
     @property
     def sound(self) -> bool:
-        """Whether nothing that is installed was yanked or quarantined."""
+        """Whether no installed package is yanked or quarantined."""
         return not any(finding.kind in _SERIOUS for package in self.packages for finding in package.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the report as JSON values."""
         return {"sound": self.sound, **asdict(self)}
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What one hub says about a package."""
+    """One hub's data on a package."""
 
     hub: Hub
     status: str
@@ -88,11 +88,11 @@ class _Known:
 
 
 def audit(hubs: Sequence[Hub], *, offline: bool = False) -> AuditReport:
-    """Compare every installed distribution that announces environments with the hubs.
+    """Compare every installed distribution that declares environments with the hubs.
 
     Args:
-        hubs: which ones. What any of them has quarantined or yanked counts.
-        offline: ask no server; go by what was loaded before.
+        hubs: the hubs. A quarantine or yank in any of them counts.
+        offline: whether to use only cached data and no server.
 
     Raises:
         HubError: if no hub's catalogue can be read.
@@ -120,7 +120,7 @@ def audit(hubs: Sequence[Hub], *, offline: bool = False) -> AuditReport:
 
 
 def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return how old a hub's catalogue is, and its lines on some packages."""
+    """Return the age of a hub's catalogue, and its lines on some packages."""
 
     def question(opened: Any) -> tuple[str, dict[str, dict[str, Any]]]:
         if opened.note:

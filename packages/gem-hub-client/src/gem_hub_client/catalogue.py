@@ -1,6 +1,6 @@
-"""What a hub offers, in SQLite: one record for each package, and the indexes that search needs.
+"""The catalogue of a hub in SQLite: one record for each package, and the indexes for the search.
 
-The database is a cache: it is made from a hub's files, never comes through a network itself, and is thrown away when
+The database is a cache: it is built from a hub's files, never transferred itself, and deleted when
 :data:`SCHEMA` or what it derives changes.
 """
 
@@ -46,13 +46,13 @@ _WITHOUT_FTS = "CREATE TABLE texts (rowid INTEGER PRIMARY KEY, names, ids, tags,
 _FIELDS = "names, ids, tags, summary, descriptions"
 
 _BUSY = 10.0
-"""Seconds to wait for another process that is writing."""
+"""The time limit in seconds for waiting on another writing process."""
 _LARGEST = 4 << 30
-"""Bytes of the database; a hub cannot fill the disk."""
+"""The size limit of the database in bytes, so that a hub cannot fill the disk."""
 
 
 class Fields(NamedTuple):
-    """The words of a package, most telling first, each field as text with the words separated by spaces."""
+    """The words of a package, most important first; each field is a text with words separated by spaces."""
 
     names: str
     ids: str
@@ -220,7 +220,7 @@ class Catalogue:
 
 
 def searchable(line: dict[str, Any]) -> bool:
-    """Tell whether a package may be shown and installed; others are only known, for ``gem hub audit``."""
+    """Return whether a package may be shown and installed; others only serve ``gem hub audit``."""
     return line.get("status") != "quarantined" and not line.get("removed")
 
 

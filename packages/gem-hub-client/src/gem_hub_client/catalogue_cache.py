@@ -1,4 +1,4 @@
-"""The catalogues that a command works with: as new as they need be, without a network if there is none."""
+"""The catalogues of a command, as current as necessary and possible, also without a network."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 __all__ = ["OpenedCatalogue", "ago", "forget", "open_catalogue"]
 
 FRESH = 3600.0
-"""Seconds for which a server is not asked again."""
+"""Seconds before a server is asked again."""
 _RETRY = 300.0
-"""The same after it has not answered, or wrongly."""
+"""The same after a missing or invalid answer."""
 _HASTE = 4.0
-"""Seconds to wait for a server's answer where there is a catalogue to go on with."""
+"""The time limit in seconds for a server's answer if a catalogue exists."""
 
 
 @dataclass(frozen=True)
 class OpenedCatalogue:
-    """A catalogue, and how far to trust it."""
+    """A catalogue and its freshness."""
 
     hub: Hub
     catalogue: Catalogue
     state: State
     problem: str = ""
-    """Why it may be out of date; empty if it is not."""
+    """The reason why it may be out of date; empty if it is current."""
 
     @property
     def note(self) -> str:
-        """One sentence on a catalogue that may be out of date; empty if it is not."""
+        """A sentence on a catalogue that may be out of date; empty if it is current."""
         return f"{self.problem}; going on with what was loaded {ago(self.state.age)}" if self.problem else ""
 
 
@@ -48,7 +48,7 @@ class OpenedCatalogue:
 def open_catalogue(
     hub: Hub, max_age: float = FRESH, *, offline: bool = False, progress: Progress | None = None
 ) -> Iterator[OpenedCatalogue]:
-    """Open a hub's catalogue, loaded or brought up to date where that is due.
+    """Open a hub's catalogue; load or update it if necessary.
 
     A folder is looked at every time. A server is asked if its last answer is older than ``max_age`` seconds; where it
     does not answer, or wrongly, the catalogue is what it was, and :attr:`OpenedCatalogue.note` says so.
@@ -70,12 +70,12 @@ def open_catalogue(
 
 
 def forget(hub: Hub) -> None:
-    """Leave a catalogue that turned out to be damaged; opening it loads it anew."""
+    """Discard a damaged catalogue; the next opening loads it again."""
     replace(State.read(hub.cache), database="", checked=0.0, tried=0.0).write(hub.cache)
 
 
 def ago(seconds: float | None) -> str:
-    """Return a time span in words, as "3 days ago"."""
+    """Return a time span in words, for example "3 days ago"."""
     if seconds is None:
         return "at a time that is not known"
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
@@ -108,7 +108,7 @@ def _open(hub: Hub, max_age: float, offline: bool, progress: Progress | None) ->
     try:
         update(hub, timeout=_HASTE, wait=0.0)
     except SyncBusyError:
-        pass  # what another process is loading right now will be there next time
+        pass  # another process that is loading the catalogue finishes for the next command
     except CacheError as error:
         if not hub.remote:
             catalogue.close()

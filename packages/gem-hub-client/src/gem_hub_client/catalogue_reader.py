@@ -1,4 +1,4 @@
-"""The lines of a catalogue file: unpacked within limits, and checked."""
+"""Reads the lines of a catalogue file with limits and checks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gem_hub_client.sanitize import sanitize
 __all__ = ["read_lines"]
 
 _LONGEST_LINE = 2_000_000
-"""Bytes; a line has some 500, and one of a package with a thousand environments 300,000."""
+"""The largest line in bytes; a usual line has 500, a package with a thousand environments 300,000."""
 _RATIO = 100
-"""How many times its compressed size a file may have; catalogues have 4 to 10 times, a bomb 1,000 times."""
+"""The largest compression ratio; catalogues have 4 to 10, a bomb 1,000."""
 _ALWAYS_FINE = 1_000_000
-"""Bytes that a file may have whatever its compressed size."""
+"""The unpacked size in bytes that every file may have."""
 _BLOCK = 1 << 16
 
 _TEXTS = ("version", "summary", "requires_python", "requires_gem_core", "licence", "published", "status", "reason")

@@ -134,7 +134,7 @@ def cache_root() -> Path:
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a file so that a reader sees all of it or the old one, never half."""
+    """Write a file atomically: a reader sees the whole new file or the old one."""
     part = target.with_name(f"{target.name}.part-{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8")

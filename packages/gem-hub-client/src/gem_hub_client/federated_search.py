@@ -1,4 +1,4 @@
-"""Searching all configured hubs at once, and finding one package among them."""
+"""Searches all configured hubs at once, and finds a package among them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FoundPackage:
-    """A hit and the hub that it is from."""
+    """A hit and its hub."""
 
     hub: Hub
     hit: Hit
@@ -33,14 +33,14 @@ class FoundPackage:
 
 @dataclass(frozen=True)
 class HubStatus:
-    """How far the answer of a hub can be trusted."""
+    """The state of a hub's answer."""
 
     hub: Hub
     serial: int = -1
     created: str = ""
-    """When the newest change in what was searched was made (ISO 8601)."""
+    """The time of the newest change in the searched data (ISO 8601)."""
     age: float | None = None
-    """Seconds since the hub last answered."""
+    """Seconds since the hub's last answer."""
     note: str = ""
     """A note for the user; empty if all is well."""
 
@@ -53,13 +53,13 @@ class SearchResults:
     corrected: dict[str, str] = field(default_factory=dict)
     statuses: list[HubStatus] = field(default_factory=list)
     nearest: str | None = None
-    """Where nothing was found: the word that is closest to one of the query."""
+    """The closest word to one of the query if nothing was found."""
 
 
 def search_hubs(
     query: str, limit: int = 20, *, offline: bool = False, progress: Progress | None = None
 ) -> SearchResults:
-    """Search the configured hubs. A package that several have counts as the first one's.
+    """Search the configured hubs. The first hub with a package provides it.
 
     Raises:
         HubError: if no hub can be searched.
@@ -97,7 +97,7 @@ def query_catalogue(hub: Hub, question: Callable[[OpenedCatalogue], T], **option
 def record_of(
     name: str, *, offline: bool = False, max_age: float = FRESH, notes: list[str] | None = None
 ) -> tuple[Hub, dict[str, Any]]:
-    """Return the first hub that has a package, and the catalogue's line on it.
+    """Return the first hub with a package, and the catalogue's line on it.
 
     Args:
         name: of the package, as a hub writes it.

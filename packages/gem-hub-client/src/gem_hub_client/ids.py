@@ -32,7 +32,7 @@ class IdParts(NamedTuple):
 
 
 def is_id(text: object) -> bool:
-    """Tell whether a value is an environment id."""
+    """Return whether a value is an environment id."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Installing packages of a hub: exactly the files that it lists, by the user's own installer."""
+"""Installs packages of a hub: exactly the listed files, through the user's own installer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Installation:
-    """Everything that installing some packages comes to."""
+    """The plan for the installation of packages."""
 
     items: tuple[Item, ...]
     """The requested packages first, then the hub packages that they need."""
@@ -54,14 +54,14 @@ class Installation:
 
     @property
     def pending(self) -> tuple[Item, ...]:
-        """The items for which there is something to do."""
+        """The items that need an action."""
         return tuple(item for item in self.items if item.action != KEEP)
 
     def run(self, installer: Installer) -> None:
-        """Let an installer do it.
+        """Run the plan with an installer.
 
         Raises:
-            HubError: if it fails.
+            HubError: if the installer fails.
         """
         lines = {item.release.name: pinned_line(item.choice) for item in self.pending}
         stay = [f"{item.release.name}=={item.release.version}" for item in self.items if item.action == KEEP]

@@ -1,4 +1,4 @@
-"""Installed distributions, and the files that they came from as far as the installer recorded them."""
+"""Installed distributions and their recorded files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class InstalledPackage:
     """Whether it was installed from a folder of sources, editable or not."""
 
     def is_file(self, url: str, sha256: str) -> bool | None:
-        """Tell whether it came from this file; None if that is unknown."""
+        """Return whether the package came from this file; None if unknown."""
         if self.sha256:
             return self.sha256 == sha256
         # uv checks the digest that it was given and writes down the address alone.
@@ -74,7 +74,7 @@ def core_version() -> str:
 
 
 def announcing() -> list[InstalledPackage]:
-    """Return the distributions that announce environments, disabled ones included, sorted by name."""
+    """Return the distributions that declare environments, including disabled ones, sorted by name."""
     from importlib.metadata import distributions
 
     found: dict[str, InstalledPackage] = {}

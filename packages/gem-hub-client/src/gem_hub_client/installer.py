@@ -37,7 +37,7 @@ class Installer:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Its version, as numbers; empty if it does not say."""
+        """The version as numbers; empty if unknown."""
         done = _captured([*self.command, "--version"])
         found = re.search(r"\b(\d+(?:\.\d+)+)", done.stdout)
         return tuple(map(int, found[1].split("."))) if found is not None and done.returncode == 0 else ()
@@ -69,7 +69,7 @@ class Installer:
                 self._run(["install", *options, *quiet, "-r", str(wanted)])
 
     def lock(self, lines: Sequence[str], target: Path) -> None:
-        """Write a lock file (PEP 751) for pinned requirements and everything that they need, on this Python.
+        """Write a lock file (PEP 751) for pinned requirements and their dependencies, for this Python.
 
         Raises:
             HubError: if the installer fails.
@@ -108,7 +108,7 @@ def find_installer() -> Installer:
 
 
 def find_locker() -> Installer:
-    """Return pip or uv, whichever can write a pylock.toml.
+    """Return pip or uv, if one of them can write a pylock.toml.
 
     Raises:
         HubError: if neither can, with what is needed.
@@ -127,7 +127,7 @@ def find_locker() -> Installer:
 
 
 def pinned_line(choice: Choice) -> str:
-    """Return the requirement that stands for exactly the chosen file."""
+    """Return the requirement for exactly the chosen file."""
     release = choice.release
     extras = f"[{','.join(choice.extras)}]" if choice.extras else ""
     return f"{release.name}{extras} @ {release.url}#sha256={release.sha256}"

@@ -28,7 +28,7 @@ _NAME = re.compile(r"pylock(\.[^.]+)?\.toml")
 
 @dataclass(frozen=True)
 class LockResult:
-    """What a lock file holds."""
+    """The content of a lock file."""
 
     path: Path
     choices: tuple[Choice, ...]
@@ -37,7 +37,7 @@ class LockResult:
 
 
 def check_name(path: Path) -> None:
-    """Raise HubError unless a file may be called so; installers take no other names (PEP 751)."""
+    """Raise HubError for an invalid file name; installers accept no others (PEP 751)."""
     if _NAME.fullmatch(path.name) is None:
         raise HubError(f"{path.name!r} is no name of a lock file; call it pylock.toml or pylock.NAME.toml")
 

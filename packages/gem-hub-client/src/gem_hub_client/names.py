@@ -23,7 +23,7 @@ def normalized_name(name: str) -> str:
 
 
 def is_name(text: object) -> bool:
-    """Tell whether a text is a package's name as a hub writes it: normalised (PEP 503), at most 64 characters."""
+    """Return whether a text is a package's normalised name (PEP 503) with at most 64 characters."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None
 
 
@@ -48,5 +48,5 @@ def short_name(name: str) -> str:
 
 
 def page_path(name: str) -> str:
-    """Return where a hub keeps everything about a package, relative to ``root.json``."""
+    """Return the path of a package's page, relative to ``root.json``."""
     return f"envs/{checked_name(name)}.json"

@@ -1,4 +1,4 @@
-"""The packages of the chosen hubs, for installing and locking, which must be right rather than quick."""
+"""The packages of the chosen hubs for installation and locking, where correctness matters more than speed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PackageIndex:
         return self._packages[name]
 
     def unknown(self, name: str) -> HubError:
-        """Return the error for a name that no hub has."""
+        """Return the error for an unknown name."""
         where = " or ".join(hub.name for hub in self.hubs)
         close = [hit.record["name"] for hub in self.hubs for hit in self._similar(hub, name)]
         hint = nearest(name, close)

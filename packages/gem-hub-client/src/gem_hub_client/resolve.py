@@ -1,4 +1,4 @@
-"""Which release of which hub package is meant, with the hub packages that it needs.
+"""Selects the releases of hub packages and of the hub packages that they need.
 
 The rule for each: the newest release that all requirements admit and that is neither yanked, nor a pre-release, nor
 made for another Python or gem-core. Only packages of environments come from hubs, and they need few others, so there
@@ -32,18 +32,18 @@ _ROUNDS = 50
 
 @dataclass(frozen=True)
 class Choice:
-    """A release that was chosen."""
+    """A chosen release."""
 
     release: IndexedRelease
     extras: tuple[str, ...]
     wanted_by: tuple[str, ...]
-    """The packages that need it; empty if it was asked for."""
+    """The packages that need it; empty for a requested package."""
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """What comes from hubs, and what an installer gets from its own index."""
+    """The releases from hubs, and the requirements for the installer's own index."""
 
     choices: tuple[Choice, ...]
     """The requested releases first, then those that they need."""
@@ -56,7 +56,7 @@ class _Demand:
     """What all that need a package say about it."""
 
     specifiers: dict[str, SpecifierSet] = field(default_factory=dict)
-    """Who says it → what."""
+    """The package that makes the demand → the demand."""
     extras: set[str] = field(default_factory=set)
     followed: set[str] | None = None
     """The extras with which what the package needs was looked at; None before that."""
@@ -167,7 +167,7 @@ def _without_marker(needed: Requirement) -> str:
 
 
 def _select(package: IndexedPackage, demand: _Demand, core: str, installed: str | None) -> IndexedRelease:
-    """Return the release of a package to take."""
+    """Return the selected release of a package."""
     if package.status == "quarantined":
         raise HubError(
             f"{package.name} is quarantined by {package.hub.name}: {package.reason}; nothing of it is installed"
@@ -218,7 +218,7 @@ def _why_nothing(
 
 
 def _is_pinned(demand: _Demand) -> bool:
-    """Tell whether a requirement names exactly one version, which admits a yanked one (PEP 592)."""
+    """Return whether a requirement names exactly one version, which admits a yanked one (PEP 592)."""
     clauses = [clause for specifier in demand.specifiers.values() for clause in specifier]
     return any(clause.operator in ("==", "===") and not clause.version.endswith(".*") for clause in clauses)
 

@@ -44,7 +44,7 @@ class Root:
     """Without gaps, oldest first; the last ends at ``serial``."""
 
     def files_after(self, serial: int) -> tuple[File, ...]:
-        """Return what brings a catalogue from a serial to this one; -1 stands for no catalogue at all."""
+        """Return the files that update a catalogue from a serial; -1 stands for no catalogue."""
         newer = tuple(segment for segment in self.segments if segment.to > serial)
         if 0 <= serial == self.serial or (newer and newer[0].after <= serial):
             return newer

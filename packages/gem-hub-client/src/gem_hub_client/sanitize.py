@@ -1,4 +1,4 @@
-"""Text from a hub, made fit for a terminal."""
+"""Sanitizes text from a hub for a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_values(value: Any) -> Any:
-    """Return a JSON value with every text in it plain, the keys included."""
+    """Sanitize every text in a JSON value, including the keys."""
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, list):

@@ -24,19 +24,19 @@ __all__ = ["Answer", "Hit", "nearest_word", "search"]
 
 _MOST_WORDS = 8
 _MOST_TEXT = 300
-"""Characters of a query that are looked at."""
+"""The number of characters of a query that count."""
 _CANDIDATES = 120
-"""Packages that are scored."""
+"""The largest number of scored packages."""
 _FEW = 5
 """Hits up to which corrections are added to what fits as it was typed."""
 _NAMES, _IDS, _TAGS, _SUMMARY, _DESCRIPTION = 10.0, 8.0, 4.0, 2.0, 1.0
-"""What a word counts in each field."""
+"""The weight of a word in each field."""
 _STOP = frozenset(["a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "with"])
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A package that was found. Its texts are fit for a terminal."""
+    """A found package. Its texts are safe for a terminal."""
 
     record: dict[str, Any]
     environments: tuple[dict[str, Any], ...]
@@ -48,7 +48,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a search has found, best first."""
+    """The results of a search, best first."""
 
     hits: tuple[Hit, ...]
     corrected: dict[str, str]
@@ -72,7 +72,7 @@ class _Term:
 
 
 def search(catalogue: Catalogue, query: str, limit: int = 20) -> Answer:
-    """Search by any text; it is never read as a search language, and never raises.
+    """Search for any text. Queries have no syntax, and the function never raises.
 
     Args:
         catalogue: of one hub.
@@ -199,7 +199,7 @@ def _id_words(environment: dict[str, Any]) -> set[str]:
 
 
 def _taken_instead(hits: list[Hit], terms: list[_Term]) -> dict[str, str]:
-    """Return the corrections that the best hit owes its place to."""
+    """Return the corrections that contributed to the best hit."""
     if not hits:
         return {}
     record = hits[0].record

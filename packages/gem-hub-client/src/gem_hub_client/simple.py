@@ -1,4 +1,4 @@
-"""Reading the pages that pip and uv read, as they read them: HTML (PEP 503) and JSON (PEP 691)."""
+"""Reads installers' pages like pip and uv: HTML (PEP 503) and JSON (PEP 691)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HTML_TYPES = ("text/html", "application/vnd.pypi.simple.v1+html")
 
 @dataclass(frozen=True)
 class Link:
-    """What a page says about one file. What HTML does not say is None."""
+    """A page's data on one file; None for data that HTML lacks."""
 
     filename: str
     url: str
@@ -37,7 +37,7 @@ class SimplePage:
     status: str
     links: tuple[Link, ...]
     name: str = ""
-    """Empty in HTML, which does not say it."""
+    """Empty in HTML, which lacks it."""
     versions: tuple[str, ...] = ()
 
 
@@ -87,7 +87,7 @@ def read_json(content: bytes) -> SimplePage:
 
 
 class _Parser(HTMLParser):
-    """Collects what installers look at."""
+    """Collects the elements that installers use."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""What a client remembers of a hub between two commands, beside the database."""
+"""The state of a hub between two commands, in addition to the database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gem_hub_client.config import write_whole
 __all__ = ["DATABASE_PREFIX", "State"]
 
 DATABASE_PREFIX = f"index-{SCHEMA}-"
-"""What the names of databases begin with that this gem-hub-client can use."""
+"""The prefix of the database names that this gem-hub-client can use."""
 
 _FILE = "state.json"
 
@@ -72,5 +72,5 @@ class State:
 
     @property
     def age(self) -> float | None:
-        """Seconds since the hub last answered; None if it never did. A clock that was set back counts as 0."""
+        """Return the seconds since the hub's last answer; None without one. A clock that was set back counts as 0."""
         return max(0.0, time.time() - self.checked) if self.checked else None

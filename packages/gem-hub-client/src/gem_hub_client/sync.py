@@ -1,4 +1,4 @@
-"""Bringing a client's catalogue up to date with a hub.
+"""Updates a client's catalogue from a hub.
 
 One request where nothing has changed (``304``). Otherwise the files that are missing are loaded into the cache folder,
 and each is checked against its size and sha256 in ``root.json`` before a byte of it is used; then they are applied in
@@ -31,7 +31,7 @@ from gem_hub_client.transport import TIMEOUT, HubSource, Validators
 __all__ = ["CacheError", "Progress", "SyncBusyError", "SyncResult", "load_into_memory", "silent", "update"]
 
 LOCK_WAIT = 600.0
-"""Seconds to wait for another process that loads the same catalogue."""
+"""The time limit in seconds for waiting on another process that loads the same catalogue."""
 
 Progress = Callable[[str, int, int], None]
 """Receives the kind of work (``"loading"``, ``"indexing"``), the amount done, and the total amount."""
@@ -39,13 +39,13 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SyncResult:
-    """What an update did."""
+    """The result of an update."""
 
     serial: int
     changed: int
-    """Lines applied."""
+    """The number of applied lines."""
     transferred: int
-    """Bytes of the files that were loaded, ``root.json`` included."""
+    """The bytes of the loaded files, including ``root.json``."""
     packages: int
     """Packages in the catalogue now."""
 
@@ -55,7 +55,7 @@ class SyncBusyError(HubError):
 
 
 class CacheError(HubError):
-    """The cache folder cannot be used; the hub may well be in order."""
+    """The cache folder cannot be used; the hub may be sound."""
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -106,7 +106,7 @@ def update(
 
 
 def load_into_memory(hub: Hub) -> tuple[Catalogue, State]:
-    """Return the catalogue of a hub where nothing can be kept on a disk.
+    """Return a hub's catalogue in memory, for a machine without a writable disk.
 
     Raises:
         HubError: as for :func:`update`.
@@ -275,7 +275,7 @@ def _locked(folder: Path, wait: float) -> Iterator[None]:
 
 
 def _sweep(folder: Path, database: str) -> None:
-    """Remove what killed processes and earlier catalogues have left."""
+    """Remove the remains of killed processes and earlier catalogues."""
     for pattern in ("index-*.sqlite*", "*.part"):
         for path in folder.glob(pattern):
             if not database or not path.name.startswith(database):

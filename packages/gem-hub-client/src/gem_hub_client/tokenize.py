@@ -1,4 +1,4 @@
-"""Cutting texts into the words that are indexed and searched for."""
+"""Splits texts into words for the index and the search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 __all__ = ["LONGEST", "tokenize"]
 
 LONGEST = 40
-"""Characters of a word that count."""
+"""The number of characters of a word that count."""
 
 # Between the words of CamelCase, and before a number at the end of a name (Game2048, but not v0).
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z]{2})(?=[0-9])")

@@ -1,4 +1,4 @@
-"""Reading a hub's files, from a web server or a folder, never more of them than was asked for."""
+"""Reads a hub's files from a web server or a folder, never more than requested."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gem_hub_client.sanitize import sanitize
 __all__ = ["FolderSource", "HubSource", "Reply", "Validators", "WebSource"]
 
 TIMEOUT = 10.0
-"""Seconds without a single byte after which a server counts as gone."""
+"""Seconds without a byte after which a server counts as gone."""
 _SLOWEST = 20_000
-"""Bytes a second; below that a transfer is given up, or a server could keep a client for days."""
+"""The smallest speed in bytes per second; a slower transfer is cancelled."""
 _BLOCK = 1 << 16
 
 
@@ -34,7 +34,7 @@ class Reply(NamedTuple):
 
 
 class HubSource(Protocol):
-    """Where a hub's files come from. Paths are relative to ``root.json`` and were checked by the caller."""
+    """The source of a hub's files. Paths are relative to ``root.json``; the caller must check them."""
 
     def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = TIMEOUT) -> Reply:
         """Return a file of at most ``limit`` bytes.

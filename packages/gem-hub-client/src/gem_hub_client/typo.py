@@ -1,4 +1,4 @@
-"""Finding the words that were meant by words that are mistyped.
+"""Finds the intended words for mistyped words.
 
 The deletes table of SymSpell (W. Garbe, 2012): a word is filed under itself and under each text that is left when one
 of its characters is deleted. Two words that differ by one insertion, deletion, substitution or swap of neighbours
@@ -25,7 +25,7 @@ class Correction(NamedTuple):
     distance: int
     word: str
     packages: int
-    """How many have it."""
+    """The number of packages that have the word."""
 
 
 def delete_keys(word: str) -> set[int]:
@@ -69,7 +69,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def distance(first: str, second: str) -> int:
-    """Return how many edits lead from one word to the other: optimal string alignment.
+    """Return the edit distance of two words: optimal string alignment.
 
     An edit inserts, deletes or substitutes a character, or swaps two neighbours.
     """

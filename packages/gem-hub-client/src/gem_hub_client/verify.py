@@ -1,4 +1,4 @@
-"""Checking everything that a hub serves against itself: its operator's view, or that of a doubtful client.
+"""Checks all files of a hub against each other, for its operator or a cautious client.
 
 ``root.json`` → files of the catalogue → ``envs/`` → ``simple/`` pages → wheels → the metadata beside them. Each is
 loaded anew, nothing comes from a cache. The checks of one package are in :mod:`gem_hub_client.verify_package`.
@@ -29,7 +29,7 @@ __all__ = ["Verification", "verify"]
 _LIST_LIMIT = 256_000_000
 """Bytes of ``simple/index.html``."""
 _KEPT = ("envs", "simple", "files")
-"""The folders in which nothing may lie that no page promises."""
+"""The folders in which every file must be listed by a page."""
 
 Progress = Callable[[int, int, str], None]
 """Gets how many packages are done, of how many, and the name of the next."""
@@ -44,9 +44,9 @@ class Verification:
     created: str = ""
     packages: int = 0
     files: int = 0
-    """Files that were read and compared."""
+    """The number of files that were read and compared."""
     size: int = 0
-    """Bytes of them."""
+    """Their size in bytes."""
     problems: list[str] = field(default_factory=list)
     """One sentence each, beginning with the path."""
     notes: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Checking one package of a hub: its page, what installers see of it, its wheels, and the metadata beside them."""
+"""Checks one package of a hub: its page, its installers' pages, its wheels and their metadata."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, k
 __all__ = ["ServedHub", "check_package"]
 
 _METADATA_LIMIT = 4_000_000
-"""Bytes of a wheel's ``METADATA``."""
+"""The largest size of a wheel's ``METADATA`` in bytes."""
 _ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.1, text/html;q=0.01"
-"""What pip sends."""
+"""pip's Accept header."""
 
 
 class ServedHub:
@@ -39,7 +39,7 @@ class ServedHub:
         self.size = 0
 
     def name(self, path: str) -> str:
-        """Return what to call a file in messages."""
+        """Return the name of a file in messages."""
         return f"{self.hub.location.rstrip('/')}/{path}"
 
     def problem(self, path: str, message: str) -> None:
@@ -171,7 +171,7 @@ def _check_page(served: ServedHub, path: str, page: dict[str, Any], line: dict[s
 
 
 def _check_simple(served: ServedHub, page: dict[str, Any], entries: list[dict[str, Any]], quarantined: bool) -> None:
-    """Compare what installers see with the page in ``envs/``."""
+    """Compare the installers' pages with the page in ``envs/``."""
     folder = f"simple/{page['name']}/"
     for file, read in (("index.html", read_html), ("index.json", read_json)):
         content = served.read(folder + file, PAGE_LIMIT)

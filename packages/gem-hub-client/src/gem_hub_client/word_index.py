@@ -1,4 +1,4 @@
-"""Asking a catalogue's index for packages that have certain words, at a bounded cost."""
+"""Queries of a catalogue's index for packages with certain words, at a limited cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gem_hub_client.catalogue import Catalogue
 __all__ = ["PROPOSED", "WordIndex"]
 
 PROPOSED = 60
-"""Packages that one question proposes."""
+"""The largest number of packages that one query proposes."""
 _COMMON = 3000
 """Packages. Ranking more of them than this by BM25 takes longer than a search may."""
 _FIELDS = ("names", "ids", "tags", "summary", "descriptions")
@@ -41,7 +41,7 @@ class WordIndex:
         )
 
     def count(self, word: str, prefix: bool = False) -> int:
-        """Return how many packages have a word; with ``prefix``, words that begin so (counted once for each word)."""
+        """Return the number of packages with a word; with ``prefix``, with any word that begins so, counted per word."""
         key = (word, prefix)
         if key not in self._counts:
             end = word + _AFTER_ALL if prefix else word

@@ -142,7 +142,7 @@ class _State:
         """Close the pool permanently: it was garbage-collected, or the interpreter exits."""
         self._over = True
         if self._busy and self._source is not None:
-            # Daemon threads still make calls, and a failed call would print errors while the interpreter exits. The fork
+            # Daemon threads still make calls. A failed call would print errors while the interpreter exits. The fork
             # server ends together with this process anyway.
             self._source.abandon()
         else:

@@ -16,7 +16,7 @@ __all__ = ["audit_command"]
 @json_option
 @click.pass_context
 def audit_command(ctx: click.Context, address: str | None, offline: bool, as_json: bool) -> None:
-    """Compare the installed packages with what the hubs say of them now.
+    """Compare the installed packages with the current data of the hubs.
 
     Yanked and quarantined releases make the exit code 1. Deprecated ones, files other than the hub's, packages that no
     hub has, and violations that the conformance kit found are shown. Without a network it compares with what was loaded
