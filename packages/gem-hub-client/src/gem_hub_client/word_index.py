@@ -41,7 +41,7 @@ class WordIndex:
         )
 
     def count(self, word: str, prefix: bool = False) -> int:
-        """Return the number of packages with a word; with ``prefix``, with any word that begins so, counted per word."""
+        """Return the number of packages with a word; with ``prefix``, any word that begins so, counted per word."""
         key = (word, prefix)
         if key not in self._counts:
             end = word + _AFTER_ALL if prefix else word
