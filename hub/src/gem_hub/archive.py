@@ -159,7 +159,7 @@ def _entries(content: bytes, findings: GateFindings, limits: ArchiveLimits) -> l
     directory_end = len(content) - _END.size
     if start + size != directory_end:
         raise _BrokenError(
-            "zip.layout", "", "its directory does not end where its end record begins; build the wheel anew"
+            "zip.layout", "", "its directory does not end where its end record begins; rebuild the wheel"
         )
     entries, spans, position = [], [], start
     for _ in range(count):
@@ -167,19 +167,19 @@ def _entries(content: bytes, findings: GateFindings, limits: ArchiveLimits) -> l
         entries.append(entry)
         spans.append((header_offset, entry.offset + entry.packed_size, entry.name))
     if position != directory_end:
-        raise _BrokenError("zip.layout", "", "its directory has more in it than it counts; build the wheel anew")
+        raise _BrokenError("zip.layout", "", "its directory has more in it than it counts; rebuild the wheel")
     spans.sort()
     for (_, end, _), (begin, _, name) in pairwise([(0, 0, ""), *spans, (start, start, "the directory")]):
         if begin != end:
             what = "overlaps what stands before it" if begin < end else "has unlisted bytes before it"
-            raise _BrokenError("zip.layout", name, f"{what}, at byte {begin}; build the wheel anew")
+            raise _BrokenError("zip.layout", name, f"{what}, at byte {begin}; rebuild the wheel")
     return entries
 
 
 def _end_record(content: bytes) -> tuple[int, int, int]:
     """Return the number of files, and the size and the offset of the directory."""
     if len(content) < _END.size:
-        raise _BrokenError("zip.broken", "", f"is no zip file: it has {len(content)} bytes; build the wheel anew")
+        raise _BrokenError("zip.broken", "", f"is no zip file: it has {len(content)} bytes; rebuild the wheel")
     signature, disk, first_disk, here, count, size, start, comment = _END.unpack(content[-_END.size :])
     if signature != b"PK\5\6" or comment:
         raise _BrokenError(
@@ -194,30 +194,30 @@ def _end_record(content: bytes) -> tuple[int, int, int]:
             "zip.zip64", "", "is a zip64 archive, which no wheel of allowed size needs; build it without"
         )
     if disk or first_disk or here != count:
-        raise _BrokenError("zip.broken", "", "is one part of a divided archive; build the wheel anew")
+        raise _BrokenError("zip.broken", "", "is one part of a divided archive; rebuild the wheel")
     return count, size, start
 
 
 def _entry(content: bytes, position: int, end: int, findings: GateFindings) -> tuple[Entry, int, int]:
     """Return the directory entry at ``position``, the offset of its local header, and the next position."""
     if position + _DIRECTORY.size > end:
-        raise _BrokenError("zip.broken", "", "its directory is cut off; build the wheel anew")
+        raise _BrokenError("zip.broken", "", "its directory is cut off; rebuild the wheel")
     (signature, _, _, needed, _, flags, method, _, _, crc, packed, size, name_length, extra_length, comment_length,
      disk, _, attributes, header) = _DIRECTORY.unpack_from(content, position)  # fmt: skip
     names = position + _DIRECTORY.size
     following = names + name_length + extra_length + comment_length
     if signature != b"PK\1\2" or following > end:
-        raise _BrokenError("zip.broken", "", f"its directory is damaged at byte {position}; build the wheel anew")
+        raise _BrokenError("zip.broken", "", f"its directory is damaged at byte {position}; rebuild the wheel")
     raw_name = content[names : names + name_length]
     name = _decoded(raw_name, flags, findings)
     extra = content[names + name_length : names + name_length + extra_length]
     if disk or comment_length:
-        findings.refuse("zip.layout", name, "has a comment, or lies on another disk; build the wheel anew")
+        findings.refuse("zip.layout", name, "has a comment, or lies on another disk; rebuild the wheel")
     for bit, meaning in _FLAGS.items():
         if flags & bit:
-            findings.refuse("zip.flags", name, f"{meaning}, which installers read differently; build the wheel anew")
+            findings.refuse("zip.flags", name, f"{meaning}, which installers read differently; rebuild the wheel")
     if flags & ~(_ALLOWED_FLAGS | sum(set(_FLAGS))):
-        findings.refuse("zip.flags", name, f"has unknown flags (0x{flags:04x}); build the wheel anew")
+        findings.refuse("zip.flags", name, f"has unknown flags (0x{flags:04x}); rebuild the wheel")
     if method not in (_STORED, _DEFLATED) or needed > 20:
         findings.refuse(
             "zip.method", name, f"is packed by method {method} of zip {needed / 10}; wheels are stored or deflated"
@@ -225,13 +225,13 @@ def _entry(content: bytes, position: int, end: int, findings: GateFindings) -> t
     if 0xFFFFFFFF in (packed, size, header):
         raise _BrokenError("zip.zip64", name, "has zip64 sizes, which no wheel of allowed size needs; build it without")
     if method == _STORED and packed != size:
-        findings.refuse("zip.sizes", name, f"is stored, but has {packed} bytes for {size}; build the wheel anew")
+        findings.refuse("zip.sizes", name, f"is stored, but has {packed} bytes for {size}; rebuild the wheel")
     if header + _LOCAL.size > end:
-        raise _BrokenError("zip.broken", name, "has its header outside the archive; build the wheel anew")
+        raise _BrokenError("zip.broken", name, "has its header outside the archive; rebuild the wheel")
     (local_signature, local_needed, _, local_flags, local_method, _, _, local_crc, local_packed, local_size,
      local_name_length, local_extra_length) = _LOCAL.unpack_from(content, header)  # fmt: skip
     if local_signature != b"PK\3\4":
-        raise _BrokenError("zip.broken", name, "has no header where the directory says; build the wheel anew")
+        raise _BrokenError("zip.broken", name, "has no header where the directory says; rebuild the wheel")
     local_names = header + _LOCAL.size
     offset = local_names + local_name_length + local_extra_length
     local_name = content[local_names : local_names + local_name_length]
@@ -240,7 +240,7 @@ def _entry(content: bytes, position: int, end: int, findings: GateFindings) -> t
         findings.refuse(
             "zip.confusion",
             name,
-            "is described differently by its own header and by the directory; build the wheel anew",
+            "is described differently by its own header and by the directory; rebuild the wheel",
         )
     for part in (extra, content[local_names + local_name_length : offset]):
         _check_extra(part, name, findings)
@@ -269,7 +269,7 @@ def _check_extra(extra: bytes, name: str, findings: GateFindings) -> None:
                 "zip.extra", name, f"has an extra field (0x{kind:04x}) that changes what readers see; drop it"
             )
     if position != len(extra):
-        findings.refuse("zip.extra", name, "has a damaged extra field; build the wheel anew")
+        findings.refuse("zip.extra", name, "has a damaged extra field; rebuild the wheel")
 
 
 def _check_names(entries: list[Entry], findings: GateFindings, limits: ArchiveLimits) -> None:
@@ -299,7 +299,7 @@ def _check_names(entries: list[Entry], findings: GateFindings, limits: ArchiveLi
                 "zip.mode", entry.name, f"would run as its owner (mode {entry.mode & 0o7777:o}); clear the bit"
             )
         if entry.is_folder and (entry.size or entry.packed_size):
-            findings.refuse("zip.path", entry.name, "is a folder with content; build the wheel anew")
+            findings.refuse("zip.path", entry.name, "is a folder with content; rebuild the wheel")
 
 
 def _name_problem(entry: Entry, limits: ArchiveLimits) -> str:
@@ -351,7 +351,7 @@ def _check_contents(content: bytes, entries: list[Entry], findings: GateFindings
         except zlib.error:
             size = -1
         if size != entry.size or crc != entry.crc:
-            findings.refuse("zip.content", entry.name, "is damaged: size or checksum is wrong; build the wheel anew")
+            findings.refuse("zip.content", entry.name, "is damaged: size or checksum is wrong; rebuild the wheel")
 
 
 def _unpacked(content: bytes, entry: Entry) -> Iterator[bytes]:

@@ -142,7 +142,7 @@ def _find_info(archive: Archive, name: str, version: Version, findings: GateFind
     folders = sorted({entry.partition("/")[0] for entry in archive.entries if ".dist-info/" in entry.casefold()})
     infos = [folder for folder in folders if folder.endswith(".dist-info")]
     if len(infos) != 1 or folders != infos:
-        message = f"has {len(folders)} .dist-info folders at its top and needs just one; build the wheel anew"
+        message = f"has {len(folders)} .dist-info folders at its top and needs just one; rebuild the wheel"
         findings.refuse("info.folder", ", ".join(folders[:4]), message)
         return None
     told_name, _, told_version = infos[0].removesuffix(".dist-info").rpartition("-")
@@ -151,7 +151,7 @@ def _find_info(archive: Archive, name: str, version: Version, findings: GateFind
     except InvalidVersion:
         agrees = False
     if not agrees:
-        message = f"is not the folder of {name} {version}, which the file is named after; build the wheel anew"
+        message = f"is not the folder of {name} {version}, which the file is named after; rebuild the wheel"
         findings.refuse("info.folder", infos[0], message)
     for file in sorted(_INSTALLERS_FILES):
         if f"{infos[0]}/{file}" in archive.entries:
@@ -165,7 +165,7 @@ def _info_file(
     path = f"{info}/{file}"
     entry = archive.entries.get(path)
     if entry is None:
-        findings.refuse("info.file", path, "is missing; build the wheel anew")
+        findings.refuse("info.file", path, "is missing; rebuild the wheel")
         return None
     if entry.size > limit:
         findings.refuse("info.file", path, f"has {entry.size} bytes, and {limit} are the most; shorten it")
@@ -194,7 +194,7 @@ def _check_wheel_file(archive: Archive, info: str, tags: frozenset[Tag], finding
         abi, _, platform = rest.partition("-")
         told |= {Tag(one, a, p) for one in interpreter.split(".") for a in abi.split(".") for p in platform.split(".")}
     if told != tags:
-        findings.refuse("wheel.tags", path, "has other tags than the file name; build the wheel anew")
+        findings.refuse("wheel.tags", path, "has other tags than the file name; rebuild the wheel")
 
 
 def _check_record(archive: Archive, info: str, findings: GateFindings) -> None:
@@ -206,7 +206,7 @@ def _check_record(archive: Archive, info: str, findings: GateFindings) -> None:
     try:
         rows = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        findings.refuse("record.form", path, f"cannot be read: {error}; build the wheel anew")
+        findings.refuse("record.form", path, f"cannot be read: {error}; rebuild the wheel")
         return
     listed: set[str] = set()
     for row in rows:
@@ -217,23 +217,23 @@ def _check_record(archive: Archive, info: str, findings: GateFindings) -> None:
             continue
         file, digest, size = row
         if file in listed:
-            findings.refuse("record.twice", file, "is listed twice in RECORD; build the wheel anew")
+            findings.refuse("record.twice", file, "is listed twice in RECORD; rebuild the wheel")
         elif file == path:
             if digest or size:
                 findings.refuse("record.form", file, "must have neither digest nor size in RECORD itself")
         elif file not in archive.entries:
-            findings.refuse("record.missing", file, "is listed in RECORD and not in the wheel; build the wheel anew")
+            findings.refuse("record.missing", file, "is listed in RECORD and not in the wheel; rebuild the wheel")
         else:
             _check_row(archive, file, digest, size, findings)
         listed.add(file)
     for file in archive.entries.keys() - listed:
-        findings.refuse("record.unlisted", file, "is in the wheel and not listed in RECORD; build the wheel anew")
+        findings.refuse("record.unlisted", file, "is in the wheel and not listed in RECORD; rebuild the wheel")
 
 
 def _check_row(archive: Archive, file: str, digest: str, size: str, findings: GateFindings) -> None:
     algorithm, _, encoded = digest.partition("=")
     if not digest:
-        findings.refuse("record.no-hash", file, "has no digest in RECORD; build the wheel anew")
+        findings.refuse("record.no-hash", file, "has no digest in RECORD; rebuild the wheel")
         return
     if algorithm not in _ALGORITHMS:
         findings.refuse("record.hash", file, f"has a digest of kind {algorithm[:20]!r} in RECORD; use sha256")
@@ -244,14 +244,12 @@ def _check_row(archive: Archive, file: str, digest: str, size: str, findings: Ga
     except (binascii.Error, ValueError):
         told = b""
     if told != actual or base64.urlsafe_b64encode(told).rstrip(b"=").decode() != encoded:
-        findings.refuse(
-            "record.hash", file, "is not what RECORD has the digest of; it was changed: build the wheel anew"
-        )
+        findings.refuse("record.hash", file, "is not what RECORD has the digest of; it was changed: rebuild the wheel")
     if size != str(archive.entries[file].size):
         findings.refuse(
             "record.size",
             file,
-            f"has {archive.entries[file].size} bytes, and RECORD says {size[:20]!r}; build the wheel anew",
+            f"has {archive.entries[file].size} bytes, and RECORD says {size[:20]!r}; rebuild the wheel",
         )
 
 
@@ -289,12 +287,12 @@ def _check_metadata(metadata: bytes, name: str, version: Version, findings: Gate
     for message in _invalid(fields):
         findings.refuse("metadata.field", "METADATA", message)
     if canonicalize_name(fields.get("name", "")) != name:
-        message = f"says the name is {fields.get('name')!r}, and the file says {name!r}; build the wheel anew"
+        message = f"says the name is {fields.get('name')!r}, and the file says {name!r}; rebuild the wheel"
         findings.refuse("metadata.name", "METADATA", message)
     told = fields.get("version", "")
     try:
         if Version(told) != version:
-            message = f"says the version is {told!r}, and the file says {str(version)!r}; build the wheel anew"
+            message = f"says the version is {told!r}, and the file says {str(version)!r}; rebuild the wheel"
             findings.refuse("metadata.version", "METADATA", message)
         else:
             _check_version(str(Version(told)), told, "METADATA", findings)

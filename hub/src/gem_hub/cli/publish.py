@@ -174,7 +174,7 @@ def _show(attempts: list[Attempt], store: Store, written: Path | None) -> None:
     refused = [attempt for attempt in attempts if attempt.stage == "refused"]
     click.echo()
     if refused:
-        click.secho("Nothing was published. Correct what is listed, build the wheel anew and try again.", fg="red")
+        click.secho("Nothing was published. Correct what is listed, rebuild the wheel and try again.", fg="red")
     elif written is not None:
         click.echo(f"Wrote {written}, and nothing else. Next: git add {written}, commit, and open a pull request.")
     elif all(attempt.stage == "passed" for attempt in attempts):
