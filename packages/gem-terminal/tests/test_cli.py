@@ -277,6 +277,45 @@ def test_what_is_going_on_ends_at_once_when_it_is_stopped(
     assert not proofs[0].ok
 
 
+def test_a_step_that_begins_when_the_proof_is_stopped_starts_no_container(
+    chosen: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment of the step is closed, and a fresh container would run the solution to its end."""
+    (found,) = tasks_of((str(write_task(tmp_path / "task")),))
+    prover, play = Prover(chosen, 1), TerminalEnv.step
+
+    def step(env: TerminalEnv, action: Any) -> Any:
+        prover.stop()
+        return play(env, action)
+
+    monkeypatch.setattr(TerminalEnv, "step", step)
+    proof = prover.prove(found)
+    assert (proof.oracle, len(proof.problems)) == ([], 1)
+    assert "closed" in proof.problems[0]
+
+
+def test_only_a_stopped_proof_survives_any_error(
+    chosen: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails because its connection was closed is an interruption; the same error otherwise is a defect."""
+    (found,) = tasks_of((str(write_task(tmp_path / "task")),))
+    prover = Prover(chosen, 1)
+
+    def step(env: TerminalEnv, action: Any) -> Any:
+        raise AttributeError("no connection")
+
+    monkeypatch.setattr(TerminalEnv, "step", step)
+    with pytest.raises(AttributeError, match="no connection"):
+        prover.prove(found)
+
+    def stopped(env: TerminalEnv, action: Any) -> Any:
+        prover.stop()
+        return step(env, action)
+
+    monkeypatch.setattr(TerminalEnv, "step", stopped)
+    assert prover.prove(found).problems == ["it was interrupted"]
+
+
 @pytest.mark.every_engine
 def test_images_are_made_ahead_once(chosen: Engine, tmp_path: Path) -> None:
     """The second time it was there before; one that cannot be made fails, and the others are made."""

@@ -76,6 +76,17 @@ def test_the_task_is_done_and_verified(env: TerminalEnv) -> None:
         env.step("<finish/>")
 
 
+def test_a_closed_environment_starts_no_container_for_a_step(env: TerminalEnv) -> None:
+    """A step after close raises; reset, or the state of an episode, opens the environment again."""
+    env.step("<bash>echo hello > hello.txt</bash>")
+    state = env.get_state()
+    env.close()
+    with pytest.raises(ResetNeededError, match="closed"):
+        env.step("<finish/>")
+    env.set_state(state)
+    assert env.step("<finish/>")[1] == 1.0
+
+
 def test_nothing_done_earns_nothing(env: TerminalEnv) -> None:
     """Finishing at once is verified as well."""
     assert env.step("<finish/>")[1:3] == (0.0, True)

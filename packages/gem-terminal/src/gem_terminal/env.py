@@ -121,6 +121,7 @@ class TerminalEnv(Env[str, Action]):
         self._pool: WarmPool[SessionSpec, TaskSession] | None = None
         self._begun = 0
         self._draws_tasks = False
+        self._closed = False
 
     @property
     def task(self) -> Task:
@@ -153,7 +154,7 @@ class TerminalEnv(Env[str, Action]):
         if options:
             index = self._chosen(options)
         self._leave()
-        self._index, self._turn, self._actions = index, 0, []
+        self._index, self._turn, self._actions, self._closed = index, 0, [], False
         self._draws_tasks = seed is None and not options
         self._session = self._arrive()
         self._phase = _WORKING
@@ -203,15 +204,17 @@ class TerminalEnv(Env[str, Action]):
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"not a state of TerminalEnv: {error}") from error
         self._leave()
-        self._phase, self._index, self._turn, self._actions = phase, index, turn, actions
+        self._phase, self._index, self._turn, self._actions, self._closed = phase, index, turn, actions, False
 
     def __getstate__(self) -> dict[str, Any]:
         """Exclude the container: a copy repeats the actions in a container of its own."""
-        state = {**self.__dict__, "_session": None, "_pool": None}
+        state = {**self.__dict__, "_session": None, "_pool": None, "_closed": False}
         state.pop("engine", None)
         return state
 
     def close(self) -> None:
+        """Remove the container. A step that another thread begins at the same time starts no other one."""
+        self._closed = True  # first, because a step without a session looks whether it may start one
         self._session = None
         pool, self._pool = self._pool, None
         if pool is not None:
@@ -221,6 +224,8 @@ class TerminalEnv(Env[str, Action]):
     def _play(self, actions: Sequence[RequestedAction], info: Info) -> tuple[str, float, bool, bool, Info]:
         session = self._session
         if session is None:  # after set_state: repeat the actions
+            if self._closed:
+                raise ResetNeededError("the environment was closed during the task; call reset()")
             session = self._session = self._arrive()
             for recorded in self._actions:
                 _carry_out(load_action(recorded), session)
@@ -261,12 +266,12 @@ class TerminalEnv(Env[str, Action]):
         return result.reward
 
     def _arrive(self) -> TaskSession:
-        if self._pool is None:
-            self._pool = session_pool(self.engine)
+        if (pool := self._pool) is None:
+            pool = self._pool = session_pool(self.engine)
             _IN_USE.add(self)
         self._begun += 1
         try:
-            session = self._pool.take(
+            session = pool.take(
                 self, self._session_spec(self._index), [self._session_spec(index) for index in self._ahead()]
             )
         except OSError as error:

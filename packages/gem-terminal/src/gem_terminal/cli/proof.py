@@ -75,6 +75,10 @@ class Prover:
                 self._do_nothing(found.task, proof, attempt)
         except (GemError, OSError) as error:
             proof.problems.append(str(error))
+        except Exception:
+            if not self._stopped:  # stop() closes the connections that this thread reads, at any line
+                raise
+            proof.problems.append("it was interrupted")
         return proof
 
     def stop(self) -> None:
