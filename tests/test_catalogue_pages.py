@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("catalogue pages")]
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def hub(
+    tmp_path_factory: pytest.TempPathFactory, build_wheel: Callable[[Path, Path], Path]
+) -> tuple[Path, dict[str, Any]]:
     """A hub with the wheel of the games and the record of two of them, with its pages; and that record."""
     folder = tmp_path_factory.mktemp("catalogue")
-    project = ROOT / "packages" / "gem-envs-games"
-    done(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder / "dist", project)
+    wheel = build_wheel(ROOT / "packages" / "gem-envs-games", folder)
     done(sys.executable, "-m", "gem", "check", *CHECKED, "--report", folder / "record.json")
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    (wheel,) = (folder / "dist").glob("*.whl")
     store = Store(folder / "hub")
     verdict = examine(wheel.name, wheel.read_bytes(), "gem", HubView.of(store))
     assert verdict.passed, verdict.refusals

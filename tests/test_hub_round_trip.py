@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+pytestmark = [
+    pytest.mark.slow(reason="only two machines that have nothing but wheels show the way of a package between them"),
+    pytest.mark.xdist_group("packages"),
+]
 
 LAMPS = r'''
 """Lamps: a row of lamps; pressing one switches it and its neighbours; make all of them dark."""
@@ -152,11 +156,8 @@ easy = { count = 3, max_turns = 4 }
 class Machine:
     """A virtual environment, its commands, and caches and settings of its own."""
 
-    def __init__(self, folder: Path, *wheels: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir()
-        self.run(sys.executable, "-m", "venv", "--without-pip", "venv")
-        self.run(sys.executable, "-m", "pip", "--python", "venv/bin/python", "install", "--quiet", "pip", *wheels)
 
     def gem(self, *arguments: str | Path, typed: str = "") -> str:
         return self.run("venv/bin/gem", *arguments, typed=typed)
@@ -176,34 +177,30 @@ class Machine:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheels of gem-core, gem-hub-client, gem-testing and gem-hub."""
-    folder = tmp_path_factory.mktemp("wheels")
-    sources = [*(ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")), ROOT / "hub"]
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, *sources]
-    subprocess.run([*map(str, command)], check=True)
-    names = ("gem_core", "gem_hub_client", "gem_testing", "gem_hub")
-    return {name: next(folder.glob(f"{name}-*.whl")) for name in names}
-
-
-def test_a_third_partys_game_is_published_found_installed_and_played(tmp_path: Path, wheels: dict[str, Path]) -> None:
+def test_a_third_partys_game_is_published_found_installed_and_played(
+    tmp_path: Path,
+    wheels: dict[str, Path],
+    build_wheel: Callable[[Path, Path], Path],
+    make_environment: Callable[..., Path],
+) -> None:
     """From gem new to gem play on another machine, with a game that is not ours, through a folder hub."""
     hub = tmp_path / "hub"
-    author = Machine(tmp_path / "author", *wheels.values())
+    needed = [wheels[name] for name in ("gem-core", "gem-hub-client", "gem-testing", "gem-hub")]
+    make_environment(tmp_path / "author" / "venv", "pip", *needed)
+    author = Machine(tmp_path / "author")
     author.gem("new", "lamp-envs", "--namespace", "lamps", "--examples", "multi", "--yes")
     project = author.folder / "lamp-envs"
     package = project / "src" / "lamp_envs"
     (package / "treasure.py").unlink()
     (package / "lamps.py").write_text(LAMPS, encoding="utf-8")
     (package / "environments.toml").write_text(MANIFEST, encoding="utf-8")
-    author.run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", "dist", project)
-    (wheel,) = (author.folder / "dist").glob("lamp_envs-*.whl")
+    wheel = build_wheel(project, author.folder)
     author.run(sys.executable, "-m", "pip", "--python", "venv/bin/python", "install", "--quiet", "--no-deps", wheel)
     author.gem("check", "lamp-envs", "--strict", "--report", "conformance.json")
     author.gem("hub", "publish", wheel, "--hub", hub, "--report", "conformance.json")
 
-    user = Machine(tmp_path / "user", wheels["gem_core"], wheels["gem_hub_client"])
+    make_environment(tmp_path / "user" / "venv", "pip", wheels["gem-core"], wheels["gem-hub-client"])
+    user = Machine(tmp_path / "user")
     user.gem("hub", "use", hub)
     (found,) = json.loads(user.gem("hub", "search", "lmps", "--json"))["packages"]
     assert found["name"] == "lamp-envs"

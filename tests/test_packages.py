@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
@@ -32,9 +33,6 @@ for distribution in importlib.metadata.distributions():
 print(json.dumps(sizes))
 """
 
-# The uv of the tests' environment, not one on the path.
-UV = (sys.executable, "-m", "uv")
-
 IMPORT_EVERYTHING = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
@@ -57,45 +55,25 @@ def output_of(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def install(venv: Path, *what: str | Path, cwd: Path) -> None:
-    """Make an empty environment and install into it."""
-    python = empty(venv, cwd)
-    output_of(*UV, "pip", "install", "--quiet", "--python", python, *what, cwd=cwd)
-    output_of(*UV, "pip", "check", "--python", python, cwd=cwd)
-
-
-def empty(venv: Path, cwd: Path) -> Path:
-    """Make an empty environment; return its interpreter."""
-    output_of(*UV, "venv", "--quiet", "--python", sys.executable, venv, cwd=cwd)
-    return venv / "bin" / "python"
-
-
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheel of every package, by distribution name."""
-    folder = tmp_path_factory.mktemp("wheels")
-    for package in FOLDERS.values():
-        output_of(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=package)
-    return {name: next(folder.glob(f"{name.replace('-', '_')}-*.whl")) for name in FOLDERS}
-
-
-@pytest.fixture(scope="module")
-def core_alone(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) -> Path:
+def core_alone(
+    tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path], make_environment: Callable[..., Path]
+) -> Path:
     """An environment with the wheel of gem-core and its dependencies alone."""
-    folder = tmp_path_factory.mktemp("core")
-    install(folder / "venv", *with_siblings("gem-core", wheels), cwd=folder)
-    return folder / "venv"
+    return make_environment(tmp_path_factory.mktemp("core") / "venv", *with_siblings("gem-core", wheels))
 
 
 @pytest.fixture(scope="module", params=["uv", pytest.param("pip", marks=pytest.mark.nightly)])
-def core_and_games(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def core_and_games(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, make_environment: Callable[..., Path]
+) -> Path:
     """An environment into which an installer has put the folders of two packages, started in another folder."""
     cwd = tmp_path_factory.mktemp("games")
     folders = [FOLDERS[name] for name in ("gem-hub-client", "gem-core", "gem-envs-games")]
     if request.param == "uv":
-        install(cwd / "venv", *folders, cwd=cwd)
+        make_environment(cwd / "venv", *folders)
     else:
-        python = empty(cwd / "venv", cwd)
+        python = make_environment(cwd / "venv") / "bin" / "python"
         output_of(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *folders, cwd=cwd)
         output_of(sys.executable, "-m", "pip", "--python", python, "check", cwd=cwd)
     return cwd / "venv"
@@ -152,9 +130,11 @@ def test_a_plugin_pins_the_minor_version_of_gem_core(name: str, wheels: dict[str
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_wheel_works_alone(name: str, wheels: dict[str, Path], tmp_path: Path) -> None:
+def test_a_wheel_works_alone(
+    name: str, wheels: dict[str, Path], tmp_path: Path, make_environment: Callable[..., Path]
+) -> None:
     """Every module of a package imports where only the wheel and its declared dependencies are installed."""
-    install(tmp_path / "venv", *with_siblings(name, wheels), cwd=tmp_path)
+    make_environment(tmp_path / "venv", *with_siblings(name, wheels))
     output_of(tmp_path / "venv" / "bin" / "python", "-c", IMPORT_EVERYTHING, import_name(name), cwd=tmp_path)
 
 

@@ -58,15 +58,8 @@ def done(*command: str | Path, cwd: Path, env: Mapping[str, str] = {}, typed: st
 class Environment:
     """A virtual environment, and commands as in a shell in which it is active."""
 
-    def __init__(self, folder: Path, *installed: str | Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        done(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
-        self._pip("install", "--quiet", *installed)
-        self._pip("check")
-
-    def _pip(self, *arguments: str | Path) -> None:
-        python = self.folder / "bin" / "python"
-        done(sys.executable, "-m", "pip", "--python", python, *arguments, cwd=self.folder)
 
     @cached_property
     def variables(self) -> dict[str, str]:
@@ -94,28 +87,35 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory, project: Path) -> tuple[Path, ...]:
-    """The wheels of gem-core and the hub's client, which it needs, of gem-testing and of the new package."""
-    folder = tmp_path_factory.mktemp("wheels")
-    sources = (CORE, CLIENT, KIT, project)
-    done(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, *sources, cwd=folder)
-    names = ("gem_core", "gem_hub_client", "gem_testing", "my_envs")
-    return tuple(next(folder.glob(f"{name}-*.whl")) for name in names)
+def wheel(tmp_path_factory: pytest.TempPathFactory, project: Path, build_wheel: Callable[[Path, Path], Path]) -> Path:
+    """The wheel of the new package."""
+    return build_wheel(project, tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def author(tmp_path_factory: pytest.TempPathFactory, project: Path, wheels: tuple[Path, ...]) -> Environment:
+def ours(wheels: Mapping[str, Path]) -> list[Path]:
+    """The wheels of gem-testing, of gem-core, and of the hub's client, which that needs."""
+    return [wheels[name] for name in ("gem-core", "gem-hub-client", "gem-testing")]
+
+
+@pytest.fixture(scope="module")
+def author(
+    tmp_path_factory: pytest.TempPathFactory, project: Path, ours: list[Path], make_environment: Callable[..., Path]
+) -> Environment:
     """The README's installation for authors: the package, editable, and its group ``dev``."""
     group = development_group(project / "pyproject.toml")
     (kit,) = (requirement for requirement in group if requirement.startswith("gem-testing"))
     group.remove(kit)
-    return Environment(tmp_path_factory.mktemp("author") / "venv", *wheels[:3], *group, "--editable", project)
+    folder = tmp_path_factory.mktemp("author") / "venv"
+    return Environment(make_environment(folder, *ours, *group, "--editable", project))
 
 
 @pytest.fixture(scope="module")
-def user(tmp_path_factory: pytest.TempPathFactory, wheels: tuple[Path, ...]) -> Environment:
+def user(
+    tmp_path_factory: pytest.TempPathFactory, ours: list[Path], wheel: Path, make_environment: Callable[..., Path]
+) -> Environment:
     """An empty environment into which the wheels were installed, and what they declare."""
-    return Environment(tmp_path_factory.mktemp("user") / "venv", *wheels)
+    return Environment(make_environment(tmp_path_factory.mktemp("user") / "venv", *ours, wheel))
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +240,7 @@ esac
 
 @pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_the_workflow_publishes_by_pull_request(
-    author: Environment, project: Path, wheels: tuple[Path, ...], record: Path, tmp_path: Path
+    author: Environment, project: Path, wheel: Path, record: Path, tmp_path: Path
 ) -> None:
     """The publishing scripts release wheel and conformance record, and ask an index for one record, as it demands."""
     pytest.importorskip("gem_hub", reason="gem-hub writes the record")
@@ -252,7 +252,7 @@ def test_the_workflow_publishes_by_pull_request(
     done("git", "init", "--quiet", "--initial-branch=main", cwd=fork)
     done("git", "add", ".", cwd=fork)
     done("git", "commit", "--quiet", "--message", "The official index.", cwd=fork, env=identity)
-    for file in (wheels[3], record):
+    for file in (wheel, record):
         shutil.copy(file, dist)
     # GitHub itself is out of reach of a test; git, the shell and the hub are real.
     for name, script in {"gh": GH, "gem": f'#!/bin/sh\nexec "{sys.executable}" -m gem "$@"\n'}.items():
@@ -277,10 +277,10 @@ def test_the_workflow_publishes_by_pull_request(
     changed = done("git", "diff", "--name-status", "main...my-envs-0.1.0", cwd=fork)
     assert changed == "A\thub/index/releases/my-envs/0.1.0.json\n"
     release = json.loads(done("git", "show", "my-envs-0.1.0:hub/index/releases/my-envs/0.1.0.json", cwd=fork))
-    assert hashlib.sha256(wheels[3].read_bytes()).hexdigest() in json.dumps(release)
+    assert hashlib.sha256(wheel.read_bytes()).hexdigest() in json.dumps(release)
     assert (release["publisher"], release["url"]) == ("author", "https://files.example/my_envs-0.1.0-py3-none-any.whl")
     log = (tmp_path / "log").read_text(encoding="utf-8")
-    assert f"release create v0.1.0 dist/{wheels[3].name} dist/conformance.json" in log
+    assert f"release create v0.1.0 dist/{wheel.name} dist/conformance.json" in log
     assert "pr create --repo somebody/hub --head author:my-envs-0.1.0 --title my-envs 0.1.0" in log
 
 
