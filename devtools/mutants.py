@@ -1,7 +1,8 @@
 """Whether the tests notice small defects: mutants of the code, made by Cosmic Ray in a copy of the tree.
 
 Cosmic Ray finds the places and changes the code. Its own runner is not used: it runs one command for every mutant, in
-the working tree. Here each mutant meets the tests of its package, the nearest first, until one fails.
+the working tree. Here each mutant meets the tests of its package, the nearest first, until one fails, and at last those
+of other packages. A test that fails without the mutant too is left out.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ OPERATORS = (
 """The operators of Cosmic Ray whose mutants resemble human mistakes; the others mostly raise TypeError."""
 
 PASSED = "passed"
+TIME_LIMIT = "time limit"
+NO_TEST = "no test could run"
+"""How tests end, beside the name of one that fails."""
 
 MINIMUM = 6
 """A module with fewer places for mutants has little to test."""
@@ -67,7 +71,8 @@ class Mutant:
         line: the line of the change.
         operator: Cosmic Ray's name of the change.
         diff: the change.
-        caught_by: the tests that noticed it, by a failure or by the time limit; None if it survived.
+        caught_by: the tests that were run and how they ended: the name of one that fails only with the mutant, or
+            that it took too long; None if the mutant survived.
         seconds: duration of the tests.
     """
 
@@ -80,7 +85,7 @@ class Mutant:
 
 
 def main(arguments: list[str]) -> int:
-    """Make mutants and test them; return 1 if tests fail without any mutant."""
+    """Make mutants and test them; return 1 if a test failed without any mutant."""
     parser = argparse.ArgumentParser("dev.py mutants", description="Count the small defects that the tests notice.")
     parser.add_argument("--seed", type=int, default=0, help="chooses modules and mutants (default: 0)")
     parser.add_argument("--modules", type=int, default=20, help="number of modules (default: 20)")
@@ -91,34 +96,29 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     chance = random.Random(options.seed)
     modules = choose_modules(ROOT, options.modules, options.only, chance)
+    chosen = [(module, place) for module in modules for place in choose_places(ROOT / module, options.each, chance)]
     say(f"{len(modules)} modules, {options.each} mutants each, seed {options.seed}")
     with tempfile.TemporaryDirectory(prefix="gem-mutants-", ignore_cleanup_errors=True) as scratch:
         tree = Tree(Path(scratch) / "tree", options.limit)
         mutants: list[Mutant] = []
-        broken = []
-        for module in modules:
-            if (failing := tree.first_failure(module)) is not None:
-                say(f"{module}: without a mutant, {failing} fail:\n{tree.last_words}")
-                broken.append(module)
-                continue
-            for place in choose_places(ROOT / module, options.each, chance):
-                mutants.append(tree.test(module, place))
-                say(_line(mutants[-1]))
-                if options.out:
-                    options.out.write_text(report(options.seed, mutants, broken), encoding="utf-8")
+        for module, place in chosen:
+            mutants.append(tree.test(module, place))
+            say(_line(mutants[-1]))
+            if options.out:
+                options.out.write_text(report(options.seed, mutants, tree.left_out), encoding="utf-8")
     survivors = [mutant for mutant in mutants if mutant.caught_by is None]
     for mutant in survivors:
         print(f"\nSurvived: {_line(mutant)}\n{mutant.diff}")
-    slow = sum((mutant.caught_by or "").endswith("time limit") for mutant in mutants)
+    slow = sum((mutant.caught_by or "").endswith(TIME_LIMIT) for mutant in mutants)
     caught = len(mutants) - len(survivors)
     print(f"\n{caught} of {len(mutants)} mutants in {len(modules)} modules were caught, {slow} by the time limit.")
-    return 1 if broken else 0
+    return 1 if tree.left_out else 0
 
 
-def report(seed: int, mutants: list[Mutant], broken: list[str]) -> str:
+def report(seed: int, mutants: list[Mutant], left_out: list[str]) -> str:
     """Return the results as JSON."""
     caught = sum(mutant.caught_by is not None for mutant in mutants)
-    figures = {"seed": seed, "mutants": len(mutants), "caught": caught, "modules_not_tested": broken}
+    figures = {"seed": seed, "mutants": len(mutants), "caught": caught, "tests_left_out": left_out}
     return json.dumps({**figures, "results": [asdict(mutant) for mutant in mutants]}, indent=1)
 
 
@@ -193,6 +193,9 @@ class Tree:
         self._folder = folder
         self._limit = limit
         self._log = folder.with_suffix(".log")
+        self._cache = folder.with_suffix(".cache")
+        self.left_out: list[str] = []
+        """The tests that fail without a mutant."""
         files = output_of("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
         if files is None:
             fail("the working tree is not a git checkout")
@@ -206,46 +209,53 @@ class Tree:
         run(uv, "venv", "--quiet", "--python", sys.executable, venv)
         packages = [part for path in package_folders(folder).values() for part in ("--editable", path)]
         group = f"{folder / 'pyproject.toml'}:workspace"
-        run(uv, "pip", "install", "--quiet", "--python", venv / "bin" / "python", "--group", group, *packages)
+        # The tests write no compiled files, and would compile the libraries anew in every process.
+        options = ("--quiet", "--compile-bytecode", "--python", venv / "bin" / "python")
+        run(uv, "pip", "install", *options, "--group", group, *packages)
         self._python = venv / "bin" / "python"
-
-    def first_failure(self, module: str) -> str | None:
-        """Return the nearest tests if they fail although the module is unchanged."""
-        name, arguments = next(iter(self._stages(module)))
-        return None if self._run(arguments) == PASSED else name
-
-    @property
-    def last_words(self) -> str:
-        """The end of the output of the tests that ran last."""
-        return "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
+        # A mutant may spoil what it caches, so each run of tests has folders of its own, but for downloads.
+        home = str(self._cache / "home")
+        downloads = (output_of(uv, "cache", "dir") or "").strip()
+        own = {"XDG_CACHE_HOME": home, "XDG_CONFIG_HOME": home, "UV_CACHE_DIR": downloads}
+        # Python would use the previous mutant's compiled file if size and second of the change are the same.
+        self._variables = environment({**own, "PYTHONDONTWRITEBYTECODE": "1"})
 
     def test(self, module: str, place: Place) -> Mutant:
-        """Change the module at a place, run the tests, and change it back."""
+        """Change the module at a place and run its tests until one notices."""
         path = self._folder / module
         before = path.read_text(encoding="utf-8")
         after = mutate_code(before, get_operator(f"core/{place.operator}")(), place.occurrence)
         assert after is not None, place
         started = time.monotonic()
-        path.write_text(after, encoding="utf-8")
-        try:
-            runs = ((name, self._run(arguments)) for name, arguments in self._stages(module))
-            caught_by = next((f"{name}: {end}" for name, end in runs if end != PASSED), None)
-        finally:
-            path.write_text(before, encoding="utf-8")
+        runs = ((name, self._compare(path, before, after, arguments)) for name, arguments in self._stages(module))
+        caught_by = next((f"{name}: {end}" for name, end in runs if end != PASSED), None)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), module, module, lineterm="", n=2)
         return Mutant(module, place.line, place.operator, "\n".join(lines), caught_by, time.monotonic() - started)
 
+    def _compare(self, path: Path, before: str, after: str, arguments: list[str]) -> str:
+        """Return how tests end with a mutant, without regard to those that fail without it."""
+        while True:
+            path.write_text(after, encoding="utf-8")
+            end = self._run(arguments)
+            path.write_text(before, encoding="utf-8")
+            if end in (PASSED, TIME_LIMIT):
+                return end
+            if self._run(arguments if end == NO_TEST else ["--tier", "main", end]) == PASSED:
+                return end
+            words = "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
+            if end == NO_TEST or end in self.left_out:
+                fail(f"without a mutant, {end}:\n{words}")
+            say(f"{end} fails without a mutant, so it is left out:\n{words}")
+            self.left_out.append(end)
+
     def _stages(self, module: str) -> Iterator[tuple[str, list[str]]]:
-        """Yield the tests of a module, from the nearest to all of its package: their name, and arguments for pytest."""
-        package = next(
-            path for path in package_folders(self._folder).values() if (self._folder / module).is_relative_to(path)
-        )
+        """Yield the tests of a module, from the nearest to those of other packages: their name, pytest's arguments."""
+        folders = package_folders(self._folder).values()
+        package = next(path for path in folders if (self._folder / module).is_relative_to(path))
         tests = package / "tests"
         dotted = ".".join((self._folder / module).relative_to(package / "src").with_suffix("").parts)
-        stem = Path(module).stem
-        mention = re.compile(
-            rf"\b{re.escape(dotted)}\b|from {re.escape(dotted.rpartition('.')[0])} import .*\b{stem}\b"
-        )
+        parent, _, stem = dotted.rpartition(".")
+        mention = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(parent)} import .*\b{stem}\b")
         near = [
             str(path)
             for path in sorted(tests.rglob("test_*.py"))
@@ -256,27 +266,44 @@ class Tree:
         parallel = ["-n", "auto", "--dist", "loadgroup"]
         yield "the quick tests of the package", ["--tier", "quick", *parallel, str(tests)]
         yield "the tests of the package", ["--tier", "main", *parallel, str(tests)]
+        elsewhere = [
+            str(path)
+            for folder in (*(other / "tests" for other in folders if other != package), self._folder / "tests")
+            for path in sorted(folder.rglob("test_*.py"))
+            if re.search(rf"\b{re.escape(parent)}\b", path.read_text(encoding="utf-8"))
+        ]
+        if elsewhere:
+            yield "the tests of other packages", ["--tier", "main", *parallel, *elsewhere]
 
     def _run(self, arguments: list[str]) -> str:
-        """Run tests until the first that fails; return how that ended."""
-        command = [str(self._python), "-m", "pytest", "-x", "-q", "--timeout", "120", *arguments]
+        """Run tests until the first that fails; return how they ended."""
+        options = ["-x", "-q", "--timeout", "120", "--override-ini", f"cache_dir={self._cache}"]
+        options += [part for name in self.left_out for part in ("--deselect", name)]
+        command = [str(self._python), "-m", "pytest", *options, *arguments]
         if os.name == "posix" and os.geteuid() == 0 and shutil.which("unshare"):
             # A mutant's processes end with its tests, and it cannot end the processes of others.
             command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *command]
-        # Python would use the previous mutant's compiled file if size and second of the change are the same.
-        variables = environment({"PYTHONDONTWRITEBYTECODE": "1"})
-        options: dict[str, Any] = {"cwd": self._folder, "env": variables, "start_new_session": True}
+        settings: dict[str, Any] = {"cwd": self._folder, "env": self._variables, "start_new_session": True}
+        shutil.rmtree(self._cache, ignore_errors=True)
         with (
             self._log.open("w", encoding="utf-8") as log,
-            subprocess.Popen(command, stdout=log, stderr=log, **options) as process,
+            subprocess.Popen(command, stdout=log, stderr=log, **settings) as process,
         ):
             try:
                 code = process.wait(self._limit)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                return "time limit"
+                return TIME_LIMIT
         # 5: no test was left to run, as in a package without quick ones.
-        return PASSED if code in (0, 5) else "failed"
+        if code in (0, 5):
+            return PASSED
+        if "from pytest-timeout" in self._log.read_text(encoding="utf-8", errors="replace"):
+            return TIME_LIMIT
+        failures = self._cache / "v" / "cache" / "lastfailed"
+        if not failures.exists():
+            return NO_TEST
+        # pytest-xdist appends the name of a test's group.
+        return re.sub(r"@[^\]]*$", "", next(iter(json.loads(failures.read_text(encoding="utf-8")))))
 
 
 if __name__ == "__main__":

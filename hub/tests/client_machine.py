@@ -106,6 +106,13 @@ class Machine:
 
 class _Quiet(SimpleHTTPRequestHandler):
     types: ClassVar[dict[str, str]] = {}
+    missing: ClassVar[tuple[str, ...]] = ()
+
+    def do_GET(self) -> None:
+        if self.path in self.missing:
+            self.send_error(404)
+        else:
+            super().do_GET()
 
     def guess_type(self, path: str) -> str:  # type: ignore[override]
         return self.types.get(Path(path).name, super().guess_type(path))
@@ -115,14 +122,15 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path, types: dict[str, str] | None = None) -> Iterator[str]:
+def served(folder: Path, types: dict[str, str] | None = None, missing: tuple[str, ...] = ()) -> Iterator[str]:
     """Serve a folder as ``python -m http.server`` does, and yield the address.
 
     Args:
         folder: what to serve.
         types: Content-Types by file name, where they are to be others.
+        missing: paths that get no answer but 404.
     """
-    handler = type("Handler", (_Quiet,), {"types": types or {}})
+    handler = type("Handler", (_Quiet,), {"types": types or {}, "missing": missing})
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()

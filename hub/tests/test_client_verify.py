@@ -86,6 +86,14 @@ def test_json_under_a_wrong_type_is_found(hub: Path, types: dict[str, str], mess
     assert any("simple/toy-envs/: " in text and message in text for text in found)
 
 
+def test_a_page_that_installers_cannot_get_is_found(hub: Path) -> None:
+    """A server may have both files of the folder and no answer for the folder itself."""
+    with served(hub, missing=("/simple/toy-envs/",)) as url:
+        found = problems(url)
+    assert len(found) == 1
+    assert "simple/toy-envs/: installers get no answer: HTTP Error 404" in found[0]
+
+
 def test_the_snapshot_inside_the_client_passes() -> None:
     """The official index that ships with the client is in order; it has no simple pages."""
     assert problems("official") == []

@@ -196,12 +196,17 @@ def test_if_no_environment_can_be_reset_that_is_an_error(build: Build) -> None:
     works = [False]
 
     class Depends(Walk):
+        needs = "server"
+
         def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
             if not works[0]:
-                raise RuntimeError("no server")
+                raise RuntimeError(f"no {self.needs}")
             return super().reset(seed)
 
-    with build([Depends] * 2) as envs:
+    class DependsOnMore(Depends):
+        needs = "disk"
+
+    with build([Depends, DependsOnMore]) as envs:
         with pytest.raises(VectorError, match=r"no environment could be reset; the first failed with .*no server"):
             envs.reset()
         with pytest.raises(VectorError, match=r"call reset\(\)"):

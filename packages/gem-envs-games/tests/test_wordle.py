@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from string import ascii_uppercase
 from typing import Any
@@ -152,6 +153,16 @@ def test_only_real_words_is_obeyed() -> None:
         assert len(secrets) > 100
         assert (secrets <= listed) == real
         assert {letter for secret in secrets for letter in secret} >= set("ABCDEFGHIKLMNOPRSTUVWY")
+
+
+def test_random_actions_are_words_where_the_secret_is_one() -> None:
+    """Elsewhere they are any letters, which spell a word only by accident."""
+    for only_real_words, least, most in ((True, 40, 40), (False, 0, 10)):
+        env = WordleEnv(word_length=5, only_real_words=only_real_words)
+        env.reset(seed=0)
+        guesses = [env.sample_random_action().removeprefix("\\boxed{").removesuffix("}") for _ in range(40)]
+        assert all(re.fullmatch("[A-Z]{5}", guess) for guess in guesses)
+        assert least <= sum(guess.lower() in words(5, False) for guess in guesses) <= most
 
 
 def test_random_lengths_bring_five_turns_a_letter() -> None:

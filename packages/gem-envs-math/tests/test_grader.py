@@ -119,6 +119,8 @@ def test_few_pairs_need_a_worker() -> None:
         ("0.5", "1/3", GradeResult(False, "exact")),
         (r"\sin^2 x+\cos^2 x", "1", GradeResult(True, "numeric")),
         (r"\int_0^1 2x\,dx", "1", GradeResult(True, "math-verify")),
+        (r"\int_0^1 2x\,dx", r"\{1\}", GradeResult(False, "math-verify")),
+        (r"\{\sum_{k=1}^1 k\}", "1", GradeResult(False, "math-verify")),
         ("9^{9^9}", "1", GradeResult(False, "limit")),
         ("", "1", GradeResult(False, "empty")),
     ],

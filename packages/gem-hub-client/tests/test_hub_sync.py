@@ -126,6 +126,17 @@ def test_a_history_that_was_written_anew_is_loaded_anew(hub_folder: HubFolder, h
     assert names() == ["new-name", "other"]
 
 
+def test_a_stored_root_that_cannot_be_read_counts_as_none(hub_server: HubServer) -> None:
+    """What another version of the client has stored does not stop an update, which loads the whole catalogue."""
+    update(client())
+    replace(State.read(client().cache), root="{}", etag="", modified="").write(client().cache)
+    hub_server.requests.clear()
+    update(client())
+    assert len(hub_server.paths("catalog/snapshot")) == 1
+    assert names() == ["gem-envs-chess", "mazes", "word-games"]
+    assert leftovers() == []
+
+
 def test_a_folder_is_looked_at_every_time(hub_folder: HubFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was just published into a folder hub is found, without an update by hand."""
     monkeypatch.setenv("GEM_HUB", str(hub_folder.folder))

@@ -352,6 +352,11 @@ def test_a_class_without_environments_is_an_error(project: Project) -> None:
     assert "TestGuess names no environments" in done.stdout
 
 
+def test_a_test_class_needs_no_plugin(project: Project) -> None:
+    """With the plugin switched off, a test class makes the same tests."""
+    assert conformance_tests(project, "-p", "no:gem") == conformance_tests(project)
+
+
 def test_every_variant_can_be_tested_against_every_clause(project: Project) -> None:
     """The option does so for all classes."""
     found = conformance_tests(project, "--gem-every-variant")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import inspect
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from gem.tools import ToolEnvWrapper, tool
 from gem_tools.mcp import MCPTool, host
 from gem_tools.mcp.command import mcp_serve_command
 from gem_tools.mcp.episodes import Episodes, tool_schemas
+from gem_tools.mcp.serve import http_app
 
 PACKAGE = """
 import gem
@@ -409,6 +411,13 @@ def test_a_port_that_is_taken_is_one_line(served: Any) -> None:
         done = CliRunner().invoke(mcp_serve_command, ["served:Countdown-v0", "--transport", "http", "--port", port])
     assert done.exit_code == 1
     assert f"cannot listen on 127.0.0.1 port {port}" in done.output
+
+
+def test_the_command_has_the_defaults_of_the_app() -> None:
+    """A server started from the shell has the limits of one started from Python."""
+    ours = {option.name: option.default for option in mcp_serve_command.params}
+    for name in ("host", "max_sessions", "idle_seconds"):
+        assert ours[name] == inspect.signature(http_app).parameters[name].default
 
 
 def test_the_help_has_examples() -> None:

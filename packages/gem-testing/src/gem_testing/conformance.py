@@ -69,7 +69,6 @@ class EnvConformance:
 
     def test_conformance(self, under_test: EnvUnderTest, clause: str) -> None:
         """The environment keeps the clause."""
-        __tracebackhide__ = True
         result = run_clause(under_test, CLAUSES[clause])
         if result.outcome is ClauseOutcome.HOLDS:
             return
