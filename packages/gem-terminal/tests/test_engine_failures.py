@@ -23,7 +23,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
-from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.namespace import NamespaceEngine, spawning
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -267,6 +267,13 @@ def test_many_reap_at_once(private_docker: PrivateDocker) -> None:
     assert len(counts) == 4
     assert engine.client.containers.list(all=True, sparse=True) == []
     engine.close()
+
+
+def test_a_spawner_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork server that ends at once is an error of the engine."""
+    monkeypatch.setattr(spawning, "bare_python", lambda module: [sys.executable, "-c", "raise SystemExit(3)"])
+    with pytest.raises(EngineError, match="the spawner of the namespace engine cannot start"):
+        spawning.Spawner(rootless=False)
 
 
 def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) -> None:
