@@ -547,7 +547,14 @@ def test_a_person_tries_a_task(chosen: Engine, tmp_path: Path) -> None:
     """Commands, files, keys and the verdict; what cannot be understood is said, and costs nothing."""
     folder = write_task(tmp_path / "task")
     said = run("shell", folder, typed=TYPED)
-    for text in ("Write hello into", "5 in /tmp", "on the 42nd", "'.fly' is nothing", "No such file", "Reward 1."):
+    for text in (
+        "Write hello into",
+        "5 in /tmp",
+        "on the 42nd",
+        "'.fly' is not a command",
+        "No such file",
+        "Reward 1.",
+    ):
         assert text in said
     assert "never" not in said.replace("echo never", "")
     report = run_json("shell", folder, typed=TYPED)
