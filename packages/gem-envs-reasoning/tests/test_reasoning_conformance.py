@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from gem_envs_reasoning.scoring import WORKERS
 from gem_testing import EnvConformance
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_pool_for_all() -> Iterator[None]:
+    """Keep the workers from clause to clause; otherwise each environment that is closed ends them."""
+    with WORKERS.handle():
+        yield
 
 
 class TestConformance(EnvConformance):

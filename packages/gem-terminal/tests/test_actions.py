@@ -37,7 +37,7 @@ def native(*calls: tuple[Any, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "move"),
+    ("text", "expected"),
     [
         ("<bash>ls</bash>", Bash("ls")),
         ("I look.\n<bash>\nls -la\ncd /tmp\n</bash> and then", Bash("ls -la\ncd /tmp")),
@@ -56,10 +56,12 @@ def native(*calls: tuple[Any, Any]) -> dict[str, Any]:
         ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', MalformedAction("")),
     ],
 )
-def test_the_first_complete_tag_counts(text: str, move: Any) -> None:
+def test_the_first_complete_tag_counts(text: str, expected: Any) -> None:
     """A command, the reference's YAML form of it, the end of the task, and tool calls written as text are read."""
     (asked,) = parse_actions(text)
-    assert isinstance(asked.move, MalformedAction) if isinstance(move, MalformedAction) else asked.move == move
+    assert (
+        isinstance(asked.action, MalformedAction) if isinstance(expected, MalformedAction) else asked.action == expected
+    )
     assert asked.call is None
 
 
@@ -75,7 +77,7 @@ def test_native_calls_are_read_in_order() -> None:
             ("finish", "{}"),
         )
     )
-    assert [one.move for one in asked] == [
+    assert [one.action for one in asked] == [
         Bash("make", 90.0),
         SendKeys(("q", "Enter")),
         SendKeys(("C-c",)),
@@ -101,22 +103,22 @@ def test_native_calls_are_read_in_order() -> None:
 def test_a_wrong_call_is_answered_with_what_is_wrong(name: Any, arguments: Any, why: str) -> None:
     """The agent can mend it: the sentence says which argument, or which tools there are."""
     (asked,) = parse_actions(native((name, arguments)))
-    assert isinstance(asked.move, MalformedAction)
-    assert why in asked.move.why
+    assert isinstance(asked.action, MalformedAction)
+    assert why in asked.action.why
 
 
 def test_more_calls_than_one_message_may_have_are_refused_each() -> None:
     """Every call gets an answer, since chat APIs demand one."""
     asked = parse_actions(native(*[("bash", {"command": "ls"})] * 40))
     assert len(asked) == 40
-    assert [isinstance(one.move, Bash) for one in asked].count(True) == 16
+    assert [isinstance(one.action, Bash) for one in asked].count(True) == 16
 
 
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", None, "nan", 1e300])
 def test_a_time_that_is_none_is_left_out(seconds: Any) -> None:
     """The environment's own limit then holds."""
     (asked,) = parse_actions(native(("bash", {"command": "ls", "timeout_secs": seconds})))
-    assert asked.move == Bash("ls", None)
+    assert asked.action == Bash("ls", None)
 
 
 JSON = st.recursive(
@@ -156,8 +158,8 @@ def test_anything_is_understood_or_malformed(action: Any) -> None:
     asked = parse_actions(action)
     assert asked
     for one in asked:
-        if not isinstance(one.move, (Finish, MalformedAction)):
-            assert load_action(json.loads(json.dumps(dump_action(one.move)))) == one.move
+        if not isinstance(one.action, (Finish, MalformedAction)):
+            assert load_action(json.loads(json.dumps(dump_action(one.action)))) == one.action
 
 
 TAGS = [f"!!{name}" for name in ("bool", "int", "float", "null", "binary", "timestamp", "set", "omap", "pairs", "map")]
@@ -184,7 +186,7 @@ def test_whatever_looks_like_yaml_is_a_command_or_malformed(lines: list[tuple[st
     """Tags on what is not of their type, dates that are none, and aliases of nothing raise nothing."""
     body = "\n".join(f"{key}: {node}" for key, node in [("cmd", lines[0][1]), *lines[1:]])
     (asked,) = parse_actions(f"<bash>{body}</bash>")
-    assert isinstance(asked.move, (Bash, Finish, MalformedAction))
+    assert isinstance(asked.action, (Bash, Finish, MalformedAction))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_whatever_looks_like_yaml_is_a_command_or_malformed(lines: list[tuple[st
 )
 def test_a_tag_on_what_is_not_of_its_type_makes_a_command(node: str) -> None:
     """What cannot be read as YAML is run as it stands."""
-    assert parse_actions(f"<bash>cmd: {node}</bash>")[0].move == Bash(f"cmd: {node}")
+    assert parse_actions(f"<bash>cmd: {node}</bash>")[0].action == Bash(f"cmd: {node}")
 
 
 HOSTILE = [
@@ -232,4 +234,4 @@ def test_reading_is_linear(piece: str) -> None:
 def test_yaml_without_measure_is_read_in_bounded_time(piece: str) -> None:
     """Where a body is short enough to be read as YAML, no nesting or repetition of it crashes the parser."""
     (asked,) = parse_actions(f"<bash>cmd: a\n{piece * (16_000 // len(piece))}</bash>")
-    assert isinstance(asked.move, (Bash, MalformedAction))
+    assert isinstance(asked.action, (Bash, MalformedAction))

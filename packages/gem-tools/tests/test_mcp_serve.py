@@ -360,7 +360,7 @@ def test_pictures_and_the_verdict_reach_a_client_that_reads_content_alone(served
     assert result.text.endswith("[reward 0.5]")
     tools["step"].execute({"action": "wrong"})
     result = tools["step"].execute({"action": "wrong"})
-    assert result.text.endswith("[reward 0; not solved; the episode has ended, call reset for another]")
+    assert result.text.endswith("[reward 0; not solved; the episode has ended, call reset for another one]")
 
 
 @pytest.mark.slow
