@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import gem
+import gem.rewards
 from gem.plugins import Hooks
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ PLUGIN = """
 import click
 import gem
 from gem.plugins import hookimpl
+from gem.rewards import Reward, Score
 from gem.vector.sync import SyncVectorEnv
 
 class Loud(gem.Wrapper):
@@ -31,6 +33,10 @@ class Loud(gem.Wrapper):
 
 class Backwards(SyncVectorEnv):
     pass
+
+class Brevity(Reward):
+    def score(self, trajectory):
+        return Score(1.0 / max(1, len(trajectory)))
 
 @click.command("greet")
 def greet():
@@ -93,3 +99,11 @@ def test_gem_vector_backends(site: PluginSite) -> None:
     with gem.make_vec("things:Thing-v0", num_envs=2, mode="backwards") as envs:
         assert type(envs).__name__ == "Backwards"
         assert envs.reset()[0] == ["size 1", "size 1"]
+
+
+def test_gem_rewards(site: PluginSite) -> None:
+    """A plugin's reward is what make_reward returns for its name."""
+    install(site, "gem_rewards", "{'brevity': 'a_plugin:Brevity'}")
+    score = gem.rewards.make_reward("brevity").score(gem.Trajectory(None, 0))
+    assert isinstance(score, gem.rewards.Score)
+    assert score.value == 1.0

@@ -18,6 +18,7 @@
     │   └── EpisodeFinishedError                step after the end of an episode
     ├── StateError (ValueError)                 set_state got an argument that get_state never returned
     ├── NotSupportedError (NotImplementedError) this environment does not offer the operation
+    ├── EpisodeLimitError (RuntimeError)        a policy has reached a limit that ends its episode
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
@@ -41,6 +42,7 @@ __all__ = [
     "EntryPointError",
     "EnvironmentConflictError",
     "EpisodeFinishedError",
+    "EpisodeLimitError",
     "ForkServerError",
     "GemError",
     "IncompleteEnvError",
@@ -124,6 +126,18 @@ class StateError(GemError, ValueError):
 
 class NotSupportedError(GemError, NotImplementedError):
     """The environment does not implement this optional part of the interface."""
+
+
+class EpisodeLimitError(GemError, RuntimeError):
+    """A policy has reached a limit, such as its model's context: the episode ends, truncated, and is scored.
+
+    Attributes:
+        limit: the word for it in ``Trajectory.stop_reason``, for example ``"context"``.
+    """
+
+    def __init__(self, limit: str, message: str = "") -> None:
+        super().__init__(message or f"the policy has reached its limit of {limit}")
+        self.limit = limit
 
 
 class TrajectoryError(GemError, ValueError):

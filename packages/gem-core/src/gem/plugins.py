@@ -48,6 +48,18 @@ class Hooks:
     def gem_vector_backends(self) -> Named:  # type: ignore[empty-body]
         """Return vectorization modes by name: subclasses of :class:`gem.vector.VectorEnv`."""
 
+    @hookspec
+    def gem_model_clients(self) -> Named:  # type: ignore[empty-body]
+        """Return model clients by the scheme of their URL: callables that take a URL and keyword arguments."""
+
+    @hookspec
+    def gem_rewards(self) -> Named:  # type: ignore[empty-body]
+        """Return rewards by name: callables that take keyword arguments and return a :class:`gem.rewards.Reward`."""
+
+    @hookspec
+    def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
+        """Return run trackers by name: callables that take a run folder and receive each finished episode."""
+
 
 class BuiltIn:
     """The wrappers and vectorization modes of gem-core itself."""

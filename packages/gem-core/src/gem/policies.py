@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from gem.core import ActT, Env, Info, ObsT
 from gem.entry_points import load
 from gem.errors import ArgumentError, NotSupportedError
 
-__all__ = ["Policy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
+__all__ = ["Act", "Policy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
+
+
+@dataclass(slots=True)
+class Act:
+    """An action together with what is known about how the model produced it.
+
+    A policy may return one in place of the bare action; everything in it is recorded.
+    """
+
+    action: Any
+    """The exact action: a str or an assistant message."""
+    prompt_token_ids: list[int] | None = None
+    """The token ids of the whole prompt, as the model server took it."""
+    token_ids: list[int] | None = None
+    """The sampled token ids as the server reported them, a stop token included; never tokenized afterwards."""
+    logprobs: list[float] | None = None
+    """Natural-log probability of each of ``token_ids``."""
+    tokens: list[str] | None = None
+    """The text of each of ``token_ids``, where the server gives it."""
+    top_logprobs: list[list[tuple[str, float]]] | None = None
+    """For each of ``token_ids``, the most probable tokens with their natural-log probabilities."""
+    usage: dict[str, int] | None = None
+    """``prompt_tokens``, ``completion_tokens``, ``reasoning_tokens``, ``cached_tokens``, as far as the server says."""
+    finish_reason: str | None = None
+    """Why the model stopped: ``stop``, ``length``, ``tool_calls``, ``content_filter``, ``abort``."""
+    reasoning: str | None = None
+    """The model's reasoning, which is no part of the action."""
+    model: str | None = None
+    """The model's name, as the server gives it."""
+    version: int | str | None = None
+    """The version of the policy's weights."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Further data about the call, JSON-serialisable: request id, retries."""
 
 
 class Policy(Generic[ObsT, ActT]):

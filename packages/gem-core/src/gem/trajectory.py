@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, MissingPluginError, TrajectoryError
@@ -20,9 +20,40 @@ from gem.errors import ArgumentError, MissingPluginError, TrajectoryError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SCHEMA", "Trajectory", "TrajectoryWriter", "Transition", "read_trajectories", "to_dataset"]
+__all__ = [
+    "SCHEMA",
+    "EpisodeKey",
+    "Failure",
+    "Trajectory",
+    "TrajectoryWriter",
+    "Transition",
+    "read_trajectories",
+    "to_dataset",
+]
 
 SCHEMA = 1
+
+
+class EpisodeKey(NamedTuple):
+    """What distinguishes the episodes of a run: two runs are comparable where their keys meet."""
+
+    env: str
+    """The id of the environment, or the run's own label for it."""
+    seed: int
+    repetition: int = 0
+    """The number of the episode within its group, which is all episodes of one seed."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an episode failed. A failed episode says nothing about the agent's skill and counts in no mean."""
+
+    source: Literal["agent", "endpoint", "environment"]
+    kind: str
+    """A word for tables: ``exception``, ``timeout``, ``rate_limited``, ``invalid_result`` …"""
+    message: str
+    turn: int
+    """Turns completed before the failure."""
 
 
 @dataclass
@@ -48,6 +79,24 @@ class Transition:
     """Wall-clock seconds that the agent took."""
     step_seconds: float | None = None
     """Wall-clock seconds that the environment took."""
+    prompt_token_ids: list[int] | None = None
+    """The token ids of the whole prompt, as the model server took it."""
+    tokens: list[str] | None = None
+    """The text of each of ``token_ids``, where the server gives it."""
+    top_logprobs: list[list[tuple[str, float]]] | None = None
+    """For each of ``token_ids``, the most probable tokens with their natural-log probabilities."""
+    usage: dict[str, int] | None = None
+    """As in :class:`gem.policies.Act`, like the next four."""
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    model: str | None = None
+    version: int | str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Further data about the model's call, JSON-serialisable."""
+    agent: str | None = None
+    """In an environment with several agents, the one that acted."""
+    step: int | None = None
+    """In an environment with several agents, the step of the environment, from 0; agents may act in the same one."""
 
 
 @dataclass
@@ -65,6 +114,26 @@ class Trajectory:
     """The policy or model that acted."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Further data about the episode, JSON-serialisable."""
+    repetition: int = 0
+    """The number of the episode within its group, which is all episodes of one seed."""
+    stop_reason: str | None = None
+    """Why the episode ended: ``terminated``, ``truncated``, or the limit that ended it (``turns``, ``tokens``,
+    ``seconds``, ``context``); None if it failed."""
+    failure: Failure | None = None
+    """Why the episode failed; None if it did not."""
+    earlier_failures: list[Failure] = field(default_factory=list)
+    """The failures of earlier attempts to play this episode."""
+    started_at: float | None = None
+    """Unix time of the reset in seconds."""
+    seconds: float | None = None
+    """Wall-clock seconds from the reset to the end."""
+    scores: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Rewards applied beside the environment's own: name → ``gem.rewards.Score.to_dict()``."""
+
+    @property
+    def key(self) -> EpisodeKey:
+        """The key of the episode within its run."""
+        return EpisodeKey(self.spec.id if self.spec else "", self.seed or 0, self.repetition)
 
     @property
     def episode_return(self) -> float:

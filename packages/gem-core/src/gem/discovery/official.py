@@ -32,6 +32,10 @@ COMMANDS = {
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     "terminal": "gem-terminal",
+    **dict.fromkeys(
+        ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
+        "gem-eval",
+    ),
 }
 """Subcommand of ``gem`` → the distribution that brings it."""
 

@@ -1,0 +1,31 @@
+"""What this package adds to GEM: commands, model clients, rewards and run trackers."""
+
+from __future__ import annotations
+
+from gem.plugins import Named, hookimpl
+
+__all__ = ["gem_commands", "gem_model_clients", "gem_rewards", "gem_run_trackers"]
+
+
+@hookimpl
+def gem_commands() -> Named:
+    """Return the commands."""
+    return {}
+
+
+@hookimpl
+def gem_model_clients() -> Named:
+    """Return the model clients by the scheme of their URL."""
+    return {}
+
+
+@hookimpl
+def gem_rewards() -> Named:
+    """Return the rewards by name."""
+    return {}
+
+
+@hookimpl
+def gem_run_trackers() -> Named:
+    """Return the run trackers by name."""
+    return {}
