@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -135,7 +136,34 @@ def test_an_id_of_a_package_can_be_replaced_in_this_process(site: PluginSite) ->
     assert [spec.distribution for spec in gem.all_specs("things")] == [None, "my-things"]
 
 
-@pytest.mark.parametrize("env_id", ["", "Thing", "test:", None, 7])
+@pytest.mark.parametrize("name", ["sokoban", "FrozenLake-v1", "ALE/Pong-v5", "Tic Tac Toe", "été"])
+def test_a_process_takes_any_name(name: str) -> None:
+    """A plain name, without a namespace, can be registered, made, listed, recorded and removed."""
+    gem.register(name, Thing)
+    env = gem.make(name)
+    assert env.spec is not None
+    assert (env.spec.id, env.spec.namespace) == (name, "")
+    assert gem.EnvSpec.from_json(env.spec.to_json()).id == name
+    assert name in [spec.id for spec in gem.all_specs()]
+    with gem.make_vec(name, num_envs=2) as envs:
+        assert len(envs.reset(seed=0)[0]) == 2
+    with pytest.raises(DuplicateRegistrationError, match="replace=True"):
+        gem.register(name, Thing)
+    gem.unregister(name)
+    with pytest.raises(InvalidIdError):
+        gem.make(name)
+
+
+def test_a_misspelt_plain_name_says_what_comes_near() -> None:
+    """The error has the nearest name of this process, or the grammar of ids where none is near."""
+    gem.register("sokoban", Thing)
+    with pytest.raises(InvalidIdError, match="did you mean 'sokoban'"):
+        gem.make("sokobna")
+    with pytest.raises(InvalidIdError, match="namespace:Name"):
+        gem.make("chess")
+
+
+@pytest.mark.parametrize("env_id", ["", "  ", "test:", "a:b:c", "a\nb", None, 7])
 def test_what_is_no_id_is_refused_everywhere(env_id: Any) -> None:
     """register, unregister, spec and make raise the same error."""
     for call in (lambda: gem.register(env_id, Thing), lambda: gem.unregister(env_id), lambda: gem.spec(env_id)):
@@ -225,3 +253,47 @@ def test_a_broken_package_is_warned_about_where_it_can_be_the_reason(site: Plugi
     with pytest.warns(PluginWarning, match="plugin broken: "), pytest.raises(UnknownEnvironmentError):
         gem.make("things:Other")
     assert gem.make("things:Thing-v0").reset()[0] == "size 1"  # a warning would be an error here
+
+
+class Dice(Thing):
+    """Says what it has thrown."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        super().reset(seed=seed)
+        return str(self.rng.random()), {}
+
+    def get_state(self) -> dict[str, Any]:
+        return self.generator_state()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        self.set_generator_state(state)
+
+
+def test_a_seed_of_make_is_that_of_the_first_reset() -> None:
+    """Later resets continue from it; a reset with a seed of its own takes that one; spec, twin and state carry it."""
+    gem.register("test:Dice-v0", Dice)
+    plain = gem.make("test:Dice-v0")
+    expected = [plain.reset(seed=5)[0], plain.reset()[0]]
+    env = gem.make("test:Dice-v0", seed=5)
+    assert [env.reset()[0], env.reset()[0]] == expected
+    assert env.spec is not None
+    assert gem.make(env.spec).reset()[0] == expected[0]
+    assert gem.make(env.spec, seed=6).reset()[0] == plain.reset(seed=6)[0]
+    assert env.spawn().reset()[0] == expected[0]
+    assert env.spawn(same_state=True).reset()[0] == env.reset()[0]
+    assert gem.make("test:Dice-v0", seed=5).reset(seed=6)[0] == plain.reset(seed=6)[0]
+    with pytest.raises(ArgumentError, match="non-negative"):
+        gem.make("test:Dice-v0", seed=-1)
+
+
+def test_a_constructor_with_a_seed_gets_that_of_make() -> None:
+    """It decides what the environment consists of, so the constructor needs it as well as the first reset."""
+
+    class Seeded(Thing):
+        def __init__(self, seed: int = 42) -> None:
+            super().__init__()
+            self.seed = seed
+
+    gem.register("test:Seeded-v0", Seeded)
+    assert gem.make("test:Seeded-v0").seed == 42  # type: ignore[attr-defined]
+    assert gem.make("test:Seeded-v0", seed=5).seed == 5  # type: ignore[attr-defined]

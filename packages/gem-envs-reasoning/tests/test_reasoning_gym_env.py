@@ -45,7 +45,7 @@ def test_the_last_environment_ends_the_workers(monkeypatch: pytest.MonkeyPatch) 
 
 def test_without_a_seed_the_order_is_the_librarys() -> None:
     """An environment that nobody seeds asks item 0, 1, 2, … and then those of the next data set, seed + size."""
-    env: Any = gem.make("rg:gcd", size=3, seed=7)
+    env = ReasoningGymEnv("gcd", size=3, seed=7)
     asked = []
     for _ in range(7):
         env.reset()

@@ -13,7 +13,18 @@ from typing import Any, TypeVar
 
 from gem.errors import ArgumentError, ArgumentTypeError, UnknownArgumentError
 
-__all__ = ["boolean", "check_names", "choice", "integer", "keyword_names", "nearest", "real", "seed_value", "string"]
+__all__ = [
+    "boolean",
+    "check_names",
+    "choice",
+    "integer",
+    "keyword_names",
+    "nearest",
+    "real",
+    "seed_value",
+    "string",
+    "takes_seed",
+]
 
 T = TypeVar("T")
 
@@ -121,6 +132,13 @@ def keyword_names(method: Any) -> tuple[str, ...] | None:
         return None
     names: tuple[str, ...] = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     return names
+
+
+def takes_seed(entry_point: Any) -> bool:
+    """Return whether a constructor, or another callable that makes an environment, has a parameter ``seed``."""
+    function = getattr(entry_point, "__init__") if isinstance(entry_point, type) else entry_point  # noqa: B009  # mypy distrusts cls.__init__
+    code = getattr(function, "__code__", None)
+    return code is not None and "seed" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

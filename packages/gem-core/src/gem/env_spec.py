@@ -72,8 +72,9 @@ class EnvSpec:
 
     @property
     def namespace(self) -> str:
-        """The part of the id before the colon."""
-        return self.id.rpartition("/")[2].partition(":")[0]
+        """The part of the id before the colon; empty for a plain name, which only ``gem.register`` takes."""
+        namespace, colon, _ = self.id.rpartition("/")[2].partition(":")
+        return namespace if colon else ""
 
     def with_kwargs(self, kwargs: Mapping[str, Any]) -> EnvSpec:
         """Return this spec with constructor arguments added or overridden."""

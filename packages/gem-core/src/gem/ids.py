@@ -1,6 +1,8 @@
 """The grammar of environment ids: ``[owner/]namespace:Name[-vN][-variant]``.
 
 Examples: ``game:Sudoku-v0-easy``, ``rg:arc_1d``, ``math:GSM8K``, ``my-envs/game:Sudoku-v0``.
+
+The grammar binds manifests. Within a process, ``gem.register`` takes any name, such as ``sokoban``.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import NamedTuple
 
 from gem.errors import InvalidIdError
 
-__all__ = ["NAMESPACE_PATTERN", "EnvId", "normalized_distribution", "parse_id"]
+__all__ = ["NAMESPACE_PATTERN", "EnvId", "normalized_distribution", "parse_id", "process_key"]
 
 NAMESPACE_PATTERN = r"[A-Za-z][A-Za-z0-9_.-]*"
 
@@ -58,6 +60,20 @@ def parse_id(text: str) -> EnvId:
         return EnvId(owner, namespace, name, None, None)
     name, version, variant = versioned.group("name", "version", "variant")
     return EnvId(owner, namespace, name, int(version), variant)
+
+
+def process_key(text: str) -> str:
+    """Return the key under which ``register`` and ``make`` look up an id in this process.
+
+    That is the id without its owner, or the text itself if it is a plain name, which has no colon.
+
+    Raises:
+        InvalidIdError: if ``text`` is not a str, is blank, or has characters that cannot be printed; if it has a colon
+            and does not follow the grammar.
+    """
+    if isinstance(text, str) and ":" not in text and text.strip() and text.isprintable():
+        return text
+    return parse_id(text).unowned
 
 
 def normalized_distribution(name: str) -> str:

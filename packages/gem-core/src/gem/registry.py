@@ -12,20 +12,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gem import discovery
-from gem.arguments import nearest
+from gem.arguments import nearest, seed_value, takes_seed
 from gem.core import Env
 from gem.discovery.official import NAMESPACES, install_line
 from gem.entry_points import load, name_of
-from gem.env_spec import EnvSpec
+from gem.env_spec import EnvSpec, WrapperSpec
 from gem.errors import (
     ArgumentTypeError,
     DuplicateRegistrationError,
     EntryPointError,
     EnvironmentConflictError,
+    InvalidIdError,
     PluginWarning,
     UnknownEnvironmentError,
 )
-from gem.ids import normalized_distribution, parse_id
+from gem.ids import EnvId, normalized_distribution, parse_id, process_key
 
 if TYPE_CHECKING:
     from gem.wrappers import WrapperLike
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["all_specs", "make", "print_envs", "register", "spec", "unregister"]
 
 _registered: dict[str, EnvSpec] = {}
+
+_FIRST_SEED = "gem.wrappers.first_seed:FirstSeed"
 
 
 def register(
@@ -44,17 +47,18 @@ def register(
     training scripts.
 
     Args:
-        env_id: ``namespace:Name[-vN][-variant]``.
+        env_id: any name, such as ``"sokoban"``; by convention ``namespace:Name[-vN][-variant]``, which manifests
+            must use.
         entry_point: ``"module:Class"``, or a callable that returns an environment.
         replace: replace an environment with the same id, in this process only.
         **kwargs: arguments that every ``make`` of this id passes to the entry point.
 
     Raises:
-        InvalidIdError: if the id does not follow the grammar.
+        InvalidIdError: if the name is blank, not a str, or not printable.
         ArgumentTypeError: if the entry point is neither a string nor callable.
         DuplicateRegistrationError: if the id is taken and ``replace`` is false.
     """
-    key = parse_id(env_id).unowned
+    key = process_key(env_id)
     if not isinstance(entry_point, str) and not callable(entry_point):
         raise ArgumentTypeError(f"entry_point must be 'module:Class' or a callable, got {entry_point!r}")
     if not replace:
@@ -69,18 +73,21 @@ def register(
 
 def unregister(env_id: str) -> None:
     """Remove a registration of this process; installed packages stay unchanged."""
-    _registered.pop(parse_id(env_id).unowned, None)
+    _registered.pop(process_key(env_id), None)
 
 
 def spec(env_id: str) -> EnvSpec:
     """Return the spec behind an id, without importing the environment.
 
     Raises:
-        InvalidIdError: if the id does not follow the grammar.
+        InvalidIdError: if nothing of this name is registered in this process and it does not follow the grammar.
         UnknownEnvironmentError: if nothing provides it; the message has the nearest id, or the install line.
         EnvironmentConflictError: if several distributions provide it and the id names no owner.
     """
-    parsed = parse_id(env_id)
+    key = process_key(env_id)
+    if key == env_id and key in _registered:
+        return _registered[key]
+    parsed = _parsed(env_id)
     key = parsed.unowned
     if parsed.owner is None and key in _registered:
         return _registered[key]
@@ -99,13 +106,21 @@ def spec(env_id: str) -> EnvSpec:
     return candidates[0]
 
 
-def make(env_id: str | EnvSpec, *, wrappers: WrapperLike | Iterable[WrapperLike] = (), **kwargs: Any) -> Env[Any, Any]:
+def make(
+    env_id: str | EnvSpec,
+    *,
+    wrappers: WrapperLike | Iterable[WrapperLike] = (),
+    seed: int | None = None,
+    **kwargs: Any,
+) -> Env[Any, Any]:
     """Make an environment.
 
     Args:
         env_id: an id, or a spec (from ``gem.spec``, from another environment, from a recorded trajectory).
         wrappers: names (``"concat_with_action"``, also several joined by commas), wrapper classes or other
             callables, applied from the inside out, after those that the spec lists.
+        seed: the seed of the first reset, unless that reset brings one, as in :func:`gem.make_vec`. A constructor
+            with a parameter ``seed`` gets it too.
         **kwargs: constructor arguments that override those of the spec.
 
     Raises:
@@ -113,7 +128,9 @@ def make(env_id: str | EnvSpec, *, wrappers: WrapperLike | Iterable[WrapperLike]
         ArgumentTypeError of the constructor are passed on.
     """
     made_as = (env_id if isinstance(env_id, EnvSpec) else spec(env_id)).with_kwargs(kwargs)
-    entry_point = load(made_as.entry_point)
+    entry_point: Any = load(made_as.entry_point)
+    if seed is not None:
+        made_as = _seeded(made_as, seed_value(seed), takes_seed(entry_point))
     if not callable(entry_point):
         raise EntryPointError(f"{made_as.id}: {name_of(made_as.entry_point)} is not callable")
     env = entry_point(**made_as.kwargs)
@@ -130,6 +147,14 @@ def make(env_id: str | EnvSpec, *, wrappers: WrapperLike | Iterable[WrapperLike]
             env = rebuild(env, applied)
         env = apply_wrappers(env, wrappers)
     return env
+
+
+def _seeded(made_as: EnvSpec, seed: int, constructor_takes_it: bool) -> EnvSpec:
+    """Return the spec with the seed of its first reset, which is the innermost wrapper and replaces an earlier one."""
+    first = WrapperSpec(_FIRST_SEED, (seed,))
+    others = tuple(applied for applied in made_as.wrappers if applied.entry_point != _FIRST_SEED)
+    with_seed = made_as.with_kwargs({"seed": seed}) if constructor_takes_it else made_as
+    return replace(with_seed, wrappers=(first, *others))
 
 
 def all_specs(namespace: str | None = None) -> list[EnvSpec]:
@@ -159,7 +184,21 @@ def print_envs() -> None:
 
 
 def _from_packages(key: str) -> tuple[EnvSpec, ...]:
-    return discovery.installed(key.partition(":")[0]).specs.get(key, ())
+    namespace, colon, _ = key.partition(":")
+    return discovery.installed(namespace).specs.get(key, ()) if colon else ()
+
+
+def _parsed(env_id: str) -> EnvId:
+    """Return the parts of an id; for a name that is none, the error has the nearest name of this process."""
+    try:
+        return parse_id(env_id)
+    except InvalidIdError as error:
+        hint = nearest(env_id, _registered)
+        if hint is None:
+            raise
+        raise InvalidIdError(
+            f"nothing called {env_id!r} is registered in this process; did you mean {hint!r}?"
+        ) from error
 
 
 def _unknown(env_id: str) -> UnknownEnvironmentError:

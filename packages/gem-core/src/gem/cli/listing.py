@@ -71,7 +71,7 @@ def _print_tables(specs: list[EnvSpec]) -> None:
         for base, members in groupby(owned, key=_base_id):
             variants = list(members)
             count += len(variants)
-            named = [parse_id(spec.id).variant or "" for spec in variants]
+            named = [_variant(spec) for spec in variants]
             needs = f" [needs {', '.join(variants[0].requires)}]" if variants[0].requires else ""
             rows.add_row(
                 base, ", ".join(filter(None, named)), variants[0].description + needs, ", ".join(variants[0].tags)
@@ -82,8 +82,12 @@ def _print_tables(specs: list[EnvSpec]) -> None:
 
 
 def _base_id(spec: EnvSpec) -> str:
-    parsed = parse_id(spec.id)
-    return parsed._replace(variant=None).unowned
+    # A plain name, which only gem.register takes, has no variants.
+    return parse_id(spec.id)._replace(variant=None).unowned if spec.namespace else spec.id
+
+
+def _variant(spec: EnvSpec) -> str:
+    return (parse_id(spec.id).variant or "") if spec.namespace else ""
 
 
 def _nothing(filtered: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem.arguments import boolean, integer, seed_value, string
+from gem.arguments import boolean, integer, seed_value, string, takes_seed
 from gem.core import Env
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
@@ -90,7 +90,7 @@ def make_vec(
         own_seed = own.pop("seed", None if first_seed is None else first_seed + index)
         if own_seed is not None:
             seed_value(own_seed)
-            if _takes_seed(spec.entry_point):
+            if takes_seed(load(spec.entry_point)):
                 own["seed"] = own_seed
         makers.append(EnvMaker(spec.with_kwargs({**own, **kwargs}), applied))
         seeds.append(own_seed)
@@ -134,10 +134,3 @@ def _mode(mode: str, async_mode: bool | None) -> str:
     if mode not in ("sync", named):
         raise ArgumentError(f"async_mode={async_mode} means mode={named!r}, but mode is {mode!r}; pass only mode")
     return named
-
-
-def _takes_seed(entry_point: str | Callable[..., Any]) -> bool:
-    target = load(entry_point)
-    function = target.__init__ if isinstance(target, type) else target  # type: ignore[misc]  # the class itself is meant
-    code = getattr(function, "__code__", None)
-    return code is not None and "seed" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
