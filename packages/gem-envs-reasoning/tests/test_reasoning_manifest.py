@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -43,6 +44,16 @@ def test_the_tables_of_the_script_name_data_sets() -> None:
     script = runpy.run_path(str(WRITER))
     for table in ("SLOW", "PAYS_FOR_GARBAGE", "SOMETIMES_UNREACHABLE"):
         assert set(script[table]) <= catalogue().keys()
+
+
+def test_each_description_is_a_short_sentence_of_its_own() -> None:
+    """Each data set has one, which fits into a table, says what the agent does, and describes no other data set."""
+    said = runpy.run_path(str(WRITER))["descriptions"]()
+    assert said.keys() == catalogue().keys()
+    assert len(set(said.values())) == len(said)
+    for name, sentence in said.items():
+        assert re.fullmatch(r"[A-Z][^.\[\]]{10,98}\.", sentence), name
+        assert not re.search(r"[Gg]enerat(es|or)|[Dd]ata ?set|https?:", sentence), name
 
 
 def test_one_data_set_does_not_load_the_others() -> None:

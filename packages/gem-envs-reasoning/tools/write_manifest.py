@@ -8,12 +8,18 @@ Run it when the pin of reasoning-gym in pyproject.toml moves; tests/test_manifes
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 PACKAGE = Path(__file__).parents[1] / "src" / "gem_envs_reasoning"
+DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
 NO_KEYS = {"size", "seed"}
 
 # What reasoning-gym pays for text that answers nothing, as long as there is some: part of its scores as published.
@@ -69,19 +75,14 @@ def catalogue() -> dict[str, Any]:
     return entries
 
 
-def description(name: str) -> str:
-    """The first sentence of the data set's own docstring, or its name."""
-    from reasoning_gym.factory import DATASETS
-
-    text = (inspect.getdoc(DATASETS[name][0]) or "").strip().splitlines()
-    line = text[0].rstrip(". ") if text else ""
-    if not line or line.startswith("A dataset that generates") or len(line) > 200 or "ProceduralDataset" in line:
-        line = f"Questions of reasoning-gym's data set {name}"
-    return f"{line}."
+def descriptions() -> dict[str, str]:
+    """One sentence for each data set."""
+    return tomllib.loads(DESCRIPTIONS.read_text(encoding="utf-8"))
 
 
 def manifest(entries: dict[str, Any]) -> str:
     """The text of environments.toml."""
+    said = descriptions()
     lines = [
         "# What this package offers: every data set of reasoning-gym 0.1.25.",
         "# Written by tools/write_manifest.py; a test keeps it equal to the installed library.",
@@ -94,7 +95,7 @@ def manifest(entries: dict[str, Any]) -> str:
             "[[environment]]",
             f'id = "rg:{name}"',
             'entry_point = "gem_envs_reasoning:ReasoningGymEnv"',
-            f"description = {json.dumps(description(name), ensure_ascii=False)}",
+            f"description = {json.dumps(said[name], ensure_ascii=False)}",
             f'kwargs = {{ name = "{name}" }}',
             f"tags = {json.dumps(['reasoning-gym', category] + ['curriculum'] * bool(entry['levels']))}",
             'turns = "single"',
