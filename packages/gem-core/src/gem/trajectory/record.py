@@ -1,35 +1,15 @@
-"""Recorded episodes: :class:`Transition`, :class:`Trajectory`, and their files.
-
-A file holds one trajectory per line as JSON, each line with its schema version. A writer only appends, each line in
-one write, so that several runs can share a file, and a file cut off at any byte loses at most its last line.
-"""
+"""The record of an episode: :class:`Transition`, :class:`Trajectory`, :class:`Failure`, :class:`EpisodeKey`."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple
 
 from gem.env_spec import EnvSpec
-from gem.errors import ArgumentError, MissingPluginError, TrajectoryError
+from gem.errors import ArgumentError, TrajectoryError
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-__all__ = [
-    "SCHEMA",
-    "EpisodeKey",
-    "Failure",
-    "Trajectory",
-    "TrajectoryWriter",
-    "Transition",
-    "read_trajectories",
-    "to_dataset",
-]
+__all__ = ["SCHEMA", "EpisodeKey", "Failure", "Trajectory", "Transition"]
 
 SCHEMA = 1
 
@@ -133,7 +113,9 @@ class Trajectory:
     @property
     def key(self) -> EpisodeKey:
         """The key of the episode within its run."""
-        return EpisodeKey(self.spec.id if self.spec else "", self.seed or 0, self.repetition)
+        label = self.metadata.get("label")
+        env = label if isinstance(label, str) else self.spec.id if self.spec else ""
+        return EpisodeKey(env, self.seed or 0, self.repetition)
 
     @property
     def episode_return(self) -> float:
@@ -149,9 +131,32 @@ class Trajectory:
 
     @property
     def error(self) -> str | None:
-        """The reason for a failure of the environment, or None; a failed episode says nothing about the agent."""
+        """The reason why the episode failed, or None; a failed episode says nothing about the agent."""
+        if self.failure is not None:
+            return self.failure.message
         error = self.transitions[-1].info.get("error") if self.transitions else self.reset_info.get("error")
         return None if error is None else str(error)
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents that acted, in the order of their first turns; empty if the environment has only one."""
+        return list(dict.fromkeys(turn.agent for turn in self.transitions if turn.agent is not None))
+
+    def for_agent(self, name: str) -> Trajectory:
+        """Return the episode as one of its agents lived it: its own turns, reset info and final observation.
+
+        Raises:
+            ArgumentError: if no agent of this name acted.
+        """
+        if name not in self.agents:
+            raise ArgumentError(f"no agent {name!r} acted in this episode; there are {self.agents}")
+        seen = self.final_observation
+        return replace(
+            self,
+            transitions=[turn for turn in self.transitions if turn.agent == name],
+            reset_info=self.reset_info.get(name, {}),
+            final_observation=seen.get(name) if isinstance(seen, dict) else None,
+        )
 
     def __len__(self) -> int:
         """Return the number of turns."""
@@ -163,6 +168,8 @@ class Trajectory:
         for item in fields(self):
             record[item.name] = getattr(self, item.name)
         record["spec"] = None if self.spec is None else self.spec.to_dict()
+        record["failure"] = None if self.failure is None else vars(self.failure)
+        record["earlier_failures"] = [vars(failure) for failure in self.earlier_failures]
         record["transitions"] = [_without_defaults(transition) for transition in self.transitions]
         return record
 
@@ -181,10 +188,12 @@ class Trajectory:
             raise TrajectoryError(f"trajectory schema {version!r} is not known; this gem-core reads {SCHEMA}")
         try:
             spec = values.pop("spec")
-            transitions = [Transition(**transition) for transition in values.pop("transitions")]
+            failure = values.pop("failure", None)
             return cls(
                 spec=None if spec is None else EnvSpec.from_dict(spec),
-                transitions=transitions,
+                transitions=[Transition(**transition) for transition in values.pop("transitions")],
+                failure=None if failure is None else Failure(**failure),
+                earlier_failures=[Failure(**item) for item in values.pop("earlier_failures", ())],
                 **values,
             )
         except (KeyError, TypeError, AttributeError, ArgumentError) as error:
@@ -204,130 +213,14 @@ class Trajectory:
             raise TrajectoryError(f"a trajectory cannot be written as JSON: {error}") from error
 
 
-class TrajectoryWriter:
-    """Appends trajectories to a JSONL file; a context manager.
-
-    It first repairs a file whose last line was cut off: the broken line stays, closed by a newline, and readers
-    skip it.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered and in append mode: every write reaches the end of the file in one piece.
-        self._file = self.path.open("ab", buffering=0)
-        if self.path.stat().st_size and not self._ends_with_newline():
-            self._file.write(b"\n")
-
-    def write(self, trajectory: Trajectory) -> None:
-        """Append one trajectory.
-
-        Raises:
-            TrajectoryError: if it is not JSON-serialisable; the file is then unchanged.
-        """
-        self._file.write(trajectory.to_json().encode("ascii") + b"\n")
-
-    def close(self) -> None:
-        """Close the file. Calling it again does nothing."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _ends_with_newline(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
-
-
-def read_trajectories(path: str | os.PathLike[str], *, strict: bool = False) -> Iterator[Trajectory]:
-    """Yield the trajectories of a JSONL file in order, reading one line at a time.
-
-    A crash can leave lines that are not JSON; they are skipped.
-
-    Args:
-        path: the file.
-        strict: raise for such lines as well.
-
-    Raises:
-        TrajectoryError: if the file cannot be opened, or a line is JSON but not a trajectory; the message
-            names file and line.
-    """
-    for number, line in _lines(Path(path)):
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            if strict and line.strip():
-                raise TrajectoryError(f"{path}, line {number}: {error}") from error
-            continue
-        try:
-            yield Trajectory.from_dict(record)
-        except TrajectoryError as error:
-            raise TrajectoryError(f"{path}, line {number}: {error}") from error
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as file:
-            yield from enumerate(file, start=1)
-    except OSError as error:
-        raise TrajectoryError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def to_dataset(trajectories: Iterable[Trajectory]) -> Any:
-    """Return a ``datasets.Dataset`` with one row a turn; ``.to_parquet(path)`` writes it as Parquet.
-
-    Columns: ``env_id``, ``seed``, ``episode`` and ``turn`` (both from 0), ``observation``, ``action``,
-    ``reward``, ``terminated``, ``truncated``, ``info``, ``token_ids``, ``logprobs``, ``agent``, ``spec``.
-    Text stays text; other observations and actions, ``info`` and ``spec`` are JSON.
-
-    Raises:
-        MissingPluginError: if the library ``datasets`` is not installed.
-    """
-    try:
-        import datasets
-    except ModuleNotFoundError as error:
-        raise MissingPluginError(
-            "to_dataset needs the library datasets; run: pip install 'gem-core[datasets]'"
-        ) from error
-    rows = [
-        {
-            "env_id": None if trajectory.spec is None else trajectory.spec.id,
-            "seed": None if trajectory.seed is None else str(trajectory.seed),  # seeds can exceed 64 bits
-            "episode": episode,
-            "turn": turn,
-            "observation": _as_text(transition.observation),
-            "action": _as_text(transition.action),
-            "reward": transition.reward,
-            "terminated": transition.terminated,
-            "truncated": transition.truncated,
-            "info": json.dumps(transition.info),
-            "token_ids": transition.token_ids,
-            "logprobs": transition.logprobs,
-            "agent": trajectory.agent,
-            "spec": None if trajectory.spec is None else trajectory.spec.to_json(),
-        }
-        for episode, trajectory in enumerate(trajectories)
-        for turn, transition in enumerate(trajectory.transitions)
-    ]
-    return datasets.Dataset.from_list(rows)
-
-
 def _without_defaults(transition: Transition) -> dict[str, Any]:
     record = dict(vars(transition))
-    for name in ("token_ids", "logprobs", "act_seconds", "step_seconds"):
-        if record[name] is None:
+    for name, default in _OPTIONAL.items():
+        if record[name] == default:
             del record[name]
-    if not record["tool_calls"]:
-        del record["tool_calls"]
     return record
 
 
-def _as_text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text.encode("utf-8", "replace").decode("utf-8")  # Arrow refuses lone surrogates
+_OPTIONAL: dict[str, Any] = {"tool_calls": [], "metadata": {}} | {
+    item.name: None for item in fields(Transition) if item.default is None
+}

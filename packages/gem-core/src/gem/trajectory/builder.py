@@ -1,0 +1,321 @@
+"""Recording an episode while it is played: :class:`TrajectoryBuilder`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+from gem.core import Info
+from gem.env_spec import EnvSpec
+from gem.errors import TrajectoryError
+from gem.policies import Act
+from gem.trajectory.json_values import json_value, number
+from gem.trajectory.record import Failure, Trajectory, Transition
+
+__all__ = ["TrajectoryBuilder"]
+
+_OF_AN_ACT = tuple(item.name for item in fields(Act))
+
+
+class TrajectoryBuilder:
+    """Records one episode, turn by turn, in memory that grows with what each turn added.
+
+    ::
+
+        builder = TrajectoryBuilder(env.spec, seed)
+        observation, info = env.reset(seed=seed)
+        builder.begin(observation, info)
+        while not builder.over:
+            action = policy.act(observation, info)
+            observation, reward, terminated, truncated, info = env.step(action)
+            builder.add(action, observation, reward, terminated, truncated, info)
+        trajectory = builder.finish()
+
+    Whatever the environment and the agent return, no method raises for it. Values of NumPy become JSON values; where
+    JSON cannot hold a value, or the reward is no finite number, the episode has failed: ``failure`` says why, ``over``
+    is true, and later turns are ignored.
+
+    Args:
+        spec: the environment's spec.
+        seed: the seed of the reset.
+        repetition: the number of the episode within its group.
+        label: the environment's label in a run, where that differs from its id.
+        agent: the name of the policy or model.
+        metadata: further data about the episode, JSON-serialisable.
+    """
+
+    def __init__(
+        self,
+        spec: EnvSpec | None = None,
+        seed: int | None = None,
+        *,
+        repetition: int = 0,
+        label: str | None = None,
+        agent: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.trajectory = Trajectory(spec, seed, agent=agent, repetition=repetition, metadata=dict(metadata or {}))
+        """The record so far; it can be read at any time."""
+        if label is not None and (spec is None or label != spec.id):
+            self.trajectory.metadata["label"] = label
+        self._began = time.perf_counter()
+        self._steps = 0
+        self._ended = False
+
+    @property
+    def turns(self) -> int:
+        """The number of recorded turns."""
+        return len(self.trajectory.transitions)
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the episode failed; None if it has not."""
+        return self.trajectory.failure
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended: terminated, truncated or failed."""
+        return self._ended
+
+    def begin(self, observation: Any, info: Info) -> None:
+        """Record what ``reset`` returned; in an environment with several agents, dicts by agent."""
+        record = self.trajectory
+        record.started_at, self._began = time.time(), time.perf_counter()
+        try:
+            record.reset_info = _info(info)
+            record.final_observation = json_value(observation, "the observation")
+        except TrajectoryError as error:
+            self.fail("environment", "invalid_result", str(error))
+
+    def add(
+        self,
+        action: Any | Act,
+        observation: Any,
+        reward: Any,
+        terminated: Any,
+        truncated: Any,
+        info: Info,
+        *,
+        tool_calls: Sequence[dict[str, Any]] = (),
+        act_seconds: float | None = None,
+        step_seconds: float | None = None,
+        version: int | str | None = None,
+    ) -> None:
+        """Record a turn: an action and what ``step`` returned for it.
+
+        Args:
+            action: the action, or an :class:`gem.policies.Act` with it.
+            observation: the observation after the action.
+            reward: the reward of the step.
+            terminated: whether the episode is terminated.
+            truncated: whether the episode is truncated.
+            info: the info of the step.
+            tool_calls: the tools that the action called.
+            act_seconds: wall-clock seconds that the agent took.
+            step_seconds: wall-clock seconds that the environment took.
+            version: the version of the policy's weights, unless the act names one.
+        """
+        if self._ended:
+            return
+        turn = self._turn(action, self.trajectory.final_observation, act_seconds, version)
+        if turn is None:
+            return
+        turn.step_seconds = step_seconds
+        self.trajectory.transitions.append(turn)
+        try:
+            turn.tool_calls = json_value(tool_calls, "tool_calls") if tool_calls else []
+            turn.info = _info(info)
+            turn.reward = number(reward, "the reward")
+            turn.terminated, turn.truncated = _flag(terminated, "terminated"), _flag(truncated, "truncated")
+            self.trajectory.final_observation = json_value(observation, "the observation")
+        except TrajectoryError as error:
+            self._fail_turn(turn, "environment", "invalid_result", str(error))
+            return
+        self._ended = turn.terminated or turn.truncated
+
+    def add_step(
+        self,
+        actions: Mapping[str, Any | Act],
+        observations: Mapping[str, Any],
+        rewards: Mapping[str, Any],
+        terminations: Mapping[str, Any],
+        truncations: Mapping[str, Any],
+        infos: Mapping[str, Info],
+        *,
+        over: bool = False,
+        act_seconds: Mapping[str, float] | None = None,
+        step_seconds: float | None = None,
+        version: int | str | None = None,
+    ) -> None:
+        """Record a step of an environment with several agents: a turn of each agent that acted.
+
+        The other agents' results belong to their own last turns: rewards add up, flags and keys of info join. Results
+        of an agent that has not acted yet are in ``metadata["before_acting"]``, by agent.
+
+        Args:
+            actions: by agent, the actions or acts.
+            observations: what ``step`` returned, like the next four.
+            rewards: by agent.
+            terminations: by agent.
+            truncations: by agent.
+            infos: by agent.
+            over: whether no agent is left.
+            act_seconds: wall-clock seconds that each agent took.
+            step_seconds: wall-clock seconds that the environment took.
+            version: the version of the policies' weights, unless an act names one.
+        """
+        if self._ended:
+            return
+        record = self.trajectory
+        seen = record.final_observation if isinstance(record.final_observation, dict) else {}
+        turns: dict[str, Transition] = {}
+        for agent, action in actions.items():
+            turn = self._turn(action, seen.get(agent), (act_seconds or {}).get(agent), version)
+            if turn is None:
+                return
+            turn.agent, turn.step, turn.step_seconds = agent, self._steps, step_seconds
+            turns[agent] = turn
+        self._steps += 1
+        record.transitions.extend(turns.values())
+        try:
+            for agent in observations:
+                reward = number(rewards.get(agent, 0.0), f"the reward of {agent}")
+                terminated = _flag(terminations.get(agent, False), "terminated")
+                truncated = _flag(truncations.get(agent, False), "truncated")
+                info = _info(infos.get(agent, {}))
+                turn = turns.get(agent) or self._last_turn(agent)
+                if turn is None:
+                    self._before_acting(agent, reward, terminated, truncated, info)
+                    continue
+                turn.reward += reward
+                turn.terminated, turn.truncated = turn.terminated or terminated, turn.truncated or truncated
+                turn.info = {**turn.info, **info}
+            record.final_observation = seen | json_value(observations, "the observation")
+        except TrajectoryError as error:
+            for turn in turns.values():
+                self._fail_turn(turn, "environment", "invalid_result", str(error))
+            return
+        self._ended = over
+
+    def fail(
+        self,
+        source: Literal["agent", "endpoint", "environment"],
+        kind: str,
+        message: str,
+        *,
+        action: Any | Act = None,
+        act_seconds: float | None = None,
+        step_seconds: float | None = None,
+        version: int | str | None = None,
+    ) -> None:
+        """Record that the episode failed. Only the first failure of an episode counts.
+
+        Args:
+            source: the cause.
+            kind: a word for tables, such as ``exception`` or ``timeout``.
+            message: what happened.
+            action: the action that the environment failed at, if it was that; it becomes a last turn, truncated, with
+                the message in ``info["error"]``.
+            act_seconds: as for :meth:`add`, of that last turn.
+            step_seconds: as for :meth:`add`, of that last turn.
+            version: as for :meth:`add`, of that last turn.
+        """
+        if self.failure is not None:
+            return
+        turn = None
+        if action is not None:
+            turn = self._turn(action, self.trajectory.final_observation, act_seconds, version)
+        if turn is None:
+            self._set_failure(source, kind, message, self.turns)
+        else:
+            turn.step_seconds = step_seconds
+            self.trajectory.transitions.append(turn)
+            self._fail_turn(turn, source, kind, message)
+
+    def finish(self, stop_reason: str | None = None, *, seconds: float | None = None) -> Trajectory:
+        """Return the finished record.
+
+        Args:
+            stop_reason: the limit that ended the episode, if one did; otherwise the flags of the last turn tell.
+            seconds: the time that the episode took, in wall-clock seconds; measured since ``begin`` unless given.
+        """
+        record = self.trajectory
+        self._ended = True
+        record.seconds = time.perf_counter() - self._began if seconds is None else seconds
+        if record.failure is None:
+            record.stop_reason = stop_reason or _reason(record)
+        return record
+
+    def _turn(
+        self, action: Any | Act, observation: Any, act_seconds: float | None, version: int | str | None
+    ) -> Transition | None:
+        """Return a transition with the agent's part filled in; None after recording that it cannot be recorded."""
+        if not isinstance(action, Act):
+            action = Act(action)
+        try:
+            values = {name: _of_act(name, getattr(action, name)) for name in _OF_AN_ACT}
+        except TrajectoryError as error:
+            self.fail("agent", "invalid_result", str(error))
+            return None
+        turn = Transition(observation, reward=0.0, terminated=False, truncated=False, act_seconds=act_seconds, **values)
+        if turn.version is None:
+            turn.version = version
+        return turn
+
+    def _last_turn(self, agent: str) -> Transition | None:
+        return next((turn for turn in reversed(self.trajectory.transitions) if turn.agent == agent), None)
+
+    def _before_acting(self, agent: str, reward: float, terminated: bool, truncated: bool, info: Info) -> None:
+        results = self.trajectory.metadata.setdefault("before_acting", {})
+        so_far = results.get(agent, {"reward": 0.0, "terminated": False, "truncated": False, "info": {}})
+        results[agent] = {
+            "reward": so_far["reward"] + reward,
+            "terminated": so_far["terminated"] or terminated,
+            "truncated": so_far["truncated"] or truncated,
+            "info": {**so_far["info"], **info},
+        }
+
+    def _fail_turn(
+        self, turn: Transition, source: Literal["agent", "endpoint", "environment"], kind: str, message: str
+    ) -> None:
+        turn.reward, turn.terminated, turn.truncated, turn.info = 0.0, False, True, {"error": message}
+        self._set_failure(source, kind, message, self.turns - 1)
+
+    def _set_failure(
+        self, source: Literal["agent", "endpoint", "environment"], kind: str, message: str, turn: int
+    ) -> None:
+        self.trajectory.failure = Failure(source, kind, message, turn)
+        self._ended = True
+
+
+def _info(info: Any) -> Info:
+    if not isinstance(info, Mapping):
+        raise TrajectoryError(f"info is a {type(info).__name__}, not a dict")
+    converted: Info = json_value(info, "info")
+    return converted
+
+
+def _flag(value: Any, name: str) -> bool:
+    if type(value) is bool:
+        return value
+    try:
+        return bool(value)
+    except Exception as error:
+        raise TrajectoryError(f"{name} is no boolean: {error}") from None
+
+
+def _of_act(name: str, value: Any) -> Any:
+    if value is None or type(value) is str:
+        return value
+    if name in ("logprobs", "top_logprobs"):
+        return value
+    return json_value(value, name)
+
+
+def _reason(record: Trajectory) -> str | None:
+    if not record.transitions:
+        return None
+    last = record.transitions[-1]
+    return "terminated" if last.terminated else "truncated" if last.truncated else None
