@@ -1,1 +1,11 @@
+from gem_eval.runs.episode_row import EpisodeRow as EpisodeRow
+from gem_eval.runs.episode_row import Prices as Prices
+from gem_eval.runs.errors import ConfigChangedError as ConfigChangedError
+from gem_eval.runs.errors import EvaluationConfigError as EvaluationConfigError
+from gem_eval.runs.errors import RunFolderError as RunFolderError
+from gem_eval.runs.errors import RunInUseError as RunInUseError
+from gem_eval.runs.folder import RunFolder as RunFolder
+from gem_eval.runs.run_config import RunConfig as RunConfig
+from gem_eval.runs.run_config import RunEnvironment as RunEnvironment
+
 __version__: str

@@ -1,0 +1,108 @@
+"""The index of a run, ``index.jsonl``: derived from ``episodes.jsonl``, kept beside it, and never trusted.
+
+A reader takes the rows of the index as far as they fit the episodes, and scans the rest of the episodes itself. So
+an index may be missing, cut off, older than the episodes, of another version, or from another run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gem_eval.runs.episode_row import EpisodeRow, Prices
+from gem_eval.runs.lines import end_of_lines, parse_line, row_of_line, scan
+
+__all__ = ["EpisodeIndex"]
+
+
+class EpisodeIndex:
+    """The rows of all episodes of a folder, kept current while another process appends to it."""
+
+    def __init__(self, folder: Path, prices: Prices | None = None) -> None:
+        self.episodes = folder / "episodes.jsonl"
+        self.path = folder / "index.jsonl"
+        self.prices = prices
+        self._forget()
+
+    def _forget(self) -> None:
+        self.rows: list[EpisodeRow] = []
+        self.end = 0
+        """Bytes of ``episodes.jsonl`` that the rows cover."""
+        self.scanned = 0
+        """How many rows came from the episodes, because the index lacked them."""
+        self._read = 0  # bytes of index.jsonl
+        self._trusted = False  # the index has been compared with the episodes
+
+    def refresh(self) -> bool:
+        """Take in what was appended since the last call; return whether anything was."""
+        end = end_of_lines(self.episodes)
+        if end < self.end:  # another run lies in this folder now
+            self._forget()
+        if end == self.end:
+            return False
+        self._follow_index(end)
+        self._scan(end)
+        return True
+
+    def encoded(self) -> bytes:
+        """Return all rows as ``index.jsonl`` holds them."""
+        return b"".join(encode(row) for row in self.rows)
+
+    def _scan(self, end: int) -> None:
+        before = len(self.rows)
+        self.rows.extend(scan(self.episodes, self.end, end, self.prices))
+        self.scanned += len(self.rows) - before
+        self.end = max(self.end, end)
+
+    def _follow_index(self, end: int) -> None:
+        """Append the rows that ``index.jsonl`` has, up to the first that does not fit the episodes."""
+        stop = end_of_lines(self.path)
+        if stop <= self._read:
+            return
+        with self.path.open("rb") as file:
+            file.seek(self._read)
+            lines = file.read(stop - self._read).splitlines()
+        self._read = stop
+        fitting: list[EpisodeRow] = []
+        reached = self.end
+        for line in lines:
+            try:
+                row = EpisodeRow.from_dict(parse_line(line))
+                fits = row.length > 0 and row.offset + row.length <= end
+            except (ValueError, TypeError, AttributeError):
+                break
+            if not fits:
+                break
+            if row.offset >= reached:  # else it was scanned before the writer had indexed it
+                fitting.append(row)
+                reached = row.offset + row.length
+        if not self._trusted and fitting:
+            if not all(self._agrees(row) for row in (fitting[0], fitting[len(fitting) // 2], fitting[-1])):
+                return
+            self._trusted = True
+        for row in fitting:
+            if row.offset > self.end:  # lines that are no episodes, or rows that are missing
+                self._scan(row.offset)
+            self.rows.append(row)
+            self.end = row.offset + row.length
+
+    def _agrees(self, row: EpisodeRow) -> bool:
+        """Return whether the episodes hold this very episode where the row says."""
+        with self.episodes.open("rb") as file:
+            file.seek(max(0, row.offset - 1))
+            if row.offset and file.read(1) != b"\n":
+                return False
+            line = file.read(row.length)
+        whole = line.find(b"\n") == len(line) - 1
+        return whole and row_of_line(line, row.offset, self.prices) == row
+
+
+def encode(row: EpisodeRow) -> bytes:
+    """Return a row as one line of ``index.jsonl``."""
+    import json
+
+    import orjson
+
+    try:
+        return orjson.dumps(row.to_dict(), option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a lone surrogate in a name, or a seed above 64 bits
+        return json.dumps(row.to_dict()).encode("ascii") + b"\n"

@@ -1,0 +1,155 @@
+"""``run.json``: everything needed to say which code, configuration and seeds produced a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError
+from gem_eval.runs.episode_row import Prices
+from gem_eval.runs.errors import RunFolderError
+
+__all__ = ["RUN_SCHEMA", "RunConfig", "RunEnvironment", "without_credentials"]
+
+RUN_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class RunEnvironment:
+    """One environment of a run."""
+
+    label: str
+    """Its name within the run; the id, unless the run holds one id in several forms."""
+    spec: EnvSpec
+    digest: str | None
+    """SHA-256 over the source of the package that holds its code; see ``EnvSpec.source_digest``."""
+    episodes: int
+    """Episodes in all, repetitions included."""
+    group: int
+    """Episodes of each seed."""
+    seed: int
+    """The first seed; each further group adds one."""
+    wrappers: tuple[str, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """The constructor arguments that the run sets; ``spec.kwargs`` holds them together with those of the id."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-serialisable dict."""
+        return {**vars(self), "spec": self.spec.to_dict(), "wrappers": list(self.wrappers), "kwargs": dict(self.kwargs)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> RunEnvironment:
+        """Undo :meth:`to_dict`; unknown keys are left out."""
+        known = {item.name for item in fields(cls)}
+        values = {name: value for name, value in record.items() if name in known}
+        values["spec"] = EnvSpec.from_dict(values["spec"])
+        values["wrappers"] = tuple(values.get("wrappers", ()))
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """The content of ``run.json``. It never holds credentials."""
+
+    environments: tuple[RunEnvironment, ...]
+    agent: str
+    """What acted: ``reference``, ``module:Class``, or the name of the model."""
+    name: str = ""
+    """A title for tables; the name of the folder unless given."""
+    model: str | None = None
+    """The model that was asked for; None if the agent is no model."""
+    served_model: str | None = None
+    """The model as the server names it."""
+    base_url: str | None = None
+    """The address of the model's server, without credentials."""
+    system: str | None = None
+    """The system message."""
+    tools: str | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    wrappers: tuple[str, ...] = ()
+    episodes: int = 0
+    """Of each environment, where the environments do not differ; the same holds for the next two."""
+    group: int = 1
+    seed: int = 0
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    retries: int = 0
+    rewards: tuple[Any, ...] = ()
+    """Rewards applied beside the environment's: names, or a dict with ``name`` and the reward's arguments."""
+    prices: Prices | None = None
+    started_at: float | None = None
+    """Unix time in seconds."""
+    gem: str = ""
+    """The version of gem-core."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """The versions of the distributions that took part."""
+    python: str = ""
+    platform: str = ""
+    resumed: tuple[Mapping[str, Any], ...] = ()
+    """When the run was resumed, and with which changes."""
+    schema: int = RUN_SCHEMA
+
+    def environment(self, label: str) -> RunEnvironment | None:
+        """Return the environment of this label."""
+        return next((item for item in self.environments if item.label == label), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-serialisable dict."""
+        record = {"schema": self.schema, **vars(self)}
+        record["environments"] = [item.to_dict() for item in self.environments]
+        record["prices"] = None if self.prices is None else {"input": self.prices.input, "output": self.prices.output}
+        record["base_url"] = without_credentials(self.base_url)
+        for name in ("wrappers", "rewards", "resumed"):
+            record[name] = list(record[name])
+        for name in ("sampling", "limits", "packages"):
+            record[name] = dict(record[name])
+        return record
+
+    def to_json(self) -> str:
+        """Return :meth:`to_dict` as JSON.
+
+        Raises:
+            RunFolderError: if a value cannot be written as JSON.
+        """
+        try:
+            return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        except (TypeError, ValueError) as error:
+            raise RunFolderError(f"the configuration of a run cannot be written as JSON: {error}") from error
+
+    @classmethod
+    def from_dict(cls, record: Any) -> RunConfig:
+        """Undo :meth:`to_dict`. Unknown keys, of a later version, are left out.
+
+        Raises:
+            RunFolderError: if ``record`` is no run configuration, or one of a later schema.
+        """
+        if not isinstance(record, dict) or not isinstance(record.get("schema"), int):
+            raise RunFolderError("not the configuration of a run: a JSON object with a 'schema' is needed")
+        if record["schema"] > RUN_SCHEMA:
+            raise RunFolderError(f"the run has schema {record['schema']}; this gem-eval reads {RUN_SCHEMA}: upgrade it")
+        known = {item.name for item in fields(cls)}
+        values = {name: value for name, value in record.items() if name in known}
+        try:
+            values["environments"] = tuple(RunEnvironment.from_dict(item) for item in values["environments"])
+            if values.get("prices") is not None:
+                values["prices"] = Prices(**values["prices"])
+            for name in ("wrappers", "rewards", "resumed"):
+                values[name] = tuple(values.get(name, ()))
+            return cls(**values)
+        except (KeyError, TypeError, AttributeError, ArgumentError) as error:
+            raise RunFolderError(f"not the configuration of a run: {error!r}") from error
+
+
+def without_credentials(url: str | None) -> str | None:
+    """Return an address without user name, password, query and fragment, any of which may hold a key."""
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    except ValueError:
+        return ""

@@ -1,0 +1,156 @@
+"""Runs for tests: folders with made-up episodes, which look like those of a small model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem.env_spec import EnvSpec
+from gem.trajectory import Failure, Trajectory, Transition
+from gem_eval.runs import Prices, RunConfig, RunEnvironment, RunFolder
+
+
+def made_up_trajectory(
+    env: str = "game:GuessTheNumber-v0-easy",
+    seed: int = 0,
+    repetition: int = 0,
+    *,
+    skill: float = 0.6,
+    turns: int | None = None,
+    tokens: int = 8,
+    failure: Failure | None = None,
+    agent: str = "made-up-model",
+    salt: int = 0,
+) -> Trajectory:
+    """Return an episode that depends on its arguments alone.
+
+    Args:
+        env: the id of the environment, which is not made.
+        seed: of the episode.
+        repetition: within the group.
+        skill: the probability of success; seeds differ in difficulty.
+        turns: number of turns; 1 to 6 by chance unless given.
+        tokens: sampled tokens of each turn, with two alternatives each.
+        failure: makes the episode a failed one.
+        agent: the name of the model.
+        salt: makes another run of the same seeds.
+    """
+    chance = random.Random(ascii((env, seed, repetition, salt)))
+    difficulty = random.Random(ascii((env, seed))).uniform(-0.3, 0.3)
+    success = chance.random() < skill + difficulty
+    count = chance.randint(1, 6) if turns is None else turns
+    transitions = []
+    for turn in range(count):
+        last = turn == count - 1 and failure is None
+        ids = [chance.randrange(50_000) for _ in range(tokens)]
+        logprobs = [-chance.random() for _ in range(tokens)]
+        transitions.append(
+            Transition(
+                observation=f"Turn {turn}: guess a number between 1 and 10.",
+                action=f"I guess \\boxed{{{chance.randint(1, 10)}}}",
+                reward=float(success) if last else 0.0,
+                terminated=last,
+                truncated=False,
+                info={"turn": turn, **({"success": success} if last else {})},
+                token_ids=ids,
+                logprobs=logprobs,
+                tokens=[f"t{i}" for i in ids],
+                top_logprobs=[[(f"t{i}", lp), ("other", lp - 1)] for i, lp in zip(ids, logprobs, strict=True)],
+                usage={"prompt_tokens": 20 + 30 * turn, "completion_tokens": tokens},
+                finish_reason="stop",
+                model=agent,
+                act_seconds=chance.uniform(0.1, 2.0),
+                step_seconds=chance.uniform(0.0001, 0.01),
+            )
+        )
+    return Trajectory(
+        EnvSpec(id=env, entry_point="made_up.environment:MadeUpEnv"),
+        seed,
+        transitions,
+        final_observation="The end.",
+        agent=agent,
+        repetition=repetition,
+        stop_reason=None if failure else "terminated",
+        failure=failure,
+        started_at=1_750_000_000.0 + seed,
+        seconds=sum((t.act_seconds or 0) + (t.step_seconds or 0) for t in transitions),
+    )
+
+
+def made_up_config(
+    envs: Iterable[str] = ("game:GuessTheNumber-v0-easy",), *, episodes: int = 8, group: int = 1, **values: Any
+) -> RunConfig:
+    """Return a configuration for made-up episodes."""
+    return RunConfig(
+        environments=tuple(
+            RunEnvironment(env, EnvSpec(id=env, entry_point="made_up.environment:MadeUpEnv"), None, episodes, group, 0)
+            for env in envs
+        ),
+        episodes=episodes,
+        group=group,
+        **{
+            "agent": "made-up-model",
+            "model": "made-up-model",
+            "base_url": "http://127.0.0.1:8000/v1",
+            "started_at": 1_750_000_000.0,
+            "gem": "0.1.0",
+            **values,
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def make_trajectory() -> Callable[..., Trajectory]:
+    """The function :func:`made_up_trajectory`."""
+    return made_up_trajectory
+
+
+@pytest.fixture(scope="session")
+def make_config() -> Callable[..., RunConfig]:
+    """The function :func:`made_up_config`."""
+    return made_up_config
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., RunFolder]:
+    """A function that writes a run folder with made-up episodes and returns it, opened for reading."""
+
+    def make(
+        name: str = "run",
+        *,
+        env: str | Iterable[str] = "game:GuessTheNumber-v0-easy",
+        episodes: int = 8,
+        group: int = 1,
+        failures: int = 0,
+        path: Path | None = None,
+        prices: Prices | None = None,
+        agent: str = "made-up-model",
+        **values: Any,
+    ) -> RunFolder:
+        """Write ``episodes`` episodes of each environment, the first ``failures`` of which failed.
+
+        Further ``values`` go to :func:`made_up_trajectory`.
+        """
+        envs = [env] if isinstance(env, str) else list(env)
+        config = made_up_config(envs, episodes=episodes, group=group, prices=prices, agent=agent, model=agent)
+        with RunFolder.create(path or tmp_path / name, config) as folder:
+            for label in envs:
+                for number in range(episodes):
+                    failure = Failure("endpoint", "server_error", "500 from the server", 1)
+                    folder.append(
+                        made_up_trajectory(
+                            label,
+                            number // group,
+                            number % group,
+                            agent=agent,
+                            failure=failure if number < failures else None,
+                            **values,
+                        )
+                    )
+        return RunFolder(folder.path)
+
+    return make
