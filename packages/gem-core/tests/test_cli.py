@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 import gem
 from gem import discovery
 from gem.cli.data import data_command
+from gem.cli.listing import _lines
 from gem.cli.main import COMMANDS, cli, run
 from gem.cli.output import as_text
 from gem.core import Env, Info
@@ -81,7 +83,26 @@ def test_list_shows_what_is_registered() -> None:
 def test_list_filters_and_says_when_nothing_fits() -> None:
     """A filter that nothing passes is told apart from an empty installation."""
     assert invoke("list", "test", "--tag", "missing", "--ids").output == ""
-    assert "No installed environment fits" in invoke("list", "--package", "nobody").output
+    assert "No installed environment fits" in invoke("list", "test", "--tag", "missing").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [(["tset"], "did you mean 'test'?"), (["zzz"], "installed: "), (["--package", "nobody"], "installed: ")],
+)
+def test_list_refuses_a_namespace_or_package_that_is_not_installed(arguments: list[str], advice: str) -> None:
+    """The exit code is that of wrong usage, and the message has the nearest name or all of them."""
+    refused = CliRunner().invoke(cli, ["list", *arguments])
+    assert (refused.exit_code, advice in refused.output) == (2, True)
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_list_gives_each_environment_one_line_of_a_terminal(width: int) -> None:
+    """Ids are whole, so that they can be copied; only descriptions are cut, at a word, and lines fit the terminal."""
+    specs = gem.all_specs("test")
+    lines = [click.unstyle(line) for line in _lines("a title", specs, width)]
+    assert [line.split()[0] for line in lines[1:-2]] == sorted({spec.id for spec in specs})
+    assert all(len(line) <= width for line in lines[1:-2] if width < 120)
 
 
 def test_info_shows_arguments_rules_and_an_observation() -> None:

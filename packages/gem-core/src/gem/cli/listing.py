@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
 import click
 
+from gem.arguments import nearest
 from gem.cli.output import Table, json_option, print_json
 from gem.env_spec import EnvSpec
 from gem.ids import normalized_distribution, parse_id
 
 __all__ = ["list_command"]
+
+_ROOM_FOR_VARIANTS = 120  # columns of a terminal
 
 
 @click.command("list")
@@ -32,12 +39,20 @@ def list_command(namespace: str | None, tags: tuple[str, ...], package: str | No
     from gem.registry import all_specs
 
     everything = all_specs()
+    if namespace is not None:
+        namespace = namespace.rstrip(":")
+        _check_known("namespace", namespace, {spec.namespace for spec in everything} - {""})
+    if package is not None:
+        package = normalized_distribution(package)
+        _check_known(
+            "package", package, {normalized_distribution(spec.distribution or "") for spec in everything} - {""}
+        )
     specs = [
         spec
         for spec in everything
-        if (namespace is None or spec.namespace == namespace.rstrip(":"))
+        if (namespace is None or spec.namespace == namespace)
         and all(tag in spec.tags for tag in tags)
-        and (package is None or normalized_distribution(spec.distribution or "") == normalized_distribution(package))
+        and (package is None or normalized_distribution(spec.distribution or "") == package)
     ]
     if as_json:
         print_json([_summary(spec) for spec in specs])
@@ -63,22 +78,71 @@ def _summary(spec: EnvSpec) -> dict[str, Any]:
 
 
 def _print_tables(specs: list[EnvSpec]) -> None:
+    """Print a table for each package: one line an environment in a terminal, through a pager if they are many."""
     by_package = sorted(specs, key=lambda spec: (spec.distribution or "", spec.version or ""))
-    for (package, version), owned in groupby(by_package, key=lambda spec: (spec.distribution, spec.version)):
-        title = f"{package or 'this process'} {version or ''}"
+    tables = [
+        (f"{package or 'this process'} {version or ''}".rstrip(), list(owned))
+        for (package, version), owned in groupby(by_package, key=lambda spec: (spec.distribution, spec.version))
+    ]
+    advice = "'gem info ID' describes one of them; 'gem list --ids' lists every variant, such as game:Sudoku-v0-easy"
+    if sys.stdout.isatty():
+        width, height = shutil.get_terminal_size()
+        lines = [line for title, owned in tables for line in _lines(title, owned, width)]
+        lines.append(click.style(advice, dim=True))
+        show = click.echo_via_pager if len(lines) >= height else click.echo
+        show("\n".join(lines) + "\n")
+        return
+    for title, owned in tables:
         rows = Table(("environment", "variants", "description", "tags"), title=title)
-        count = 0
-        for base, members in groupby(owned, key=_base_id):
-            variants = list(members)
-            count += len(variants)
-            named = [_variant(spec) for spec in variants]
-            needs = f" [needs {', '.join(variants[0].requires)}]" if variants[0].requires else ""
-            rows.add_row(
-                base, ", ".join(filter(None, named)), variants[0].description + needs, ", ".join(variants[0].tags)
-            )
+        for members in _by_base_id(owned):
+            first = members[0]
+            named = ", ".join(filter(None, map(_variant, members)))
+            rows.add_row(_base_id(first), named, _described(first), ", ".join(first.tags))
         rows.show()
-        click.secho(f"{len(rows.rows)} environments, {count} ids\n", dim=True)
-    click.secho("'gem info ID' shows one of them; append a variant like this: game:Sudoku-v0-easy", dim=True)
+        click.echo(_count(owned) + "\n")
+    click.echo(advice)
+
+
+def _lines(title: str, owned: list[EnvSpec], width: int) -> Iterator[str]:
+    """Yield the lines of one package. An id is never cut, so that it can be copied; a description may be."""
+    environments = _by_base_id(owned)
+    longest = max(len(_base_id(members[0])) for members in environments)
+    yield click.style(title, bold=True)
+    for members in environments:
+        base, description = _base_id(members[0]), _described(members[0])
+        variants = ", ".join(filter(None, map(_variant, members)))
+        text = textwrap.shorten(description, max(width - longest - 4, 16), placeholder=" …")
+        shown = click.style(f"  ({variants})", dim=True) if variants and width >= _ROOM_FOR_VARIANTS else ""
+        yield f"  {base.ljust(longest)}  {text}{shown}"
+    yield click.style(f"  {_count(owned)}", dim=True)
+    yield ""
+
+
+def _by_base_id(owned: list[EnvSpec]) -> list[list[EnvSpec]]:
+    return [list(members) for _, members in groupby(owned, key=_base_id)]
+
+
+def _described(spec: EnvSpec) -> str:
+    return spec.description + (f" [needs {', '.join(spec.requires)}]" if spec.requires else "")
+
+
+def _count(owned: list[EnvSpec]) -> str:
+    environments = len(_by_base_id(owned))
+    return (
+        f"{environments} environment{'s' if environments > 1 else ''}, {len(owned)} id{'s' if len(owned) > 1 else ''}"
+    )
+
+
+def _check_known(what: str, name: str, known: set[str]) -> None:
+    from gem.discovery.official import NAMESPACES, install_line
+
+    if name not in known:
+        hint = nearest(name, known)
+        if name in NAMESPACES:
+            advice = " or ".join(f"'{install_line(distribution)}'" for distribution in NAMESPACES[name]) + " brings it"
+        else:
+            advice = f"did you mean {hint!r}?" if hint else f"installed: {', '.join(sorted(known)) or 'none'}"
+        raise click.UsageError(f"no installed package provides the {what} {name!r}; {advice}")
 
 
 def _base_id(spec: EnvSpec) -> str:
