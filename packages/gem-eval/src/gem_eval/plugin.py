@@ -10,7 +10,9 @@ __all__ = ["gem_commands", "gem_model_clients", "gem_rewards", "gem_run_trackers
 @hookimpl
 def gem_commands() -> Named:
     """Return the commands."""
-    return {}
+    return {
+        "fake-model": "gem_eval.cli.fake_model:fake_model_command",
+    }
 
 
 @hookimpl

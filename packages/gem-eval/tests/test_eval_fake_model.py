@@ -1,0 +1,79 @@
+"""The fake model server: endpoints, policies, latency, limits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aiohttp
+
+from gem_eval.fake_model import FakeModel, FakeModelProcess, FakeModelThread, Latency
+
+GUESSING = "game:GuessTheNumber-v0-easy"
+FIRST = {"role": "user", "content": "I have chosen a whole number from 1 to 20."}
+
+
+def chatting(model: FakeModel, *bodies: dict[str, Any], path: str = "/chat/completions") -> list[dict[str, Any]]:
+    """Return the answers to requests that are sent one after another."""
+
+    async def run() -> list[dict[str, Any]]:
+        async with model, aiohttp.ClientSession() as session:
+            answers = []
+            for body in bodies:
+                async with session.post(model.url + path, json=body) as reply:
+                    answers.append(await reply.json())
+            return answers
+
+    return asyncio.run(run())
+
+
+def text(answer: dict[str, Any]) -> str:
+    content: str = answer["choices"][0]["message"]["content"]
+    return content
+
+
+def test_a_constant_policy_answers_its_text() -> None:
+    """The answer has the shape of a chat completion, with its usage."""
+    (answer,) = chatting(FakeModel("constant:yes"), {"messages": [FIRST]})
+    assert text(answer) == "yes"
+    assert answer["object"] == "chat.completion"
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    assert answer["usage"]["total_tokens"] == answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
+
+
+def test_a_reference_policy_plays_from_the_conversation_alone() -> None:
+    """The server keeps no episodes: the same messages get the same answer, in any order."""
+    later = [FIRST, {"role": "assistant", "content": "x"}, {"role": "user", "content": "The number is higher than 10."}]
+    answers = chatting(FakeModel(GUESSING), {"messages": later}, {"messages": [FIRST]}, {"messages": later})
+    assert [text(answer) for answer in answers] == ["\\boxed{15}", "\\boxed{10}", "\\boxed{15}"]
+
+
+def test_latencies_overlap() -> None:
+    """Requests that are sent together are answered together."""
+
+    async def run() -> int:
+        async with FakeModel("echo", latency=Latency(0.05)) as model, aiohttp.ClientSession() as session:
+
+            async def one() -> None:
+                async with session.post(f"{model.url}/chat/completions", json={"messages": [FIRST]}) as reply:
+                    await reply.read()
+
+            await asyncio.gather(*(one() for _ in range(20)))
+            return model.counts.most_in_flight
+
+    assert asyncio.run(run()) == 20
+
+
+def test_a_thread_and_a_process_serve_too() -> None:
+    """A policy named on the command line answers as one in this process does."""
+
+    async def ask(url: str) -> str:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{url}/chat/completions", json={"messages": [FIRST]}) as reply,
+        ):
+            return text(await reply.json())
+
+    with FakeModelThread(FakeModel(GUESSING)) as thread, FakeModelProcess(["--policy", GUESSING]) as process:
+        assert asyncio.run(ask(thread.url)) == asyncio.run(ask(process.url)) == "\\boxed{10}"
+        assert process.stats()["requests"]["/v1/chat/completions"] == 1
