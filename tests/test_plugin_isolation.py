@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gem.cli.plugin_probe import probe
 from gem.discovery.manifest import FILE_NAME, read_specs
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def doctor(site: PluginSite) -> dict[str, str]:
     variables = {
         "PYTHONPATH": str(site.folder),
         "PATH": str(Path(sys.executable).parent),
-        "GEM_DISABLE_PLUGINS": ",".join(DISTRIBUTIONS - {"gem-envs-games"}),
+        "GEM_DISABLE_PLUGINS": ",".join(
+            [*(DISTRIBUTIONS - {"gem-envs-games"}), "gem-testing", "gem-tools", "gem-eval"]
+        ),
     }
     done = subprocess.run(
         [sys.executable, "-m", "gem", "doctor", "--json"],
@@ -100,6 +103,57 @@ print(json.dumps([len(games), things]))
     findings = doctor(site)
     assert [subject for subject in findings if subject.startswith(("bad-plugin", "bad_plugin"))], findings
     assert not [subject for subject in findings if subject.startswith(("good", "gem-envs"))], findings
+
+
+_HOOK = "from gem.plugins import hookimpl\n@hookimpl\ndef {}():\n    return {}\n"
+
+IMPORTS = {
+    "plugin raises at import": ("plugin", "raise RuntimeError('boom')", "RuntimeError: boom"),
+    "plugin exits at import": ("plugin", "import sys; sys.exit(3)", "SystemExit: 3"),
+    "plugin ends its process": ("plugin", "import os; print('last words', flush=True); os._exit(3)", "last words"),
+    "plugin prints at import": ("plugin", "print('hello')", "prints: 'hello'"),
+    "plugin has an unknown hook": ("plugin", _HOOK.format("gem_wrapers", "{}"), "gem_wrapers"),
+    "plugin's hook raises": ("plugin", _HOOK.format("gem_wrappers", "1 / 0"), "ZeroDivisionError"),
+    "name leads nowhere": ("plugin", _HOOK.format("gem_wrappers", "{'loud': 'bad_plugin:Loud'}"), "bad_plugin:Loud"),
+    "name is no command": ("plugin", _HOOK.format("gem_commands", "{'loud': print}"), "not a click command"),
+    "package raises at import": ("envs", "raise RuntimeError('boom')", "RuntimeError: boom"),
+    "class is missing": ("envs", "", "bad_plugin:Thing"),
+    "class is no Env": ("envs", "class Thing: pass", "does not derive from gem.Env"),
+}
+
+
+def add_plugin(site: PluginSite, kind: str, code: str) -> None:
+    """Install a distribution with code in a plugin module, or in a package of environments."""
+    if kind == "plugin":
+        site.add("bad-plugin", "[gem.plugins]\nbad = bad_plugin\n", {"bad_plugin.py": code})
+    else:
+        manifest = VALID.format(id="bad:Thing-v0", package="bad_plugin")
+        site.add(
+            "bad-plugin",
+            {"bad": "bad_plugin"},
+            {"bad_plugin/__init__.py": code, "bad_plugin/environments.toml": manifest},
+        )
+
+
+@pytest.mark.parametrize("case", IMPORTS)
+def test_the_doctor_finds_what_breaks_at_import(site: PluginSite, case: str) -> None:
+    """Each fault that only an import shows is found, in another process."""
+    kind, code, shown = IMPORTS[case]
+    add_plugin(site, kind, code)
+    (problem,) = probe("bad-plugin").problems
+    assert shown in problem
+
+
+def test_the_doctor_names_who_takes_a_name_that_is_taken(site: PluginSite) -> None:
+    """A wrapper with the name of a built-in one is reported with the name's owner."""
+    add_plugin(site, "plugin", _HOOK.format("gem_wrappers", "{'concat': print}"))
+    assert "gem_wrappers offers 'concat', which gem-core offers already" in doctor(site)["bad-plugin"]
+
+
+def test_a_plugin_that_hangs_at_import_is_given_up(site: PluginSite) -> None:
+    """After the time limit its process is ended, and the report says so."""
+    add_plugin(site, "plugin", "while True: pass")
+    assert probe("bad-plugin", seconds=0.5).problems == ["importing it takes more than 0.5 s"]
 
 
 @pytest.mark.parametrize("case", [case for case in BROKEN if case != "manifest lists ids of another namespace"])

@@ -25,7 +25,7 @@ from gem.discovery import PLUGIN_GROUP, Announcement, PluginProblem, entry_point
 from gem.entry_points import load
 from gem.errors import MissingPluginError, PluginWarning
 
-__all__ = ["Named", "hookimpl", "hookspec", "lookup", "names", "problems"]
+__all__ = ["Named", "built_in_names", "hookimpl", "hookspec", "lookup", "names", "offers", "problems"]
 
 Named = Mapping[str, str | Callable[..., Any]]
 
@@ -59,6 +59,9 @@ class Hooks:
     @hookspec
     def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
         """Return run trackers by name: callables that take a run folder and receive each finished episode."""
+
+
+_HOOKS = tuple(name for name in vars(Hooks) if name.startswith("gem_"))
 
 
 class BuiltIn:
@@ -124,6 +127,21 @@ def problems() -> tuple[PluginProblem, ...]:
     return _load_plugins(entry_points(PLUGIN_GROUP))[1]
 
 
+def built_in_names() -> dict[tuple[str, str], str]:
+    """Return the names that no plugin can take: hook and name → ``"gem-core"``."""
+    own = BuiltIn()
+    return {(hook, name): "gem-core" for hook in _HOOKS if hasattr(own, hook) for name in getattr(own, hook)()}
+
+
+def offers(announced: Announcement) -> tuple[list[tuple[str, str, str | Callable[..., Any]]], str | None]:
+    """Load one plugin and return what each of its hooks offers: hook, name, target; and what is wrong, or None."""
+    try:
+        plugin = _loaded(announced)
+        return [(hook, name, target) for hook in _HOOKS for name, target in _offered_by(plugin, hook).items()], None
+    except (Exception, SystemExit) as error:
+        return [], f"cannot be loaded: {type(error).__name__}: {error}"
+
+
 @cache
 def _load_plugins(
     announced: tuple[Announcement, ...],
@@ -133,12 +151,15 @@ def _load_plugins(
     for entry in announced:
         owner = f"{entry.distribution} ({entry.name})"
         try:
-            plugin = load(entry.value) if ":" in entry.value else import_module(entry.value)
-            loaded.append((owner, _checked(plugin)))
+            loaded.append((owner, _loaded(entry)))
         except (Exception, SystemExit) as error:  # pluggy's own loader would stop at the first broken plugin
             found.append(PluginProblem(owner, f"cannot be loaded: {type(error).__name__}: {error}"))
             warnings.warn(f"plugin {found[-1]}", PluginWarning, stacklevel=3)
     return tuple(loaded), tuple(found)
+
+
+def _loaded(entry: Announcement) -> pluggy.PluginManager:
+    return _checked(load(entry.value) if ":" in entry.value else import_module(entry.value))
 
 
 def _checked(plugin: object) -> pluggy.PluginManager:
@@ -151,14 +172,18 @@ def _checked(plugin: object) -> pluggy.PluginManager:
 
 
 def _call(owner: str, plugin: pluggy.PluginManager, hook: str) -> Named:
-    collected: dict[str, str | Callable[..., Any]] = {}
     try:
-        for offered in getattr(plugin.hook, hook)():
-            for name, target in offered.items():
-                if not isinstance(name, str) or not (isinstance(target, str) or callable(target)):
-                    raise TypeError(f"{name!r}: {target!r} must be a str: 'module:attribute' or callable")
-                collected[name] = target
+        return _offered_by(plugin, hook)
     except Exception as error:
         warnings.warn(f"plugin {owner}: {hook} failed: {error!r}", PluginWarning, stacklevel=3)
         return {}
+
+
+def _offered_by(plugin: pluggy.PluginManager, hook: str) -> Named:
+    collected: dict[str, str | Callable[..., Any]] = {}
+    for offered in getattr(plugin.hook, hook)():
+        for name, target in offered.items():
+            if not isinstance(name, str) or not (isinstance(target, str) or callable(target)):
+                raise TypeError(f"{name!r}: {target!r} must be a str: 'module:attribute' or callable")
+            collected[name] = target
     return collected

@@ -1,18 +1,25 @@
-"""Faults of an installation: the checks behind ``gem doctor``. No plugin is imported."""
+"""Faults of an installation: the checks behind ``gem doctor``.
+
+No plugin is imported into this process; each distribution is imported in one of its own.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from importlib.util import find_spec
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from gem import discovery
+from gem.cli.plugin_probe import probe
 from gem.discovery.manifest import FILE_NAME, parse
 from gem.entry_points import package_folder
 from gem.errors import ManifestError
+from gem.plugins import built_in_names
+from gem.processes.cpus import usable_cpus
 from gem.registry import conflicts
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -26,14 +33,18 @@ class Diagnosis(NamedTuple):
     advice: str
 
 
-def diagnose() -> list[Diagnosis]:
-    """Return all faults, worst first."""
+def diagnose(progress: Callable[[str], None] = lambda _: None) -> list[Diagnosis]:
+    """Return all faults, worst first.
+
+    Args:
+        progress: called with the name of each distribution that has been imported.
+    """
     return [
         *_original_is_installed(),
         *_command_is_taken(),
         *_unreadable_distributions(),
         *_broken_manifests(),
-        *_unresolved_entry_points(),
+        *_broken_imports(progress),
         *_claimed_twice(),
         *_switched_off(),
     ]
@@ -99,32 +110,22 @@ def _broken_manifests() -> list[Diagnosis]:
     return found
 
 
-def _unresolved_entry_points() -> list[Diagnosis]:
+def _broken_imports(progress: Callable[[str], None]) -> list[Diagnosis]:
+    """Import every distribution in a process of its own, and find names that two of them offer."""
+    groups = (discovery.ENVIRONMENT_GROUP, discovery.PLUGIN_GROUP)
+    owners: dict[tuple[str, str], str] = built_in_names()
     found = []
-    for claim in _packages():
-        missing: set[str] = set()
-        for spec in discovery.installed(claim.name).specs.values():
-            for candidate in spec:
-                if candidate.distribution == claim.distribution and isinstance(candidate.entry_point, str):
-                    module = candidate.entry_point.partition(":")[0]
-                    if not _module_exists(module):
-                        missing.add(module)
-        found += [
-            Diagnosis(
-                claim.distribution, f"its manifest names the module {module!r}, which does not exist", "tell its author"
-            )
-            for module in sorted(missing)
-        ]
+    names = dict.fromkeys(announced.distribution for group in groups for announced in discovery.entry_points(group))
+    with ThreadPoolExecutor(max_workers=usable_cpus()) as pool:
+        for distribution, report in zip(names, pool.map(probe, names), strict=True):
+            progress(distribution)
+            found += [Diagnosis(distribution, problem, "tell its author") for problem in report.problems]
+            for hook, name in report.offered:
+                owner = owners.setdefault((hook, name), distribution)
+                if owner != distribution:
+                    problem = f"{hook} offers {name!r}, which {owner} offers already; it is left out"
+                    found.append(Diagnosis(distribution, problem, "tell its author, or uninstall one of them"))
     return found
-
-
-def _module_exists(module: str) -> bool:
-    """Return whether a module can be found, without importing its package."""
-    package, _, name = module.rpartition(".")
-    if not package:
-        return find_spec(module) is not None
-    folder = package_folder(package)
-    return folder is not None and (any(folder.glob(f"{name}.*")) or (folder / name).is_dir())
 
 
 def _claimed_twice() -> list[Diagnosis]:

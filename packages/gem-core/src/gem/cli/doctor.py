@@ -6,7 +6,7 @@ import platform
 
 import click
 
-from gem.cli.output import console, json_option, print_json
+from gem.cli.output import console, json_option, print_json, progress
 
 __all__ = ["doctor_command"]
 
@@ -16,7 +16,8 @@ __all__ = ["doctor_command"]
 def doctor_command(as_json: bool) -> None:
     """Check the installation.
 
-    Broken packages, clashing ids, clashing commands. The exit code is 1 if anything is wrong.
+    Finds broken packages, clashing ids and names, and clashing commands. Each package is imported in a process of its
+    own, which may take a minute at most. The exit code is 1 if anything is wrong.
 
     \b
     Example:
@@ -26,9 +27,11 @@ def doctor_command(as_json: bool) -> None:
     from gem import discovery
     from gem.cli.diagnosis import diagnose
 
-    findings = diagnose()
     groups = (discovery.ENVIRONMENT_GROUP, discovery.PLUGIN_GROUP)
     packages = sorted({(a.distribution, a.version) for group in groups for a in discovery.entry_points(group)})
+    with progress() as bar:
+        task = bar.add_task("importing packages", total=len(packages), note="")
+        findings = diagnose(lambda name: bar.update(task, advance=1, note=name))
     if as_json:
         print_json(
             {
