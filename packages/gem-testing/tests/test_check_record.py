@@ -19,7 +19,7 @@ from gem.rollout import rollout, summarize
 from gem.speed import CALIBRATION, Speed, calibration_round, measure
 from gem_testing import CLAUSES, ClauseOutcome, ClauseResult
 from gem_testing.record import ConformanceRecord, EnvironmentResults, ScoreRecord, SpeedRecord, record_of
-from gem_testing.scores import EPISODES, Score, scores_of
+from gem_testing.scores import EPISODES, AgentScore, scores_of
 from gem_testing.targets import PackageUnderTest
 
 
@@ -88,7 +88,7 @@ def test_scores_are_those_of_the_first_seeds() -> None:
     spec = spec_of(Coin, reference_policy=f"{__name__}:Heads")
     scores = scores_of(spec, seconds=600.0)
     assert list(scores) == ["random", "reference", "null"]
-    assert scores["null"] == Score(EPISODES, 0.0, 0.0, 0.0, 3.0)
+    assert scores["null"] == AgentScore(EPISODES, 0.0, 0.0, 0.0, 3.0)
     assert all(score.episodes == EPISODES and not score.error for score in scores.values())
     summary = summarize(rollout(spec, lambda _: Heads(), episodes=EPISODES, num_envs=1))[0]
     reference = scores["reference"]
@@ -176,7 +176,7 @@ def test_the_calibration_loop_is_what_its_version_says() -> None:
 
 def test_the_models_have_the_fields_of_what_they_record() -> None:
     """A field that is added to scores or speed is added to the record, or left out on purpose."""
-    assert list(ScoreRecord.model_fields) == [field.name for field in fields(Score)]
+    assert list(ScoreRecord.model_fields) == [field.name for field in fields(AgentScore)]
     assert list(SpeedRecord.model_fields) == [field.name for field in fields(Speed) if field.name != "id"]
 
 

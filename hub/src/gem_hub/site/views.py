@@ -14,7 +14,7 @@ from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
 from gem_hub_client.ids import base_id
 
-__all__ = ["BaseEnvironment", "Listing", "PackageView", "ReleaseView", "Reward", "view_of"]
+__all__ = ["BaseEnvironment", "Listing", "PackageView", "ReleaseView", "RewardRange", "view_of"]
 
 _SUMMARY = 300
 _DESCRIPTION = 400
@@ -24,7 +24,7 @@ MOST_ENVIRONMENTS = 400
 
 
 @dataclass(frozen=True)
-class Reward:
+class RewardRange:
     """The reward range of one environment or variant."""
 
     id: str
@@ -56,7 +56,7 @@ class BaseEnvironment:
     requires: list[str]
     tags: list[str]
     variants: list[str] = field(default_factory=list)
-    rewards: list[Reward] = field(default_factory=list)
+    rewards: list[RewardRange] = field(default_factory=list)
     example: str = ""
     example_id: str = ""
     example_cut: bool = False
@@ -253,10 +253,10 @@ def _variant(full_id: str) -> str:
         return ""
 
 
-def _reward(item: Mapping[str, Any], scores: Mapping[str, Any]) -> Reward:
+def _reward(item: Mapping[str, Any], scores: Mapping[str, Any]) -> RewardRange:
     low, high = item["reward_range"] or (None, None)
     has_reference = item["reference_policy"] is not None
-    return Reward(
+    return RewardRange(
         id=item["id"],
         low=low,
         high=high,

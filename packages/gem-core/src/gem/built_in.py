@@ -16,6 +16,7 @@ WRAPPERS = {
     "episode_tracking": "gem.wrappers.tracking:EpisodeTracking",
     "time_limit": "gem.wrappers.limits:TimeLimit",
     "wall_clock_limit": "gem.wrappers.limits:WallClockLimit",
+    "transform_reward": "gem.rewards.transform:TransformReward",
     "tool_failure": "gem.wrappers.noise:ToolFailure",
 }
 

@@ -33,6 +33,9 @@ key is optional. These have a fixed meaning:
 ``parsed_action``           str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
 ``error``                   str, the environment failed; the episode is truncated and counts for nothing
+``env_reward``              float, the environment's own reward (:class:`gem.rewards.transform.TransformReward`)
+``scores``                  dict, label of a reward → its score of the episode (same)
+``grade``                   ``"unreadable"`` where a reward could not tell (same)
 ``use_tool``                bool, this step was answered by a tool (:class:`gem.tools.ToolEnvWrapper`)
 ``tool_name``               str, which tool answered
 ``tool_type``               str, the same

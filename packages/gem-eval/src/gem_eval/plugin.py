@@ -24,7 +24,12 @@ def gem_model_clients() -> Named:
 @hookimpl
 def gem_rewards() -> Named:
     """Return the rewards by name."""
-    return {}
+    return {
+        "composite": "gem_eval.rewards.composite:CompositeReward",
+        "environment": "gem_eval.rewards.environment:EnvironmentReward",
+        "exact": "gem_eval.rewards.exact:ExactReward",
+        "numeric": "gem_eval.rewards.numeric:NumericReward",
+    }
 
 
 @hookimpl

@@ -64,7 +64,7 @@ class ClauseRecord(_Strict):
 
 
 class ScoreRecord(_Strict):
-    """The score of an agent; the fields are those of :class:`gem_testing.scores.Score`."""
+    """The score of an agent; the fields are those of :class:`gem_testing.scores.AgentScore`."""
 
     episodes: int = Field(ge=0)
     mean: float | None

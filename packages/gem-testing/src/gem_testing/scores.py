@@ -19,7 +19,7 @@ from gem.rollout import summarize
 from gem.trajectory import Trajectory, Transition
 from gem_testing.episodes import acted_by_each, has_ended, rewards_of
 
-__all__ = ["AGENTS", "EPISODES", "SECONDS", "Score", "scores_of"]
+__all__ = ["AGENTS", "EPISODES", "SECONDS", "AgentScore", "scores_of"]
 
 AGENTS = ("random", "reference", "null")
 EPISODES = 32
@@ -32,7 +32,7 @@ _MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True)
-class Score:
+class AgentScore:
     """The score of an agent; the mean is None if no episode ended."""
 
     episodes: int
@@ -55,7 +55,7 @@ class _SilentPolicy(Policy[Any, Any]):
         return acted_by_each(self.env, "")
 
 
-def scores_of(spec: EnvSpec, episodes: int = EPISODES, seconds: float = SECONDS) -> dict[str, Score]:
+def scores_of(spec: EnvSpec, episodes: int = EPISODES, seconds: float = SECONDS) -> dict[str, AgentScore]:
     """Return the score of each agent; of the reference policy only where the spec names one."""
     return {
         agent: _score(spec, agent, episodes, seconds)
@@ -64,7 +64,7 @@ def scores_of(spec: EnvSpec, episodes: int = EPISODES, seconds: float = SECONDS)
     }
 
 
-def _score(spec: EnvSpec, agent: str, episodes: int, seconds: float) -> Score:
+def _score(spec: EnvSpec, agent: str, episodes: int, seconds: float) -> AgentScore:
     played: list[Trajectory] = []
     error = ""
     deadline = time.perf_counter() + seconds
@@ -78,12 +78,12 @@ def _score(spec: EnvSpec, agent: str, episodes: int, seconds: float) -> Score:
     except Exception as raised:  # an environment or policy may raise anything; the clauses report the fault
         error = f"{type(raised).__name__}: {raised}"
     if not played:
-        return Score(0, None, 0.0, None, None, error)
+        return AgentScore(0, None, 0.0, None, None, error)
     unusable = next((t.episode_return for t in played if not math.isfinite(t.episode_return)), None)
     if unusable is not None:
-        return Score(len(played), None, 0.0, None, None, f"the return of an episode is {unusable}")
+        return AgentScore(len(played), None, 0.0, None, None, f"the return of an episode is {unusable}")
     (summary,) = summarize(played)
-    return Score(
+    return AgentScore(
         summary.episodes,
         summary.mean_return,
         summary.standard_error,

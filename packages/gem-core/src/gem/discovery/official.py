@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "NAMESPACES", "WRAPPERS", "install_line"]
+__all__ = ["COMMANDS", "NAMESPACES", "REWARDS", "WRAPPERS", "install_line"]
 
 NAMESPACES = {
     "game": ("gem-envs-games",),
@@ -25,6 +25,28 @@ WRAPPERS = {
     "mcp_tool": "gem-tools",
 }
 """Wrapper name → the distribution that brings it."""
+
+REWARDS = {
+    "math": "gem-envs-math",
+    "qa_em": "gem-envs-qa",
+    "qa_f1": "gem-envs-qa",
+    "code": "gem-envs-code",
+    **dict.fromkeys(
+        (
+            "checklist",
+            "composite",
+            "environment",
+            "evolving_rubric",
+            "exact",
+            "numeric",
+            "pairwise",
+            "process",
+            "rubric",
+        ),
+        "gem-eval",
+    ),
+}
+"""Reward name → the distribution that brings it."""
 
 COMMANDS = {
     "check": "gem-testing",

@@ -1,0 +1,34 @@
+"""Rewards by name: objects that score episodes, recorded ones or those of a running environment.
+
+::
+
+    from gem.rewards import make_reward, score_episode
+
+    reward = make_reward("exact", answer="42")
+    score_episode(reward, trajectory).value             # 1.0 or 0.0
+    gem.make(env_id, wrappers=gem.wrapper("transform_reward", reward="math"))
+
+An environment takes a reward in place of, or beside, its own (:class:`gem.rewards.transform.TransformReward`); an
+evaluation takes one by name; and ``gem rescore`` applies one to recorded episodes. Packages offer theirs through the
+hook ``gem_rewards``.
+"""
+
+from __future__ import annotations
+
+from gem.rewards.answers import AnswerReward, RecordedQuestions
+from gem.rewards.make import RewardLike, make_reward
+from gem.rewards.reward import Reward, RewardContext, Score
+from gem.rewards.scoring import close_reward, score_episode, score_episode_async
+
+__all__ = [
+    "AnswerReward",
+    "RecordedQuestions",
+    "Reward",
+    "RewardContext",
+    "RewardLike",
+    "Score",
+    "close_reward",
+    "make_reward",
+    "score_episode",
+    "score_episode_async",
+]
