@@ -34,6 +34,13 @@ class Loud(gem.Wrapper):
 class Backwards(SyncVectorEnv):
     pass
 
+class Echo:
+    def __init__(self, url, model=None):
+        self.model = model or url
+
+    async def chat(self, messages, **_):
+        return messages[-1]["content"]
+
 class Brevity(Reward):
     def score(self, trajectory):
         return Score(1.0 / max(1, len(trajectory)))
@@ -99,6 +106,15 @@ def test_gem_vector_backends(site: PluginSite) -> None:
     with gem.make_vec("things:Thing-v0", num_envs=2, mode="backwards") as envs:
         assert type(envs).__name__ == "Backwards"
         assert envs.reset()[0] == ["size 1", "size 1"]
+
+
+def test_gem_model_clients(site: PluginSite) -> None:
+    """A plugin's client is what open_client returns for its scheme."""
+    from gem_eval.clients import open_client
+
+    install(site, "gem_model_clients", "{'echo': 'a_plugin:Echo'}")
+    assert open_client("echo:there").model == "echo:there"
+    assert open_client("echo:there", "parrot").model == "parrot"
 
 
 def test_gem_rewards(site: PluginSite) -> None:

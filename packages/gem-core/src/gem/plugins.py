@@ -50,7 +50,7 @@ class Hooks:
 
     @hookspec
     def gem_model_clients(self) -> Named:  # type: ignore[empty-body]
-        """Return model clients by the scheme of their URL: callables that take a URL and keyword arguments."""
+        """Return model clients by the scheme of their URL: callables that take a URL, ``model=`` and keywords."""
 
     @hookspec
     def gem_rewards(self) -> Named:  # type: ignore[empty-body]

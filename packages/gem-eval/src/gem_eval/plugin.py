@@ -18,7 +18,11 @@ def gem_commands() -> Named:
 @hookimpl
 def gem_model_clients() -> Named:
     """Return the model clients by the scheme of their URL."""
-    return {}
+    return {
+        "http": "gem_eval.clients.endpoint:EndpointClient",
+        "https": "gem_eval.clients.endpoint:EndpointClient",
+        "scripted": "gem_eval.clients.scripted:ScriptedClient",
+    }
 
 
 @hookimpl

@@ -1,0 +1,10 @@
+from gem_eval.clients.base import Completion as Completion
+from gem_eval.clients.base import ModelClient as ModelClient
+from gem_eval.clients.base import Sampling as Sampling
+from gem_eval.clients.capabilities import Capabilities as Capabilities
+from gem_eval.clients.endpoint import EndpointClient as EndpointClient
+from gem_eval.clients.errors import ContextOverflow as ContextOverflow
+from gem_eval.clients.errors import ModelError as ModelError
+from gem_eval.clients.opening import open_client as open_client
+from gem_eval.clients.policy import ModelPolicy as ModelPolicy
+from gem_eval.clients.scripted import ScriptedClient as ScriptedClient

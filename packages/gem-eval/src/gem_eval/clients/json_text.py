@@ -1,0 +1,58 @@
+"""JSON to and from servers: orjson, and Python's own module for what orjson refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import orjson
+
+__all__ = ["decoded", "encoded", "readable"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
+
+
+def encoded(value: Any) -> bytes:
+    """Return a value as JSON in UTF-8. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD.
+
+    Raises:
+        TypeError, ValueError: if the value is not JSON.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # lone surrogates, ints beyond 64 bits, keys that are no str, subclasses of str
+        text = json.dumps(_clean(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+
+
+def decoded(data: bytes | str) -> Any:
+    """Return the value of JSON text. NaN and infinities are accepted; a lone surrogate becomes U+FFFD.
+
+    Raises:
+        ValueError: if it is no JSON, or nested too deep.
+    """
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        try:
+            return _clean(json.loads(data))
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
+
+
+def readable(text: str, limit: int = 400) -> str:
+    """Return a server's text for a message: one line, without control characters, at most ``limit`` characters."""
+    line = _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text[: 4 * limit])).strip()
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value

@@ -1,0 +1,156 @@
+"""How many requests run at once, and how fast they follow each other: :class:`RequestPacer`.
+
+One pacer serves all requests to a server. A refusal for the rate (429, or 503 from a full queue) halts all of them for
+as long as the server asks, and lowers the number at once; each answer raises it again by a fraction of one (additive
+increase, multiplicative decrease, as in TCP's congestion control, RFC 5681).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+
+from gem.arguments import integer, real
+
+__all__ = ["RequestPacer"]
+
+_DECREASE = 0.7
+_FLOOR = 1.0
+_WINDOW = 60.0
+"""Seconds that the rates refer to."""
+_BURST = 5.0
+"""Seconds of a rate that may be used at once."""
+
+
+class RequestPacer:
+    """Admits requests in the order in which they ask.
+
+    Args:
+        concurrency: most requests in flight.
+        requests_per_minute: None for no limit.
+        tokens_per_minute: of prompts and answers together, as the server counts them; None for no limit. The tokens of
+            an answer are known only afterwards, so that the rate holds on average.
+    """
+
+    def __init__(
+        self, concurrency: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
+    ) -> None:
+        self.concurrency = integer("concurrency", concurrency, minimum=1)
+        self.limit = float(concurrency)
+        """How many requests may be in flight at present."""
+        self.in_flight = 0
+        self._requests = None if requests_per_minute is None else _Allowance("requests_per_minute", requests_per_minute)
+        self._tokens = None if tokens_per_minute is None else _Allowance("tokens_per_minute", tokens_per_minute)
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._halted_until = 0.0
+        self._lowered_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self) -> None:
+        """Wait for a place. Each call that returns must be followed by one of :meth:`leave`."""
+        if not self._waiting and self.in_flight < self.limit and self._delay() <= 0:
+            self._admit()
+            return
+        loop = asyncio.get_running_loop()
+        place: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(place)
+        self._advance()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.leave()
+            else:
+                place.cancel()
+                self._advance()
+            raise
+
+    def leave(self, tokens: int = 0) -> None:
+        """Give the place back.
+
+        Args:
+            tokens: used by the request.
+        """
+        self.in_flight -= 1
+        if self._tokens is not None:
+            self._tokens.take(tokens)
+        if self._waiting:
+            self._advance()
+
+    def answered(self) -> None:
+        """Note that a request had an answer."""
+        if self.limit < self.concurrency:
+            self.limit = min(float(self.concurrency), self.limit + 1 / self.limit)
+
+    def refused(self, seconds: float) -> None:
+        """Note that the server refused a request for the rate, and halt all requests.
+
+        Args:
+            seconds: how long.
+        """
+        now = time.monotonic()
+        # The requests that were in flight together are refused together; they count as one refusal.
+        if now >= self._lowered_at:
+            self.limit = max(_FLOOR, min(self.limit, float(self.in_flight)) * _DECREASE)
+            self._lowered_at = now + max(seconds, 0.5)
+        self._halted_until = max(self._halted_until, now + seconds)
+
+    def _admit(self) -> None:
+        self.in_flight += 1
+        if self._requests is not None:
+            self._requests.take(1)
+
+    def _delay(self) -> float:
+        """Return the seconds until the next request may begin."""
+        delay = 0.0
+        if self._halted_until:
+            delay = self._halted_until - time.monotonic()
+            if delay <= 0:
+                self._halted_until = 0.0
+        if self._requests is not None:
+            delay = max(delay, self._requests.delay())
+        if self._tokens is not None:
+            delay = max(delay, self._tokens.delay())
+        return delay
+
+    def _advance(self) -> None:
+        """Admit waiting requests; call again later if only time holds the first one up."""
+        while self._waiting:
+            if self._waiting[0].done():  # cancelled
+                self._waiting.popleft()
+                continue
+            if self.in_flight >= self.limit:
+                return
+            delay = self._delay()
+            if delay > 0:
+                if self._timer is None:
+                    self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
+                return
+            self._admit()
+            self._waiting.popleft().set_result(None)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._advance()
+
+
+class _Allowance:
+    """A token bucket, which may be overdrawn."""
+
+    def __init__(self, name: str, per_minute: float) -> None:
+        self._rate = real(name, per_minute) / _WINDOW
+        if self._rate <= 0:
+            real(name, per_minute, minimum=1e-6)
+        self._most = max(1.0, self._rate * _BURST)
+        self._left = self._most
+        self._at = time.monotonic()
+
+    def delay(self) -> float:
+        now = time.monotonic()
+        self._left = min(self._most, self._left + (now - self._at) * self._rate)
+        self._at = now
+        return 0.0 if self._left >= 1.0 else (1.0 - self._left) / self._rate
+
+    def take(self, amount: float) -> None:
+        self._left -= amount

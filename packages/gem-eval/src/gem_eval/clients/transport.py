@@ -1,0 +1,137 @@
+"""HTTP requests with bounded time and size: :class:`HttpTransport`, on aiohttp, which loads with the first request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gem.errors import NotSupportedError
+from gem_eval.clients.errors import ModelError
+from gem_eval.clients.json_text import readable
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["HttpReply", "HttpTransport"]
+
+_KEEP_ALIVE = 4.0
+"""Seconds that an idle connection is kept; uvicorn, under most model servers, closes it after 5."""
+
+
+class HttpReply(NamedTuple):
+    """An answer of a server, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Looked up without regard to case."""
+    body: bytes
+
+
+class HttpTransport:
+    """Sends requests over a pool of connections. Its user limits how many run at once.
+
+    Args:
+        headers: of every request; they may hold credentials, and stand in no message.
+        timeout: seconds for one request, from the connection to the last byte.
+        connect_timeout: seconds for making a connection.
+        max_bytes: largest body of an answer, decompressed.
+        trust_env: whether proxies and credentials come from the environment and ``.netrc``.
+    """
+
+    def __init__(
+        self, headers: Mapping[str, str], *, timeout: float, connect_timeout: float, max_bytes: int, trust_env: bool
+    ) -> None:
+        self._headers = dict(headers)
+        self._timeout, self._connect_timeout = timeout, connect_timeout
+        self._max_bytes = max_bytes
+        self._trust_env = trust_env
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def request(self, method: str, url: Any, body: bytes | None = None) -> HttpReply:
+        """Send a request and return the answer.
+
+        A connection that breaks before the answer begins is replaced once at no cost: servers close idle connections
+        at the moment at which a client uses them again.
+
+        Raises:
+            ModelError: unreachable, timeout or bad_response.
+            NotSupportedError: on another event loop than the first request's.
+        """
+        import aiohttp
+
+        session = self._session
+        if session is None or self._loop is not asyncio.get_running_loop():
+            session = await self._open()
+        try:
+            try:
+                response = await session.request(method, url, data=body, allow_redirects=False)
+            except aiohttp.ClientConnectorError:
+                raise
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                response = await session.request(method, url, data=body, allow_redirects=False)
+            try:
+                return HttpReply(response.status, response.headers, await self._read(response))
+            except BaseException:
+                response.close()
+                raise
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
+            raise self._failure(error) from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        headers, limit = response.headers, self._max_bytes
+        length = headers.get("Content-Length", "")
+        if length.isdecimal() and len(length) < 16 and "Content-Encoding" not in headers:
+            if int(length) <= limit:
+                return await response.read()
+            raise ModelError("bad_response", f"the server's answer has {length} bytes, more than {limit}")
+        chunks, size = [], 0
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > limit:
+                raise ModelError("bad_response", f"the server's answer has more than {limit} bytes")
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        loop = asyncio.get_running_loop()
+        if self._session is not None and self._loop is not None and not self._loop.is_closed():
+            raise NotSupportedError("a model client works on one event loop; open another client for this one")
+        await self.close()  # of a loop that is closed
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=self._connect_timeout),
+            trust_env=self._trust_env,
+        )
+        self._loop = loop
+        return self._session
+
+    def _failure(self, error: Exception) -> ModelError:
+        import aiohttp
+
+        reason = readable(str(error) or type(error).__name__, 200)
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return ModelError("unreachable", f"no connection to the server within {self._connect_timeout:g} s")
+        if isinstance(error, asyncio.TimeoutError):
+            return ModelError("timeout", f"no complete answer within {self._timeout:g} s")
+        if isinstance(error, aiohttp.ClientSSLError):
+            return ModelError("unreachable", f"no secure connection to the server: {reason}", retryable=False)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return ModelError("unreachable", f"no connection to the server: {reason}")
+        if isinstance(error, aiohttp.ClientPayloadError):
+            return ModelError("bad_response", f"the server's answer is cut off or damaged: {reason}")
+        if isinstance(error, (aiohttp.ClientConnectionError, OSError)):
+            return ModelError("unreachable", f"the connection broke before the answer: {reason}")
+        return ModelError("bad_response", f"the server's answer is not HTTP: {reason}")
