@@ -1,0 +1,82 @@
+"""The two figures for groups of attempts: pass@k (one of k succeeds) and pass^k (all k succeed)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gem.arguments import integer
+from gem.errors import ArgumentError
+from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_share
+
+__all__ = ["estimate_pass_all_k", "estimate_pass_at_k", "pass_all_k", "pass_at_k"]
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Return the probability that k of n attempts, drawn without replacement, hold one of the c successes.
+
+    1 − C(n − c, k) / C(n, k), the unbiased estimate of 1 − (1 − p)^k (Chen et al., "Evaluating Large Language Models
+    Trained on Code", 2021, arXiv 2107.03374, equation 1). The plug-in 1 − (1 − c/n)^k is biased downwards.
+
+    Raises:
+        ArgumentError: unless 0 ≤ c ≤ n and 1 ≤ k ≤ n.
+    """
+    _check(n, c, k)
+    # The quotient of exact integers is rounded once.
+    return (math.comb(n, k) - math.comb(n - c, k)) / math.comb(n, k)
+
+
+def pass_all_k(n: int, c: int, k: int) -> float:
+    """Return the probability that k of n attempts, drawn without replacement, are all among the c successes.
+
+    C(c, k) / C(n, k), the unbiased estimate of p^k, written pass^k (Yao et al., "τ-bench", 2024, arXiv 2406.12045).
+    The plug-in (c/n)^k is biased upwards.
+
+    Raises:
+        ArgumentError: unless 0 ≤ c ≤ n and 1 ≤ k ≤ n.
+    """
+    _check(n, c, k)
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def estimate_pass_at_k(
+    successes: Mapping[Any, Sequence[bool]], k: int, confidence: float = CONFIDENCE
+) -> Estimate | None:
+    """Estimate pass@k as the mean over groups of :func:`pass_at_k`, with the interval of ``share_bounds``.
+
+    Groups with fewer than k attempts tell nothing of k attempts; they are left out, and a note counts them.
+
+    Returns:
+        None if no group has k attempts.
+
+    Raises:
+        ArgumentError: if k is below 1.
+    """
+    return _estimate(successes, k, pass_at_k, confidence)
+
+
+def estimate_pass_all_k(
+    successes: Mapping[Any, Sequence[bool]], k: int, confidence: float = CONFIDENCE
+) -> Estimate | None:
+    """Estimate pass^k as the mean over groups of :func:`pass_all_k`; otherwise as :func:`estimate_pass_at_k`."""
+    return _estimate(successes, k, pass_all_k, confidence)
+
+
+def _estimate(successes: Mapping[Any, Sequence[bool]], k: int, of_group: Any, confidence: float) -> Estimate | None:
+    integer("k", k, minimum=1)
+    groups = {name: group for name, group in successes.items() if len(group)}
+    whole = {name: group for name, group in groups.items() if len(group) >= k}
+    values = {name: (of_group(len(group), sum(map(bool, group)), k),) for name, group in whole.items()}
+    estimate = estimate_share(values, confidence)
+    if estimate is None:
+        return None
+    left_out = len(groups) - len(whole)
+    note = (f"{left_out} of {len(groups)} seeds have fewer than {k} episodes and are left out",) if left_out else ()
+    return replace(estimate, episodes=sum(map(len, whole.values())), notes=(*estimate.notes, *note))
+
+
+def _check(n: int, c: int, k: int) -> None:
+    if not (0 <= c <= n and 1 <= k <= n):
+        raise ArgumentError(f"0 ≤ c ≤ n and 1 ≤ k ≤ n must hold, not n = {n}, c = {c}, k = {k}")

@@ -1,0 +1,330 @@
+"""The figures of a run, from the rows of its index."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
+from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
+
+if TYPE_CHECKING:
+    from gem_eval.runs.episode_row import EpisodeRow
+
+__all__ = [
+    "Distribution",
+    "EnvironmentSummary",
+    "FailureCount",
+    "RunSummary",
+    "by_seed",
+    "latest_attempts",
+    "summarize_run",
+    "usable",
+]
+
+_LARGEST = 1e150  # the square of a larger number is no float
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The distribution of a quantity over episodes."""
+
+    count: int
+    """Episodes for which the quantity is known."""
+    mean: float
+    p50: float
+    p95: float
+    total: float
+
+
+@dataclass(frozen=True)
+class FailureCount:
+    """How many episodes failed in one way."""
+
+    source: str
+    """``agent``, ``endpoint`` or ``environment``."""
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True)
+class EnvironmentSummary:
+    """The figures of one environment of a run. Failed episodes count in ``failures`` and in the totals alone."""
+
+    env: str
+    episodes: int
+    """Episodes that count: played to an end, whatever the end."""
+    failed: int
+    planned: int | None
+    """Episodes that the run is to have; None if unknown."""
+    groups: int
+    """Seeds with an episode that counts."""
+    group_size: int
+    """Episodes of the largest group."""
+    mean_return: Estimate | None
+    success: Estimate | None
+    """Share of successes among the episodes that say whether they succeeded; None if none does."""
+    success_unknown: int
+    """Episodes that count and do not say whether they succeeded."""
+    pass_at_k: dict[int, Estimate]
+    """k → one of k episodes of a seed succeeds; k = 1, 2, 4 … up to the group size."""
+    pass_all_k: dict[int, Estimate]
+    """k → all of k episodes of a seed succeed: pass^k."""
+    scores: dict[str, Estimate]
+    """Means of the rewards that were applied beside the environment's."""
+    turns: Distribution | None
+    prompt_tokens: Distribution | None
+    completion_tokens: Distribution | None
+    tool_calls: Distribution | None
+    seconds: Distribution | None
+    act_seconds: float
+    """Wall-clock seconds that the agent took in all, failed episodes included."""
+    step_seconds: float
+    """Wall-clock seconds that the environment took in all, failed episodes included."""
+    cost: float | None
+    """Price of all episodes, failed ones included; None where none has a price."""
+    stop_reasons: dict[str, int]
+    failures: tuple[FailureCount, ...]
+    """The most frequent first."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        """Planned episodes that have not been played, or have failed and would be played anew."""
+        return max(0, (self.planned or 0) - self.episodes) if self.planned is not None else 0
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The figures of a run."""
+
+    name: str
+    environments: tuple[EnvironmentSummary, ...]
+    agent: str = ""
+    running: bool = False
+    """Whether the run goes on."""
+    overall: Estimate | None = None
+    """The mean of the environments' success, each weighing the same; None with fewer than two."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def episodes(self) -> int:
+        """Episodes that count."""
+        return sum(item.episodes for item in self.environments)
+
+    @property
+    def failed(self) -> int:
+        """Failed episodes."""
+        return sum(item.failed for item in self.environments)
+
+    @property
+    def planned(self) -> int | None:
+        """Episodes that the run is to have; None if unknown."""
+        counts = [item.planned for item in self.environments]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else None
+
+    @property
+    def missing(self) -> int:
+        """Planned episodes that have not been played, or have failed."""
+        return sum(item.missing for item in self.environments)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every planned episode has been played to an end or failed."""
+        return not self.running and self.missing <= self.failed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-serialisable dict."""
+        return {
+            **_plain(self),
+            "episodes": self.episodes,
+            "failed": self.failed,
+            "planned": self.planned,
+            "missing": self.missing,
+            "finished": self.finished,
+        }
+
+
+def summarize_run(
+    rows: Iterable[EpisodeRow],
+    *,
+    name: str = "",
+    agent: str = "",
+    planned: Mapping[str, int] | None = None,
+    running: bool = False,
+    confidence: float = CONFIDENCE,
+) -> RunSummary:
+    """Return the figures of a run, environment by environment.
+
+    Where an episode has several rows, since it failed and was played anew, the last one counts. Failed episodes count
+    in no mean; their tokens, seconds and price are spent and count in the totals.
+
+    Args:
+        rows: of the run's index, in order.
+        name: of the run.
+        agent: what acted; that of the first row if not given.
+        planned: environment → episodes that the run is to have. Environments without a row appear as well.
+        running: whether the run goes on.
+        confidence: of all intervals.
+    """
+    by_env: dict[str, list[EpisodeRow]] = {env: [] for env in planned or {}}
+    for row in latest_attempts(rows):
+        by_env.setdefault(row.env, []).append(row)
+    environments = tuple(
+        _summarize(env, members, None if planned is None else planned.get(env), confidence)
+        for env, members in by_env.items()
+    )
+    agents = [row.agent for members in by_env.values() for row in members[:1]]
+    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, _overall(environments))
+    return replace(summary, notes=_run_notes(summary))
+
+
+def latest_attempts(rows: Iterable[EpisodeRow]) -> list[EpisodeRow]:
+    """Return the last row of each episode, in order of first appearance."""
+    return list({(row.env, row.seed, row.repetition): row for row in rows}.values())
+
+
+def usable(value: float | None) -> bool:
+    """Whether a value can take part in a mean: known, finite, and small enough for its square."""
+    return value is not None and -_LARGEST < value < _LARGEST
+
+
+def by_seed(rows: Iterable[EpisodeRow], value: Callable[[EpisodeRow], float | None]) -> dict[int, list[float]]:
+    """Return seed → values of its episodes, without failed episodes and those whose value is not usable."""
+    groups: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.failure is None:
+            number = value(row)
+            if number is not None and usable(number):
+                groups[row.seed].append(float(number))
+    return dict(groups)
+
+
+def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confidence: float) -> EnvironmentSummary:
+    scored = [row for row in rows if row.failure is None]
+    successes = by_seed(scored, lambda row: row.success)
+    returns = by_seed(scored, lambda row: row.episode_return)
+    unknown = sum(row.success is None for row in scored)
+    sizes = Counter(row.seed for row in scored)
+    ks = _powers_of_two(max(map(len, successes.values()), default=0))
+    flags = {seed: [bool(value) for value in group] for seed, group in successes.items()}
+    attempts = {k: (estimate_pass_at_k(flags, k, confidence), estimate_pass_all_k(flags, k, confidence)) for k in ks}
+    names = dict.fromkeys(name for row in scored for name in row.scores)
+    scores = {name: estimate_mean(by_seed(scored, _score(name)), confidence) for name in names}
+    costs = [row.cost for row in rows if usable(row.cost)]
+    notes = []
+    left_out = sum(not usable(row.episode_return) for row in scored)
+    if left_out:
+        notes.append(f"{left_out} episodes are left out of the mean return: theirs is no finite number")
+    if unknown and successes:
+        notes.append(f"{unknown} of {len(scored)} episodes do not say whether they succeeded and count in no success")
+    return EnvironmentSummary(
+        env=env,
+        episodes=len(scored),
+        failed=len(rows) - len(scored),
+        planned=planned,
+        groups=len(sizes),
+        group_size=max(sizes.values(), default=0),
+        mean_return=estimate_mean(returns, confidence),
+        success=estimate_share(successes, confidence),
+        success_unknown=unknown,
+        pass_at_k={k: at for k, (at, _) in attempts.items() if at is not None},
+        pass_all_k={k: every for k, (_, every) in attempts.items() if every is not None},
+        scores={name: score for name, score in scores.items() if score is not None},
+        turns=_distribution(row.turns for row in scored),
+        prompt_tokens=_distribution(row.prompt_tokens for row in scored),
+        completion_tokens=_distribution(row.completion_tokens for row in scored),
+        tool_calls=_distribution(row.tool_calls for row in scored),
+        seconds=_distribution(row.seconds for row in scored),
+        act_seconds=math.fsum(row.act_seconds for row in rows if usable(row.act_seconds)),
+        step_seconds=math.fsum(row.step_seconds for row in rows if usable(row.step_seconds)),
+        cost=math.fsum(cost for cost in costs if cost is not None) if costs else None,
+        stop_reasons=dict(Counter(row.stop_reason or "unknown" for row in scored).most_common()),
+        failures=_failures(rows),
+        notes=tuple(notes),
+    )
+
+
+def _score(name: str) -> Callable[[EpisodeRow], float | None]:
+    return lambda row: row.scores.get(name)
+
+
+def _powers_of_two(largest: int) -> list[int]:
+    return [1 << exponent for exponent in range(largest.bit_length())]
+
+
+def _distribution(values: Iterable[float | None]) -> Distribution | None:
+    known = [float(value) for value in values if value is not None and usable(value)]
+    if not known:
+        return None
+    # The smallest value that at least this share of the episodes does not exceed, so that it is one that occurred.
+    p50, p95 = np.quantile(known, [0.5, 0.95], method="inverted_cdf")
+    total = math.fsum(known)
+    return Distribution(len(known), total / len(known), float(p50), float(p95), total)
+
+
+def _failures(rows: Iterable[EpisodeRow]) -> tuple[FailureCount, ...]:
+    counts = Counter((row.failure["source"], row.failure["kind"]) for row in rows if row.failure is not None)
+    return tuple(FailureCount(source, kind, count) for (source, kind), count in counts.most_common())
+
+
+def _overall(environments: Sequence[EnvironmentSummary]) -> Estimate | None:
+    """Return the mean success over environments with its interval; None unless several say whether they succeeded.
+
+    The environments are taken as they are; chance is in the seeds alone, which are independent between environments.
+    So the mean's interval comes from those of the environments: each half of it is √(Σ hᵢ²) / E, with hᵢ the
+    distance from an environment's share to that end of its own interval (MOVER: Zou and Donner, Statistics in Medicine
+    27, 2008).
+    """
+    known = [item.success for item in environments if item.success is not None]
+    if len(known) < 2 or len(known) < len(environments):
+        return None
+    count = len(known)
+    value = math.fsum(item.value for item in known) / count
+    below = math.sqrt(math.fsum((item.value - item.low) ** 2 for item in known if item.low is not None)) / count
+    above = math.sqrt(math.fsum((item.high - item.value) ** 2 for item in known if item.high is not None)) / count
+    return Estimate(
+        value,
+        max(0.0, value - below),
+        min(1.0, value + above),
+        groups=sum(item.groups for item in known),
+        episodes=sum(item.episodes for item in known),
+        method="mover",
+        confidence=known[0].confidence,
+        notes=(f"the mean over {count} environments, each weighing the same",),
+    )
+
+
+def _run_notes(summary: RunSummary) -> tuple[str, ...]:
+    notes = []
+    if summary.running:
+        notes.append("the run goes on; these are the figures so far")
+    planned = summary.planned
+    never = summary.missing - summary.failed
+    if planned is not None and never > 0 and not summary.running:
+        notes.append(
+            f"the run is not finished: {never} of {planned} episodes have not been played. Those that take long may be "
+            "missing, which biases the means"
+        )
+    if summary.failed:
+        total = summary.episodes + summary.failed
+        notes.append(f"{summary.failed} of {total} episodes failed and count in no mean")
+    return tuple(notes)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Estimate):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
