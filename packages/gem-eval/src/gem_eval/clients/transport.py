@@ -13,13 +13,13 @@ from gem_eval.clients.json_text import readable
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["HttpReply", "HttpTransport"]
+__all__ = ["ServerReply", "HttpTransport"]
 
 _KEEP_ALIVE = 4.0
 """Seconds that an idle connection is kept; uvicorn, under most model servers, closes it after 5."""
 
 
-class HttpReply(NamedTuple):
+class ServerReply(NamedTuple):
     """An answer of a server, whatever its status."""
 
     status: int
@@ -49,7 +49,7 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def request(self, method: str, url: Any, body: bytes | None = None) -> HttpReply:
+    async def request(self, method: str, url: Any, body: bytes | None = None) -> ServerReply:
         """Send a request and return the answer.
 
         A connection that breaks before the answer begins is replaced once at no cost: servers close idle connections
@@ -72,7 +72,7 @@ class HttpTransport:
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 response = await session.request(method, url, data=body, allow_redirects=False)
             try:
-                return HttpReply(response.status, response.headers, await self._read(response))
+                return ServerReply(response.status, response.headers, await self._read(response))
             except BaseException:
                 response.close()
                 raise
