@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem.cli.output import json_option
+from gem.cli.output import Table, json_option, print_json
 
 if TYPE_CHECKING:
     from gem_eval.fake_model.server import FakeModel
@@ -41,6 +41,21 @@ __all__ = ["fake_model_command"]
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests answered at once; others wait.")
 @click.option("--queue", type=click.IntRange(min=0), help="Requests that may wait; others get 503.")
 @click.option("--rate-limit", "requests_per_second", type=click.FloatRange(min=0, min_open=True), help="A second; 429.")
+@click.option(
+    "--fault", "faults", multiple=True, metavar="KIND[:RATE][@NUMBER][*TIMES]", help="What goes wrong; may be repeated."
+)
+@click.option("--list-faults", is_flag=True, help="List the kinds of faults and exit.")
+@click.option(
+    "--retry-after", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of refusals; seconds."
+)
+@click.option(
+    "--slow",
+    "slow_seconds",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Seconds between the bytes of slow replies.",
+)
 @click.option("--api-key", help="Key that requests must carry.")
 @json_option
 def fake_model_command(
@@ -49,6 +64,9 @@ def fake_model_command(
     token_latency: float,
     stragglers: float,
     straggler_latency: float,
+    list_faults: bool,
+    retry_after: float,
+    slow_seconds: float,
     as_json: bool,
     **settings: object,
 ) -> None:
@@ -67,16 +85,28 @@ def fake_model_command(
       ID                 the reference policy of an environment, if it plays from observations
 
     \b
+    Faults, such as --fault reset-in-body:0.1:
+      :RATE              share of the requests, drawn by --seed and the request
+      @NUMBER            only the request of that number, from 1
+      *TIMES             only the first requests with the same body
+
+    \b
     Examples:
       gem fake-model --policy game:GuessTheNumber-v0-easy
       gem fake-model --policy constant:42 --latency 1 --stragglers 0.1
       gem fake-model --dialect vllm --policy game:Wordle-v0-easy --tokens 20 --port 0 --json
+      gem fake-model --fault rate-limit-seconds:0.1 --fault silence@100
+      gem fake-model --list-faults
     """
+    if list_faults:
+        _print_faults(as_json)
+        return
+    from gem_eval.fake_model.faults.kinds import FaultSettings
     from gem_eval.fake_model.latency import Latency
     from gem_eval.fake_model.server import FakeModel
 
     delays = Latency(latency, latency_sigma, stragglers, straggler_latency, token_latency)
-    model = FakeModel(latency=delays, **settings)  # type: ignore[arg-type]  # the options are named like the fields
+    model = FakeModel(latency=delays, fault_settings=FaultSettings(retry_after, slow_seconds), **settings)  # type: ignore[arg-type]  # the options are named like the fields
     try:
         asyncio.run(_serve(model, as_json))
     except KeyboardInterrupt:
@@ -95,3 +125,25 @@ async def _serve(model: FakeModel, as_json: bool) -> None:
         else:
             click.echo(f"{model.model} listens on {model.url} (counts: {model.origin}/stats); Ctrl-C ends it")
         await asyncio.Event().wait()
+
+
+def _print_faults(as_json: bool) -> None:
+    from gem_eval.fake_model.faults.catalogue import FAULTS, GROUPS
+
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": kind.name,
+                    "group": GROUPS[kind.group],
+                    "summary": kind.summary,
+                    "needs": kind.need.value if kind.need else None,
+                }
+                for kind in FAULTS.values()
+            ]
+        )
+        return
+    rows = Table(("fault", "group", "the server", "needs"))
+    for kind in FAULTS.values():
+        rows.add_row(kind.name, GROUPS[kind.group], kind.summary, kind.need.value if kind.need else "")
+    rows.show()

@@ -11,7 +11,10 @@ from gem_eval.fake_model.dialects import Dialect
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, UnusableRequest
 from gem_eval.fake_model.sampling import alternatives
 
-__all__ = ["chat_answer", "chat_events", "read_chat", "token_entries", "usage"]
+__all__ = ["CREATED", "chat_answer", "chat_chunks", "read_chat", "stops", "token_entries", "triples", "usage", "whole"]
+
+CREATED = 1_750_000_000
+"""Unix seconds of every answer: replies do not depend on the clock."""
 
 
 def read_chat(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
@@ -55,14 +58,12 @@ def read_chat(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
     )
 
 
-def chat_answer(
-    request: ModelRequest, answers: list[ModelAnswer], dialect: Dialect, *, model: str, identity: str, created: int
-) -> dict[str, Any]:
+def chat_answer(request: ModelRequest, answers: list[ModelAnswer], dialect: Dialect, model: str) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
     body: dict[str, Any] = {
-        "id": f"chatcmpl-{identity}",
+        "id": f"chatcmpl-{request.identity}",
         "object": "chat.completion",
-        "created": created,
+        "created": CREATED,
         "model": model,
         "choices": [_choice(index, answer, request, dialect) for index, answer in enumerate(answers)],
         "usage": usage(request, answers),
@@ -108,19 +109,21 @@ def _choice(index: int, answer: ModelAnswer, request: ModelRequest, dialect: Dia
 
 def token_entries(answer: ModelAnswer, request: ModelRequest, dialect: Dialect) -> list[dict[str, Any]]:
     """Return the entries of ``logprobs.content``."""
+    as_id = dialect.name == "vllm" and request.body.get("return_tokens_as_token_ids") is True
     entries = []
     for token, logprob in zip(answer.token_ids, answer.logprobs, strict=True):
-        entry = _entry(token, logprob, dialect)
+        entry = _entry(token, logprob, dialect, as_id)
         entry["top_logprobs"] = [
-            _entry(other, probability, dialect)
+            _entry(other, probability, dialect, as_id)
             for other, probability in alternatives(token, logprob, request.top_logprobs)
         ]
         entries.append(entry)
     return entries
 
 
-def _entry(token: int, logprob: float, dialect: Dialect) -> dict[str, Any]:
-    entry: dict[str, Any] = {"token": piece(token), "logprob": logprob, "bytes": list(token_bytes(token))}
+def _entry(token: int, logprob: float, dialect: Dialect, as_id: bool = False) -> dict[str, Any]:
+    text = f"token_id:{token}" if as_id else piece(token)
+    entry: dict[str, Any] = {"token": text, "logprob": logprob, "bytes": list(token_bytes(token))}
     if dialect.ids_in_logprobs:
         entry["id"] = token
     return entry
@@ -141,11 +144,15 @@ def usage(request: ModelRequest, answers: list[ModelAnswer]) -> dict[str, Any]:
     }
 
 
-def chat_events(body: Mapping[str, Any], *, with_usage: bool) -> Iterator[dict[str, Any]]:
+def chat_chunks(body: Mapping[str, Any], request: ModelRequest) -> Iterator[dict[str, Any]]:
     """Yield the chunks of a stream that add up to an answer.
 
-    The answer may be a defective one: what is no text, list or object goes into one chunk as it is.
+    The answer may be a defective one: what is no text, list or object goes into one chunk as it is, and a body that is
+    no completion is the only event.
     """
+    if "choices" not in body:
+        yield dict(body)
+        return
     head = {key: body[key] for key in ("id", "created", "model") if key in body}
     head["object"] = "chat.completion.chunk"
     choices = body.get("choices")
@@ -162,7 +169,7 @@ def chat_events(body: Mapping[str, Any], *, with_usage: bool) -> Iterator[dict[s
             yield {**head, "choices": [{"index": index, "delta": delta, "finish_reason": None, **tokens}]}
         ending = {key: choice[key] for key in ("finish_reason", "stop_reason", "matched_stop") if key in choice}
         yield {**head, "choices": [{"index": index, "delta": {}, **ending}]}
-    if with_usage and "usage" in body:
+    if request.usage_in_stream and "usage" in body:
         yield {**head, "choices": [], "usage": body["usage"]}
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_eval.fake_model.byte_tokens import ASSISTANT, END, IMAGE, ROLES, SPECIAL, decode, encode, encode_special
+from gem_eval.fake_model.model_request import SampledCall
+from gem_eval.fake_model.sampling import markup
 
 __all__ = ["Conversation", "messages_of", "observations", "prompt_ids", "raw_text", "text_of"]
 
@@ -37,7 +39,7 @@ def raw_text(message: Mapping[str, Any]) -> str:
             arguments = function.get("arguments") or "{}"
             if not isinstance(arguments, str):
                 arguments = json.dumps(arguments)
-            text += f'<tool_call>{{"name": {json.dumps(function.get("name"))}, "arguments": {arguments}}}</tool_call>'
+            text += markup(SampledCall(str(function.get("name")), arguments))
     return text
 
 

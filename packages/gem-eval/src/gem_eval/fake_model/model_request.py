@@ -54,6 +54,11 @@ class ModelRequest:
         return self._rng
 
     @property
+    def identity(self) -> str:
+        """The id of the reply."""
+        return self.key.hex()[:24]
+
+    @property
     def forced_tool(self) -> bool:
         """Whether the client demands a tool call."""
         return bool(self.tools) and self.body.get("tool_choice") not in (None, "auto", "none")
@@ -82,4 +87,6 @@ class ModelAnswer:
     """The stop string or the id of the stop token."""
     token_ids: list[int] = field(default_factory=list)
     """As sampled: reasoning, text, tool calls and the end token."""
+    unfilled: bool = False
+    """Whether the answer stays as short as it is."""
     logprobs: list[float] = field(default_factory=list)

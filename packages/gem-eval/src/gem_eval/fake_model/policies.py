@@ -17,7 +17,7 @@ from gem_eval.fake_model.conversation import observations, text_of
 from gem_eval.fake_model.json_instances import instance
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, SampledCall, UnusableRequest
 
-__all__ = ["AnswerMaker", "answer_maker", "as_answer"]
+__all__ = ["AnswerMaker", "answer_maker", "as_answer", "call_tool"]
 
 AnswerMaker = Callable[[ModelRequest], "ModelAnswer | Action"]
 """Returns an answer, its text, or an assistant message."""
@@ -55,7 +55,7 @@ def answer_maker(policy: str | AnswerMaker) -> AnswerMaker:
     if kind == "judge":
         return _judge(rest)
     if kind == "tool":
-        return lambda request: _tool_call(request, rest)
+        return lambda request: call_tool(request, rest)
     if kind == "script":
         return _script(Path(rest))
     if policy in ("echo", "null", "random"):
@@ -98,7 +98,7 @@ def _by_schema(policy: AnswerMaker) -> AnswerMaker:
         if request.schema is not None:
             return json.dumps(instance(request.schema, request.rng))
         if request.forced_tool:
-            return _tool_call(request, "")
+            return call_tool(request, "")
         return policy(request)
 
     return answer
@@ -110,7 +110,7 @@ def _echo(request: ModelRequest) -> str:
 
 def _random(request: ModelRequest) -> ModelAnswer | Action:
     if request.tools and request.rng.random() < 0.5:
-        return _tool_call(request, "")
+        return call_tool(request, "")
     return " ".join(request.rng.choice(_WORDS) for _ in range(request.rng.randint(1, 12)))
 
 
@@ -127,7 +127,8 @@ def _judge(number: str) -> AnswerMaker:
     return judge
 
 
-def _tool_call(request: ModelRequest, name: str) -> ModelAnswer:
+def call_tool(request: ModelRequest, name: str) -> ModelAnswer:
+    """Return a call of a tool that the request offers, with random arguments that fit its schema."""
     functions = [
         tool["function"]
         for tool in request.tools
@@ -152,11 +153,12 @@ def _script(path: Path) -> AnswerMaker:
         raise ArgumentError(f"the script {path} cannot be read: {error}") from error
     if not lines:
         raise ArgumentError(f"the script {path} holds no answer")
-    answers = [_scripted(line, path) for line in lines]
+    answers: list[Action] = [_scripted(line, path) for line in lines]
 
     def answer(request: ModelRequest) -> Action:
         turn = sum(message.get("role") == "assistant" for message in request.messages)
-        return answers[min(turn, len(answers) - 1)]
+        chosen: Action = answers[min(turn, len(answers) - 1)]
+        return chosen
 
     return answer
 

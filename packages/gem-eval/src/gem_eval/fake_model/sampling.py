@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from gem_eval.fake_model.byte_tokens import END, decode, encode, split
-from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest
+from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, SampledCall
 
-__all__ = ["alternatives", "sample"]
+__all__ = ["END_THINK", "THINK", "alternatives", "markup", "sample"]
 
 _FILLER = "Let me think about this step by step. "
 THINK, END_THINK = "<think>", "</think>"
@@ -24,9 +24,9 @@ def sample(answer: ModelAnswer, request: ModelRequest, *, least_tokens: int = 0,
     """
     _stop(answer, request.stop)
     reasoning = encode(f"{THINK}{answer.reasoning}{END_THINK}") if answer.reasoning else []
-    calls = encode("".join(map(_markup, answer.tool_calls))) if answer.tool_calls else []
+    calls = encode("".join(map(markup, answer.tool_calls))) if answer.tool_calls else []
     content = encode(answer.text) if answer.text else []
-    lacking = least_tokens - 1 - len(reasoning) - len(calls) - len(content)
+    lacking = 0 if answer.unfilled else least_tokens - 1 - len(reasoning) - len(calls) - len(content)
     if lacking > 0:
         filler = (_FILLER * (2 * lacking // len(_FILLER) + 1))[: 2 * lacking]
         answer.text = filler + (answer.text or "")
@@ -80,6 +80,6 @@ def _cut(answer: ModelAnswer, ids: list[int], reasoning_tokens: int) -> None:
         answer.text = decode(ids[reasoning_tokens:])
 
 
-def _markup(call: object) -> str:
-    name, arguments = getattr(call, "name", ""), getattr(call, "arguments", "{}")
-    return f'<tool_call>{{"name": {json.dumps(name)}, "arguments": {arguments}}}</tool_call>'
+def markup(call: SampledCall) -> str:
+    """Return a tool call as the model writes it, which servers parse."""
+    return f'<tool_call>{{"name": {json.dumps(call.name)}, "arguments": {call.arguments}}}</tool_call>'

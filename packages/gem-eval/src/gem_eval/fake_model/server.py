@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -13,20 +14,21 @@ from typing import Any
 import orjson
 
 from gem.errors import ArgumentError
-from gem_eval.fake_model.chat_endpoint import chat_answer, chat_events, read_chat
-from gem_eval.fake_model.connection import STREAM_HEADERS, HttpConnection, HttpReply, HttpRequest, Pause, Step
+from gem_eval.fake_model.chat_endpoint import CREATED
+from gem_eval.fake_model.connection import ConnectionEnd, HttpConnection, HttpReply, HttpRequest, Pause, Step
 from gem_eval.fake_model.dialects import Dialect, dialect
+from gem_eval.fake_model.endpoints import MODEL_PATHS, TOKEN_PATHS
 from gem_eval.fake_model.errors import error_reply
+from gem_eval.fake_model.faults.catalogue import PlannedFault, choose, planned
+from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings
 from gem_eval.fake_model.latency import Latency
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, UnusableRequest
 from gem_eval.fake_model.policies import AnswerMaker, answer_maker, as_answer
 from gem_eval.fake_model.sampling import sample
+from gem_eval.fake_model.serialization import parsed, written
 from gem_eval.fake_model.statistics import Continuations, ServerCounts
 
 __all__ = ["FakeModel"]
-
-_CREATED = 1_750_000_000
-"""Unix seconds of every answer: replies do not depend on the clock."""
 
 
 @dataclass
@@ -70,6 +72,9 @@ class FakeModel:
     """More are refused with 429."""
     api_key: str | None = None
     """What requests must carry as ``Authorization: Bearer``."""
+    faults: Sequence[str | PlannedFault] = ()
+    """What goes wrong: ``KIND[:RATE][@NUMBER][*TIMES]``, as in :func:`gem_eval.fake_model.faults.catalogue.planned`."""
+    fault_settings: FaultSettings = field(default_factory=FaultSettings)
     counts: ServerCounts = field(default_factory=ServerCounts, init=False)
     continuations: Continuations = field(default_factory=Continuations, init=False)
 
@@ -78,6 +83,8 @@ class FakeModel:
         self._answer = answer_maker(self.policy)
         if self.requests_per_second is not None and not self.requests_per_second > 0:
             raise ArgumentError(f"requests_per_second must be above 0, got {self.requests_per_second!r}")
+        self._endpoints = MODEL_PATHS[self.dialect]
+        self._plans = [planned(fault) for fault in self.faults]
         self._connections: set[HttpConnection] = set()
         self._waiting: deque[tuple[HttpConnection, HttpRequest]] = deque()
         self._server: asyncio.Server | None = None
@@ -132,29 +139,28 @@ class FakeModel:
         self.counts.connections += 1
         return HttpConnection(self._handle, self._connections)
 
-    def _handle(self, connection: HttpConnection, request: HttpRequest) -> None:
-        path = request.path.partition("?")[0].rstrip("/") or "/"
-        request.path = path
-        self.counts.requests[path if path in _PATHS else "other"] += 1
-        if path not in _ANSWERING:
-            self._send(connection, self._plain(request))
-            return
-        refusal = self._refusal(request)
+    def _handle(self, connection: HttpConnection, http: HttpRequest) -> None:
+        http.path = http.path.partition("?")[0].rstrip("/") or "/"
+        known = http.path in self._endpoints
+        self.counts.requests[http.path if known or http.path in _PLAIN_PATHS else "other"] += 1
+        refusal = self._refusal(http) if known else self._plain(http)
         if refusal is not None:
-            self._send(connection, refusal)
+            self.counts.statuses[refusal.status] += 1
+            connection.play(refusal.steps())
         elif self.concurrency is not None and self.counts.in_flight >= self.concurrency:
             if self.queue is not None and len(self._waiting) >= self.queue:
-                self._send(connection, error_reply(self._dialect, "The request queue is full.", 503))
+                self.counts.statuses[503] += 1
+                connection.play(error_reply(self._dialect, "The request queue is full.", 503).steps())
             else:
                 self.counts.queued += 1
-                self._waiting.append((connection, request))
+                self._waiting.append((connection, http))
         else:
-            self._serve(connection, request)
+            self._serve(connection, http)
 
-    def _refusal(self, request: HttpRequest) -> HttpReply | None:
-        if request.method != "POST":
+    def _refusal(self, http: HttpRequest) -> HttpReply | None:
+        if http.method != "POST":
             return error_reply(self._dialect, "Method Not Allowed", 405)
-        if self.api_key is not None and request.headers.get("authorization") != f"Bearer {self.api_key}":
+        if self.api_key is not None and http.headers.get("authorization") != f"Bearer {self.api_key}":
             return error_reply(self._dialect, "Unauthorized", 401)
         rate = self.requests_per_second
         if rate is not None:
@@ -171,14 +177,14 @@ class FakeModel:
     def _serve(self, connection: HttpConnection, http: HttpRequest) -> None:
         self.counts.in_flight += 1
         self.counts.most_in_flight = max(self.counts.most_in_flight, self.counts.in_flight)
-        seconds, reply = self._reply(http)
-        self.counts.statuses[reply.status] += 1
-        steps = reply.steps()
-        if seconds <= 0:
-            connection.play(steps, self._served)
-            return
-        self.counts.seconds += seconds
-        connection.play([Pause(seconds), *steps], self._served)
+        self.counts.served += 1
+        planned_reply = self._reply(http)
+        self.counts.statuses[planned_reply.status] += 1
+        self.counts.seconds += planned_reply.seconds
+        steps = planned_reply.steps
+        if planned_reply.seconds > 0:
+            steps.insert(0, Pause(planned_reply.seconds))
+        connection.play(steps, self._died if planned_reply.deadly else self._served)
 
     def _served(self) -> None:
         self.counts.in_flight -= 1
@@ -189,32 +195,58 @@ class FakeModel:
                 asyncio.get_running_loop().call_soon(self._serve, connection, request)
                 return
 
-    def _reply(self, http: HttpRequest) -> tuple[float, HttpReply]:
-        """Return the latency in seconds and the reply."""
+    def _died(self) -> None:
+        self.counts.in_flight -= 1
+        asyncio.get_running_loop().call_soon(self.stop)
+
+    def _reply(self, http: HttpRequest) -> _PlannedReply:
+        endpoint = self._endpoints[http.path]
         try:
-            body = _parsed(http.body)
-            key = self._key(http.body)
-            request = self._read(http.path, body)
+            body = parsed(http.body)
+            key, repeat = self._key(http.body)
+            request = endpoint.read(body, self._dialect)
             request.key = key
             self._check_context(request)
+            fault = self._fault(request, repeat)
+            if fault is not None and fault.refuse is not None:
+                reply = fault.refuse(request, self.fault_settings)
+                steps = reply.steps()
+                if fault.deadly:
+                    steps.append(ConnectionEnd.CLOSE)
+                return _PlannedReply(steps, reply.status, self._seconds(request, 0), fault.deadly)
             self.continuations.check(request)
-            answers = [self._sampled(request) for _ in range(request.choices)]
+            answers = [self._sampled(request, fault) for _ in range(request.choices)]
         except UnusableRequest as refused:
-            return 0.0, error_reply(self._dialect, str(refused), refused.status, refused.param)
+            reply = error_reply(self._dialect, str(refused), refused.status, refused.param)
+            return _PlannedReply(reply.steps(), reply.status)
         self.continuations.remember(request, answers)
         sampled = sum(len(answer.token_ids) for answer in answers)
         self.counts.prompt_tokens += len(request.prompt_ids)
         self.counts.completion_tokens += sampled
-        seconds = 0.0 if self.latency.none else self.latency.draw(request.rng, sampled)
-        return seconds, self._written(http.path, request, answers)
+        written_body = endpoint.write(request, answers, self._dialect, self.model)
+        steps = written(written_body, request, endpoint, fault, self.fault_settings)
+        return _PlannedReply(steps, 200, self._seconds(request, sampled))
 
-    def _key(self, body: bytes) -> bytes:
+    def _seconds(self, request: ModelRequest, tokens: int) -> float:
+        return 0.0 if self.latency.none else self.latency.draw(request.rng, tokens)
+
+    def _key(self, body: bytes) -> tuple[bytes, int]:
+        """Return what everything that is drawn depends on, and how often the same body came before."""
         digest = hashlib.blake2b(body, digest_size=16, key=self.seed.to_bytes(8, "big", signed=True)).digest()
-        repeat = self._repeats[digest] = self._repeats.get(digest, -1) + 1
-        return digest + repeat.to_bytes(8, "big")
+        repeat = self._repeats.get(digest, 0)
+        self._repeats[digest] = repeat + 1
+        if len(self._repeats) > _REMEMBERED:
+            del self._repeats[next(iter(self._repeats))]
+        return digest + repeat.to_bytes(8, "big"), repeat
 
-    def _read(self, path: str, body: dict[str, Any]) -> ModelRequest:
-        return read_chat(body, self._dialect)
+    def _fault(self, request: ModelRequest, repeat: int) -> FaultKind | None:
+        if not self._plans:
+            return None
+        for kind in choose(self._plans, request.key, self.counts.served, repeat):
+            if kind.need is None or kind.need.met(request):
+                self.counts.faults[kind.name] += 1
+                return kind
+        return None
 
     def _check_context(self, request: ModelRequest) -> None:
         if self.max_context is None:
@@ -230,7 +262,7 @@ class FakeModel:
         if request.max_tokens is None:
             request.max_tokens = room
 
-    def _sampled(self, request: ModelRequest) -> ModelAnswer:
+    def _sampled(self, request: ModelRequest, fault: FaultKind | None) -> ModelAnswer:
         try:
             answer = as_answer(self._answer(request))
         except UnusableRequest:
@@ -239,50 +271,38 @@ class FakeModel:
             raise UnusableRequest(f"the scripted policy failed: {error!r}", 500) from error
         if answer.reasoning is None and self.reasoning:
             answer.reasoning = self.reasoning
+        if fault is not None and fault.alter_answer is not None:
+            fault.alter_answer(answer, request)
         return sample(answer, request, least_tokens=self.least_tokens, recode=self.recode)
 
-    def _written(self, path: str, request: ModelRequest, answers: list[ModelAnswer]) -> HttpReply:
-        identity = request.key.hex()[:24]
-        body = chat_answer(request, answers, self._dialect, model=self.model, identity=identity, created=_CREATED)
-        if not request.stream:
-            return HttpReply(body=orjson.dumps(body), request_id=identity)
-        events: list[Step] = [
-            b"data: %b\n\n" % orjson.dumps(chunk) for chunk in chat_events(body, with_usage=request.usage_in_stream)
-        ]
-        events.append(b"data: [DONE]\n\n")
-        return HttpReply(headers=STREAM_HEADERS, events=events, request_id=identity)
-
-    def _plain(self, request: HttpRequest) -> HttpReply:
-        if request.path in ("/health", "/v1/health", "/ping"):
+    def _plain(self, http: HttpRequest) -> HttpReply:
+        """Return the reply of a path at which no model answers."""
+        token_endpoint = TOKEN_PATHS.get(self.dialect, {}).get(http.path)
+        if token_endpoint is not None and http.method == "POST":
+            try:
+                return HttpReply(body=orjson.dumps(token_endpoint(parsed(http.body), self._dialect)))
+            except UnusableRequest as refused:
+                return error_reply(self._dialect, str(refused), refused.status, refused.param)
+        if http.path == "/health":
             return HttpReply(body=b"" if self.dialect == "vllm" else b'{"status":"ok"}')
-        if request.path in ("/v1/models", "/models"):
-            entry: dict[str, Any] = {"id": self.model, "object": "model", "created": _CREATED, "owned_by": self.dialect}
+        if http.path == "/v1/models":
+            entry: dict[str, Any] = {"id": self.model, "object": "model", "created": CREATED, "owned_by": self.dialect}
             if self.max_context is not None:
                 entry["max_model_len"] = self.max_context
             return HttpReply(body=orjson.dumps({"object": "list", "data": [entry]}))
-        if request.path == "/stats":
+        if http.path == "/stats":
             return HttpReply(body=json.dumps(self.stats()).encode())
         return error_reply(self._dialect, "Not Found", 404)
 
-    def _send(self, connection: HttpConnection, reply: HttpReply) -> None:
-        self.counts.statuses[reply.status] += 1
-        connection.play(reply.steps())
+
+_REMEMBERED = 1_000_000
+"""Bodies of which it is known how often they came."""
+_PLAIN_PATHS = frozenset({"/v1/models", "/health", "/stats"}.union(*TOKEN_PATHS.values()))
 
 
-_ANSWERING = frozenset({"/v1/chat/completions", "/chat/completions"})
-_PATHS = _ANSWERING | {"/v1/models", "/models", "/health", "/v1/health", "/ping", "/stats"}
-
-
-def _parsed(body: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(body)
-    except ValueError:
-        try:
-            value = json.loads(body)  # which also reads lone surrogates and NaN
-        except ValueError as error:
-            raise UnusableRequest(f"the body is not JSON: {error}") from None
-        except RecursionError:
-            raise UnusableRequest("the body is nested too deeply") from None
-    if not isinstance(value, dict):
-        raise UnusableRequest("the body must be a JSON object")
-    return value
+@dataclass(slots=True)
+class _PlannedReply:
+    steps: list[Step]
+    status: int
+    seconds: float = 0.0
+    deadly: bool = False

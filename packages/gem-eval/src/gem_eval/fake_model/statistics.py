@@ -20,6 +20,8 @@ class ServerCounts:
 
     connections: int = 0
     """Connections that were opened."""
+    served: int = 0
+    """Requests to the model that were let in, faults included."""
     requests: Counter[str] = field(default_factory=Counter)
     """By path."""
     statuses: Counter[int] = field(default_factory=Counter)

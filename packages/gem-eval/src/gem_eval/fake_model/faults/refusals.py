@@ -1,0 +1,175 @@
+"""Replies in place of an answer: rate limits, bodies of errors, context overflow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import Any
+
+import orjson
+
+from gem_eval.fake_model.connection import JSON_HEADERS, HttpReply
+from gem_eval.fake_model.errors import flat_error, nested_error
+from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings
+from gem_eval.fake_model.model_request import ModelRequest
+
+__all__ = ["KINDS"]
+
+Refusal = Callable[[ModelRequest, FaultSettings], HttpReply]
+
+_LIMITED = "Rate limit reached for requests."
+
+
+def _reply(status: int, body: Any, *headers: tuple[str, str]) -> HttpReply:
+    return HttpReply(status, orjson.dumps(body), (*JSON_HEADERS, *headers))
+
+
+def _always(status: int, body: Any) -> Refusal:
+    return lambda request, settings: _reply(status, body)
+
+
+def _limited(header: Callable[[float], tuple[tuple[str, str], ...]]) -> Refusal:
+    """Return a 429 whose headers depend on the seconds to wait."""
+    return lambda request, settings: _reply(429, nested_error(_LIMITED, 429), *header(settings.retry_after))
+
+
+def _limited_in_words(request: ModelRequest, settings: FaultSettings) -> HttpReply:
+    milliseconds = round(settings.retry_after * 1000)
+    return _reply(429, nested_error(f"{_LIMITED} Please try again in {milliseconds}ms. Visit /limits for more.", 429))
+
+
+def _page(request: ModelRequest, settings: FaultSettings) -> HttpReply:
+    page = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>"
+    return HttpReply(502, page, (("Content-Type", "text/html"),))
+
+
+def _overflow(message: str, **extra: Any) -> Refusal:
+    """Return a 400 whose message holds the number of tokens and a context that is one token too small."""
+
+    def refuse(request: ModelRequest, settings: FaultSettings) -> HttpReply:
+        used = len(request.prompt_ids)
+        wanted = request.max_tokens or 16
+        text = message.format(used=used, wanted=wanted, total=used + wanted, context=used + wanted - 1)
+        body = nested_error(text, 400)
+        body["error"].update(extra)
+        return _reply(400, body)
+
+    return refuse
+
+
+def _flat_overflow(request: ModelRequest, settings: FaultSettings) -> HttpReply:
+    used = len(request.prompt_ids)
+    text = f"The input ({used} tokens) is longer than the model's context length ({used - 1} tokens)."
+    return _reply(400, flat_error(text, 400))
+
+
+KINDS = (
+    FaultKind(
+        "rate-limit-seconds",
+        1,
+        "answers 429 with Retry-After in seconds",
+        refuse=_limited(lambda seconds: (("Retry-After", str(round(seconds))),)),
+    ),
+    FaultKind(
+        "rate-limit-date",
+        1,
+        "answers 429 with Retry-After as a date",
+        refuse=_limited(lambda seconds: (("Retry-After", formatdate(time.time() + seconds, usegmt=True)),)),
+    ),
+    FaultKind(
+        "rate-limit-ms",
+        1,
+        "answers 429 with retry-after-ms",
+        refuse=_limited(lambda seconds: (("retry-after-ms", str(round(seconds * 1000))),)),
+    ),
+    FaultKind(
+        "rate-limit-reset",
+        1,
+        "answers 429 with x-ratelimit-reset-* alone",
+        refuse=_limited(
+            lambda seconds: (
+                ("x-ratelimit-limit-requests", "60"),
+                ("x-ratelimit-remaining-requests", "0"),
+                ("x-ratelimit-reset-requests", f"{round(seconds * 1000)}ms"),
+                ("x-ratelimit-reset-tokens", f"{seconds:.3f}s"),
+            )
+        ),
+    ),
+    FaultKind("rate-limit-message", 1, "answers 429 with the time in its message", refuse=_limited_in_words),
+    FaultKind(
+        "rate-limit-bare",
+        1,
+        "answers 429 without a body or a time",
+        refuse=lambda request, settings: HttpReply(429, b"", ()),
+    ),
+    FaultKind("payment-required", 1, "answers 402", refuse=_always(402, nested_error("Insufficient credits.", 402))),
+    FaultKind("request-timeout", 1, "answers 408", refuse=_always(408, nested_error("Request timed out.", 408))),
+    FaultKind(
+        "queue-full",
+        1,
+        "answers 503 with a flat error",
+        refuse=_always(503, flat_error("The request queue is full.", 503)),
+    ),
+    FaultKind(
+        "error-nested", 2, "answers 500 with {error: {…}}", refuse=_always(500, nested_error("Internal error.", 500))
+    ),
+    FaultKind(
+        "error-flat",
+        2,
+        'answers 500 with {object: "error"}',
+        refuse=_always(500, flat_error("Internal error.", 500)),
+    ),
+    FaultKind("error-text", 2, 'answers 500 with {error: "text"}', refuse=_always(500, {"error": "Internal error."})),
+    FaultKind("error-detail", 2, "answers 500 with {detail: …}", refuse=_always(500, {"detail": "Internal error."})),
+    FaultKind("error-message", 2, "answers 500 with {message: …}", refuse=_always(500, {"message": "Internal error."})),
+    FaultKind("error-page", 2, "answers 502 with HTML", refuse=_page),
+    FaultKind("error-null", 2, "answers 200 with null", refuse=_always(200, None)),
+    FaultKind("error-empty", 2, "answers 500 with no body", refuse=lambda request, settings: HttpReply(500, b"", ())),
+    FaultKind(
+        "bad-request", 2, "answers 400", refuse=_always(400, nested_error("temperature must be at most 2.", 400))
+    ),
+    FaultKind("unauthorized", 2, "answers 401", refuse=_always(401, nested_error("Invalid API key.", 401))),
+    FaultKind(
+        "model-missing", 2, "answers 404", refuse=_always(404, nested_error("The model does not exist.", 404, "model"))
+    ),
+    FaultKind(
+        "overflow-openai",
+        9,
+        "answers 400 with code context_length_exceeded",
+        refuse=_overflow(
+            "This model's maximum context length is {context} tokens. However, your messages resulted in {used} "
+            "tokens. Please reduce the length of the messages.",
+            code="context_length_exceeded",
+            param="messages",
+        ),
+    ),
+    FaultKind(
+        "overflow-vllm-old",
+        9,
+        "answers 400 in the words of older vLLM",
+        refuse=_overflow(
+            "This model's maximum context length is {context} tokens. However, you requested {total} tokens "
+            "({used} in the messages, {wanted} in the completion)."
+        ),
+    ),
+    FaultKind(
+        "overflow-vllm-new",
+        9,
+        "answers 400 with param input_tokens, in the words of newer vLLM",
+        refuse=_overflow(
+            "You passed {used} input tokens and requested {wanted} output tokens. However, the model's context "
+            "length is only {context} tokens.",
+            param="input_tokens",
+        ),
+    ),
+    FaultKind("overflow-sglang", 9, "answers 400 in the words of SGLang", refuse=_flat_overflow),
+    FaultKind(
+        "overflow-llamacpp",
+        9,
+        "answers 400 of type exceed_context_size_error",
+        refuse=_overflow(
+            "the request exceeds the available context size, try increasing it", type="exceed_context_size_error"
+        ),
+    ),
+)
