@@ -20,7 +20,8 @@ SOURCES = sorted(
 PACKAGES = [folder.name for folder in SOURCES if folder.suffix != ".egg-info"]
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "gem": set(),
+    "gem": {"gem_command"},
+    "gem_command": {"gem"},
     "gem_hub_client": set(),
     "gem_envs_code": {"gem", "gem_tools"},
     "gem_hub": {"gem", "gem_hub_client", "gem_testing", "gem_tools"},

@@ -227,9 +227,21 @@ def _missing(old: str, distribution: str) -> ModuleNotFoundError:
 
 
 def install() -> None:
-    """Put the finders into their places; calling it again does nothing."""
+    """Put the finders into their places; calling it again does nothing.
+
+    Files of the original in this folder would be imported in place of what the finders serve, so they cause a warning.
+    """
     import sys
 
+    os = sys.modules.get("os")  # the interpreter's start has imported it; python -S has not, and goes without
+    if os is not None and os.path.isdir(os.path.join(os.path.dirname(__file__), "envs")):
+        import warnings
+
+        from gem_command import clash
+
+        sentence = clash(os.path.dirname(__file__))
+        if sentence is not None:
+            warnings.warn(sentence, stacklevel=3)
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _RenamedFinder)
         sys.meta_path.append(_Finder)

@@ -19,7 +19,7 @@ from gem import discovery, plugins
 from gem.core import Env
 from gem.entry_points import load, name_of
 
-__all__ = ["SECONDS", "ProbeReport", "probe"]
+__all__ = ["SECONDS", "ImportReport", "probe"]
 
 SECONDS = 60.0
 """Wall-clock seconds within which everything of one distribution must be imported."""
@@ -27,7 +27,7 @@ SECONDS = 60.0
 _SHOWN = 500  # characters of what a process printed
 
 
-class ProbeReport(NamedTuple):
+class ImportReport(NamedTuple):
     """What the import of a distribution's plugins and environments has shown."""
 
     problems: list[str]
@@ -35,7 +35,7 @@ class ProbeReport(NamedTuple):
     """Hook and name of everything that the distribution's plugins offer."""
 
 
-def probe(distribution: str, seconds: float = SECONDS) -> ProbeReport:
+def probe(distribution: str, seconds: float = SECONDS) -> ImportReport:
     """Import everything that a distribution offers, in a new interpreter.
 
     Args:
@@ -58,18 +58,18 @@ def probe(distribution: str, seconds: float = SECONDS) -> ProbeReport:
                 env=variables,
             )
         except subprocess.TimeoutExpired:
-            return ProbeReport([f"importing it takes more than {seconds:g} s"], [])
+            return ImportReport([f"importing it takes more than {seconds:g} s"], [])
         printed = done.stdout.decode(errors="replace").strip()
         try:
             found = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return ProbeReport(
+            return ImportReport(
                 [f"importing it ends the process (exit code {done.returncode}): {printed[-_SHOWN:]}"], []
             )
     problems = list(found["problems"])
     if printed:
         problems.append(f"importing it prints: {printed[:_SHOWN]!r}")
-    return ProbeReport(problems, [(hook, name) for hook, name in found["offered"]])
+    return ImportReport(problems, [(hook, name) for hook, name in found["offered"]])
 
 
 def _environments(distribution: str) -> Iterator[str]:
