@@ -13,7 +13,7 @@ from gem_eval.clients.json_text import readable
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["ServerReply", "HttpTransport"]
+__all__ = ["HttpTransport", "ServerReply"]
 
 _KEEP_ALIVE = 4.0
 """Seconds that an idle connection is kept; uvicorn, under most model servers, closes it after 5."""

@@ -78,7 +78,7 @@ class FakeModelThread:
         self._started.set()
         await self._ending.wait()
         self.model.stop()
-        await asyncio.sleep(0)  # the transports close
+        await self.model.closed()
 
 
 class FakeModelProcess:

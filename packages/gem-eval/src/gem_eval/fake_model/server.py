@@ -110,6 +110,7 @@ class FakeModel:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+        await self.closed()
 
     async def start(self) -> None:
         """Listen.
@@ -130,6 +131,13 @@ class FakeModel:
         self._waiting.clear()
         for connection in list(self._connections):
             connection.transport.abort()
+
+    async def closed(self) -> None:
+        """Wait until every connection is gone, after :meth:`stop`."""
+        await asyncio.sleep(0)  # connections that were just accepted appear
+        while self._connections:
+            self.stop()
+            await asyncio.sleep(0)
 
     def stats(self) -> dict[str, Any]:
         """Return all counts, as ``/stats`` does."""
