@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["VectorEnv"]
 
 _LONGEST = 1e8  # seconds; a few years, and within the range of the system's clocks
+_SLICE = 0.005  # seconds that take_ready computes in sync mode
 
 
 class VectorEnv:
@@ -49,7 +50,7 @@ class VectorEnv:
 
     def __init__(
         self,
-        makers: Sequence[Maker],
+        makers: Sequence[Maker | None],
         *,
         autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
         seeds: Sequence[int | None] | None = None,
@@ -58,7 +59,7 @@ class VectorEnv:
         """Store the data from which the backend builds its environments.
 
         Args:
-            makers: one for each environment.
+            makers: one for each environment; None for a member without one, until :meth:`send_make`.
             autoreset: what follows the end of an episode.
             seeds: for each environment, the seed of its first reset, unless that reset gives one.
             step_timeout: time limit of a step or reset in seconds, for modes that can enforce one.
@@ -76,6 +77,7 @@ class VectorEnv:
         self._unset = set(range(self.num_envs))  # never reset, or in an unknown state
         self._over: set[int] = set()  # finished, where nothing resets them
         self._pending: set[int] = set()
+        self._notify: Callable[[], None] | None = None
         self._arrived: dict[int, Any] = {}  # results that recv has not returned, in order of completion
 
     @property
@@ -209,6 +211,59 @@ class VectorEnv:
         self._begin(chosen)
         self._submit_resets(chosen, arguments)
 
+    def send_make(self, index: int, maker: Maker) -> None:
+        """Begin to put another environment in the place of one, and return at once.
+
+        The old one is closed and the new one made where the environment's steps run, since either may take long.
+        :meth:`take_ready` or ``recv`` returns the result: an empty observation and an empty info, or ``info["error"]``
+        and truncated if the environment could not be made. It then needs a reset.
+
+        Raises:
+            VectorError: if the environment still has something pending.
+            NotSupportedError: if this mode cannot replace environments.
+        """
+        self._check_open()
+        (chosen,) = self._indices([index])
+        self._check_free([chosen])
+        self._begin([chosen])
+        self._submit_make(chosen, maker)
+
+    def notify(self, callback: Callable[[], None] | None) -> None:
+        """Have a function called when results become ready: for event loops, which must not wait in ``recv``.
+
+        Any thread may call it, at least once for results that come after a :meth:`take_ready`, and sometimes without
+        need. It must return soon, raise nothing, and call nothing of this object.
+
+        Raises:
+            NotSupportedError: if this mode cannot do that.
+        """
+        self._check_open()
+        self._notify = callback
+        self._watch()
+
+    def take_ready(self) -> list[tuple[int, StepResult | BaseException]]:
+        """Return the results that are ready, by index and as they are, without waiting.
+
+        The counterpart of :meth:`notify`, cheaper than ``recv``: nothing is stacked. An exception takes the place of a
+        result where ``recv`` would raise it; the environment then needs a reset. In sync mode this call computes
+        results for a few milliseconds.
+        """
+        self._check_open()
+        if not self._pending:
+            return []
+        self._collect(0, _SLICE)
+        ready = list(self._arrived.items())
+        self._pending.difference_update(self._arrived)
+        for index, result in ready:
+            if type(result) is not tuple:
+                self._unset.add(index)
+                del self._arrived[index]
+        self._note(self._arrived)
+        self._arrived.clear()
+        if self._pending:
+            self._watch()
+        return ready
+
     def recv(self, min_ready: int = 1, timeout: float | None = None) -> Ready:
         """Return the environments that are ready.
 
@@ -272,6 +327,14 @@ class VectorEnv:
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
         """Begin ``EnvRunner.reset`` with these arguments; every index is valid and has nothing pending."""
         raise NotImplementedError
+
+    def _submit_make(self, index: int, maker: Maker) -> None:
+        """Begin ``EnvRunner.make``; the index is valid and has nothing pending."""
+        raise NotSupportedError(f"{type(self).__name__} cannot replace an environment by another")
+
+    def _watch(self) -> None:
+        """Call ``_notify``, if there is one, once there are results that ``_collect`` has not seen."""
+        raise NotSupportedError(f"{type(self).__name__} cannot notify of results")
 
     def _collect(self, count: int, timeout: float | None) -> None:
         """Put results into ``_arrived`` (index → result) in order of completion.

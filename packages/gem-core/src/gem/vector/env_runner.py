@@ -14,9 +14,9 @@ from enum import Enum
 from typing import Any
 
 from gem.core import Env, Info
-from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
+from gem.errors import ArgumentError, EpisodeFinishedError, NotSupportedError, ResetNeededError
 
-__all__ = ["AutoresetMode", "EnvRunner", "Maker", "StepResult", "describe"]
+__all__ = ["AutoresetMode", "EnvRunner", "Maker", "StepResult", "check_single_agent", "describe"]
 
 Maker = Callable[[], Env[Any, Any]]
 """Builds the environment, and rebuilds it after a fault. Modes with other processes need a picklable maker."""
@@ -50,25 +50,25 @@ class EnvRunner:
     is closed and, where the autoreset mode asks for the next episode, built and reset again. Each call builds at most
     once, so a broken environment causes an error each time, not an endless loop.
 
-    ``ResetNeededError``, ``EpisodeFinishedError`` and exceptions outside ``Exception`` (``KeyboardInterrupt``) are
-    no faults of the environment and are passed on.
+    ``SystemExit`` counts as a fault: an environment must not end the program. ``ResetNeededError``,
+    ``EpisodeFinishedError`` and ``KeyboardInterrupt`` are no faults of the environment and are passed on.
     """
 
-    def __init__(self, maker: Maker, autoreset: AutoresetMode, seed: int | None = None) -> None:
+    def __init__(self, maker: Maker | None, autoreset: AutoresetMode, seed: int | None = None) -> None:
         """Build the environment; exceptions of ``maker`` are passed on.
 
         Args:
-            maker: builds the environment.
+            maker: builds the environment; None for a runner that is empty until :meth:`make`.
             autoreset: what follows the end of an episode.
             seed: seed of the first reset, unless that reset gives one.
         """
-        self.env: Env[Any, Any] | None = maker()
-        self._maker = maker
+        self.env: Env[Any, Any] | None = None if maker is None else maker()
+        self._maker = maker or _no_environment
         self._autoreset = autoreset
         self._seed = seed
         self._faults = 0  # since that seed was given
         self._unused = True  # the environment was never reset
-        self._phase = _OVER
+        self._phase = _OVER if maker else _LOST
         self.error = ""  # of the last fault
         self._for_good = False
         self._observation: Any = ""
@@ -95,7 +95,7 @@ class EnvRunner:
                 info = dict(info)
         except ResetNeededError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self._fault(describe(error))
         if terminated or truncated:
             if self._autoreset is AutoresetMode.SAME_STEP:
@@ -115,6 +115,24 @@ class EnvRunner:
         extra = {name: value for name, value in arguments.items() if name != "seed"}
         observation, info = self._begin(arguments.get("seed"), extra)
         return observation, 0.0, False, self.lost, info
+
+    def make(self, maker: Maker) -> StepResult:
+        """Close the environment and build another, which needs a reset.
+
+        Returns:
+            An empty observation; truncated, with ``info["error"]``, only if it could not be built.
+        """
+        with suppress(Exception, SystemExit):  # the old one has no further use
+            self.close()
+        self._maker, self._seed, self._faults, self._for_good = maker, None, 0, False
+        try:
+            self.env, self._unused = maker(), True
+            check_single_agent(self.env)
+        except (Exception, SystemExit) as error:
+            self._cannot_begin(error)
+            return self.failed_reset()
+        self._phase = _OVER
+        return "", 0.0, False, False, {}
 
     def replacement(self, error: str, for_good: bool = False) -> EnvRunner:
         """Return a runner that takes the place of this one and abandons its environment.
@@ -189,7 +207,7 @@ class EnvRunner:
         try:
             if self.env is None:
                 self.env, self._unused = self._maker(), True
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self._cannot_begin(error)
         if seed is None and self._unused:
             seed = _seed_after(self._seed, self._faults)
@@ -197,7 +215,7 @@ class EnvRunner:
         try:
             observation, info = self.env.reset(seed=seed, **(extra or {}))
             info = dict(info)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if extra and isinstance(error, (ArgumentError, TypeError)):
                 self._phase = _OVER
                 raise
@@ -205,16 +223,29 @@ class EnvRunner:
         self._phase, self._observation = _PLAYING, observation
         return observation, info
 
-    def _cannot_begin(self, error: Exception) -> tuple[Any, Info]:
+    def _cannot_begin(self, error: BaseException) -> tuple[Any, Info]:
         self._lose(describe(error))
         self._observation = ""
         return "", {"error": self.error}
 
     def _lose(self, error: str) -> None:
-        with suppress(Exception):  # the environment has failed already, and that fault is reported
+        with suppress(Exception, SystemExit):  # the environment has failed already, and that fault is reported
             self.close()
         self._phase, self.error = _LOST, error
         self._faults += 1
+
+
+def check_single_agent(env: Env[Any, Any] | None) -> None:
+    """Raise ArgumentError for an environment of several agents, whose steps take and return dicts."""
+    if env is not None and hasattr(env.unwrapped, "active_agents"):
+        raise ArgumentError(
+            f"{env!r} is for several agents, and a vector environment steps one agent each; gem.rollout plays it, or "
+            "reset and step it in a loop of its own"
+        )
+
+
+def _no_environment() -> Env[Any, Any]:
+    raise NotSupportedError("this member of the vector environment has no environment yet; send_make() one")
 
 
 def _seed_after(seed: int | None, faults: int) -> int | None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from gem.core import Env
 from gem.env_spec import EnvSpec
-from gem.errors import ArgumentError, VectorError
+from gem.errors import VectorError
 from gem.vector.base import VectorEnv
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, describe
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, check_single_agent, describe
 
 __all__ = ["LocalVectorEnv"]
 
@@ -19,7 +19,7 @@ class LocalVectorEnv(VectorEnv):
 
     def __init__(
         self,
-        makers: Sequence[Maker],
+        makers: Sequence[Maker | None],
         *,
         autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
         seeds: Sequence[int | None] | None = None,
@@ -31,7 +31,7 @@ class LocalVectorEnv(VectorEnv):
         try:
             for maker, seed in zip(self._makers, self._seeds, strict=True):
                 self._runners.append(EnvRunner(maker, self.autoreset, seed))
-                _check_single_agent(self._runners[-1].env)
+                check_single_agent(self._runners[-1].env)
         except BaseException:
             self.closed = True
             _close_all(self._runners)
@@ -58,14 +58,6 @@ class LocalVectorEnv(VectorEnv):
         """The spec of each environment; None for one that was constructed by hand."""
         living = [runner.env for runner in self._runners]
         return tuple(known if env is None else env.spec for known, env in zip(super().specs, living, strict=True))
-
-
-def _check_single_agent(env: Env[Any, Any] | None) -> None:
-    if env is not None and hasattr(env.unwrapped, "active_agents"):
-        raise ArgumentError(
-            f"{env!r} is for several agents, and a vector environment steps one agent each; reset and step it in a "
-            "loop of its own"
-        )
 
 
 def close_runners(runners: Sequence[EnvRunner]) -> None:

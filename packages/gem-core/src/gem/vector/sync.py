@@ -22,7 +22,7 @@ class SyncVectorEnv(LocalVectorEnv):
 
     def __init__(
         self,
-        makers: Sequence[Maker],
+        makers: Sequence[Maker | None],
         *,
         autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
         seeds: Sequence[int | None] | None = None,
@@ -34,12 +34,22 @@ class SyncVectorEnv(LocalVectorEnv):
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
         runners = self._runners
         self._calls.extend((index, runners[index].step, action) for index, action in zip(indices, actions, strict=True))
+        self._watch()
 
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
         runners = self._runners
         self._calls.extend(
             (index, runners[index].reset, given) for index, given in zip(indices, arguments, strict=True)
         )
+        self._watch()
+
+    def _submit_make(self, index: int, maker: Maker) -> None:
+        self._calls.append((index, self._runners[index].make, maker))
+        self._watch()
+
+    def _watch(self) -> None:
+        if self._notify is not None and self._calls:
+            self._notify()
 
     def _collect(self, count: int, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout

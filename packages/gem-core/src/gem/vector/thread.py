@@ -26,7 +26,7 @@ class ThreadVectorEnv(LocalVectorEnv):
 
     def __init__(
         self,
-        makers: Sequence[Maker],
+        makers: Sequence[Maker | None],
         *,
         autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
         seeds: Sequence[int | None] | None = None,
@@ -47,6 +47,12 @@ class ThreadVectorEnv(LocalVectorEnv):
         runners = self._runners
         self._submit([(index, runners[index].reset, given) for index, given in zip(indices, arguments, strict=True)])
 
+    def _submit_make(self, index: int, maker: Maker) -> None:
+        self._submit([(index, self._runners[index].make, maker)])
+
+    def _watch(self) -> None:
+        self._scheduler.notify(self._notify)
+
     def _submit(self, calls: list[Call]) -> None:
         current = self._current
         for call in calls:
@@ -57,6 +63,8 @@ class ThreadVectorEnv(LocalVectorEnv):
             for index, *_ in self._scheduler.cancel():
                 current[index] = None
                 self._arrived[index] = error
+            if self._notify is not None:
+                self._notify()
 
     def _collect(self, count: int, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -85,8 +93,9 @@ class ThreadVectorEnv(LocalVectorEnv):
         """Leave an environment behind in its thread, and put another in its place."""
         index, function, _ = call
         old, in_step = self._runners[index], function is self._steps[index]
+        name = "step" if in_step else function.__name__
         rebuilding = old.lost  # then the rebuild hung, and one attempt per call is enough
-        error = f"TimeoutError: no return from {'step' if in_step else 'reset'} within {self.step_timeout} s"
+        error = f"TimeoutError: no return from {name} within {self.step_timeout} s"
         hung = self._scheduler.count_abandoned(index) + 1
         if hung >= _MAX_HUNG:
             error += f"; {hung} threads hang in this environment, so it is not built again"

@@ -6,7 +6,7 @@ queue and one thread is woken to empty it. While the queue moves slowly, a monit
 A call that keeps a thread busy marks its environment as slow, and the next calls of that environment each get a
 thread at once.
 
-Five invariants make it correct:
+Six invariants make it correct:
 
 1. A call leaves the queue by one ``popleft``, so exactly one thread runs it. Only ``cancel`` removes calls otherwise.
 2. Calls are queued, and threads go to sleep, under ``_lock``. A thread sleeps only if the queue is empty, and a
@@ -18,7 +18,11 @@ Five invariants make it correct:
 4. The caller sets ``_wanted``, then reads ``len(finished)``, then waits. A thread appends to ``finished``, then reads
    ``_wanted``. At least one of the two sees the other's change, so no wake-up is lost. A needless wake-up does no
    harm, as the caller looks again.
-5. A call that timed out is entered in ``_abandoned``, then ``finished`` is searched for it. Its thread appends to
+5. Instead of waiting, the caller can leave a callback: it sets ``_notify``, then looks into ``finished``. A thread
+   appends to ``finished``, then looks at ``_notify``. At least one of the two sees the other's change. A thread that
+   still finds calls queued keeps quiet, so that a burst of short calls causes one callback; then the monitor, awake
+   while calls are queued, looks at the next poll.
+6. A call that timed out is entered in ``_abandoned``, then ``finished`` is searched for it. Its thread appends to
    ``finished``, then looks into ``_abandoned``. At least one of them finds it, and ``dict.pop`` lets only one act:
    the environment is closed once, and never while it is running.
 """
@@ -87,6 +91,7 @@ class ThreadScheduler:
         self._slow: dict[int, int] = {}  # environment → its calls that still get a thread each
         self._abandoned: dict[int, tuple[Call, Callable[[], None]]] = {}  # by id(call)
         self._wanted = _NEVER
+        self._notify: Callable[[], None] | None = None
         self._ready = threading.Lock()  # released: the caller must look at ``finished``
         self._ready.acquire()
         self._lock = threading.Lock()  # guards filling the queue, and the next four
@@ -122,6 +127,12 @@ class ThreadScheduler:
             return True
         finally:
             self._wanted = _NEVER
+
+    def notify(self, callback: Callable[[], None] | None) -> None:
+        """Have ``callback`` called once, by any thread, when ``finished`` has or gets an entry."""
+        self._notify = callback
+        if self.finished:
+            self._announce()
 
     def cancel(self) -> list[Call]:
         """Take all calls that have not begun out of the queue and return them."""
@@ -208,7 +219,8 @@ class ThreadScheduler:
 
     def _run(self, pooled: _PoolThread) -> None:
         """Run queued calls until ``stop``; the main function of a thread."""
-        take, finished, ready, abandoned = self._queue.popleft, self.finished, self._ready, self._abandoned
+        queue, finished, ready, abandoned = self._queue, self.finished, self._ready, self._abandoned
+        take = queue.popleft
         while True:
             try:
                 call = take()
@@ -224,12 +236,21 @@ class ThreadScheduler:
             finished.append((call, result))
             if abandoned:
                 self.close_abandoned(call)
+            if self._notify is not None and not queue:
+                self._announce()
             if len(finished) >= self._wanted and ready.locked():
                 _release(ready)
+
+    def _announce(self) -> None:
+        callback, self._notify = self._notify, None
+        if callback is not None:
+            callback()
 
     def _sleep(self, pooled: _PoolThread) -> bool:
         """Sleep until a call may be queued; return False after ``stop``."""
         pooled.call = None
+        if self._notify is not None and self.finished:
+            self._announce()
         with self._lock:
             if self._stopped:
                 return False
@@ -256,6 +277,8 @@ class ThreadScheduler:
             else:
                 burst, woken = 1, 0
             next_deadline = self._check_running_calls(now)
+            if self._notify is not None and self.finished:
+                self._announce()
             quiet = 0 if waiting or begun != begun_before else quiet + 1
             polled_at, begun_before = now, begun
             if quiet >= _QUIET_POLLS and self._monitor_sleep(next_deadline):
@@ -275,6 +298,7 @@ class ThreadScheduler:
                     if now >= deadline:
                         pooled.reported = True
                         self.finished.append((call, TIMED_OUT))
+                        self._announce()
                         if len(self.finished) >= self._wanted:
                             _release(self._ready)
                     elif next_deadline is None or deadline < next_deadline:
