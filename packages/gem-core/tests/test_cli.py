@@ -220,7 +220,7 @@ def test_a_command_of_a_missing_package_says_what_to_install(
         (["info", "nonsense"], 1, "is not an environment id"),
         (["info", "game:None-v0"], 1, "game:None-v0"),
         (["rollout", "test:Countdown-v0", "--agent", "reference"], 1, "declares no reference policy"),
-        (["rollout", "test:Countdown-v0", "--agent", "best"], 2, "'best' is not one of"),
+        (["rollout", "test:Countdown-v0", "--agent", "best"], 1, "or 'module:Class', got 'best'"),
         (["rollout", "test:Countdown-v0", "--wrappers", "concatt"], 1, "did you mean 'concat'?"),
         (["rollout", "test:Countdown-v0", "--mode", "threads"], 1, "did you mean 'thread'?"),
         (["rollout", "test:Countdown-v0", "--episodes", "0"], 2, "is not in the range"),

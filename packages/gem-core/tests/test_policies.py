@@ -72,7 +72,7 @@ def test_a_missing_reference_policy_says_so() -> None:
     """The message names the environment."""
     with pytest.raises(NotSupportedError, match="'test:Secret-v0' declares no reference policy"):
         make_policy("reference", secret())
-    with pytest.raises(ArgumentError, match="'random' or 'reference', got 'best'"):
+    with pytest.raises(ArgumentError, match="or 'module:Class', got 'best'"):
         make_policy("best", secret())
     with pytest.raises(NotSupportedError, match="does not implement act"):
         Policy[str, str]().act("", {})

@@ -77,6 +77,7 @@ def test_play_is_what_rollout_records() -> None:
     (batched,) = rollout(ECHO, RandomPolicy, episodes=1, seed=3)
     for turn in batched.transitions:
         turn.act_seconds = turn.step_seconds = None
+    batched.started_at = batched.seconds = None
     env = gem.make(ECHO)
     assert play_episode(env, RandomPolicy(env), 3) == batched
 

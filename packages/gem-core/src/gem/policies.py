@@ -8,9 +8,9 @@ from typing import Any, Generic
 
 from gem.core import ActT, Env, Info, ObsT
 from gem.entry_points import load
-from gem.errors import ArgumentError, NotSupportedError
+from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 
-__all__ = ["Act", "Policy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
+__all__ = ["Act", "NullPolicy", "Policy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
 
 
 @dataclass(slots=True)
@@ -47,24 +47,57 @@ class Act:
 
 
 class Policy(Generic[ObsT, ActT]):
-    """Chooses actions in one environment at a time."""
+    """Chooses actions: in one environment, or in many at once.
 
-    def reset(self, observation: ObsT, info: Info) -> None:
+    A policy defines one of these, and may return an :class:`Act` in place of the bare action:
+
+    * ``act(observation, info)``: the engine calls it in threads, for several environments at the same time;
+    * ``async def act(observation, info)``: called on the event loop, for models behind a server;
+    * ``act_many(observations, infos)``, sync or async, returns a list of actions: for a model in this process that
+      several environments share. It gets whatever is ready, one call at a time unless an attribute
+      ``calls_at_once`` says otherwise.
+
+    ``reset`` may be async too. Two methods are optional. ``seed_episode(seed, repetition)`` comes before ``reset``,
+    and lets a policy with random choices derive them from the key of the episode. ``close()``, sync or async, comes
+    when the engine has no further use for the policy.
+
+    An exception ends the episode as a failure: of the agent, unless its attributes ``failure_source`` (``"agent"``,
+    ``"endpoint"`` or ``"environment"``) and ``failure_kind`` say something else. :class:`gem.errors.EpisodeLimitError`
+    ends it as truncated, and it is scored.
+    """
+
+    def reset(self, observation: ObsT, info: Info) -> Any:
         """Begin a new episode with this observation, which ``act`` receives as well."""
 
-    def act(self, observation: ObsT, info: Info) -> ActT:
+    def act(self, observation: ObsT, info: Info) -> Any:
         """Return the action for the observation that ``reset`` or the last ``step`` returned."""
         raise NotSupportedError(f"{type(self).__name__} does not implement act")
 
 
 class RandomPolicy(Policy[Any, Any]):
-    """Random well-formed actions, as the environment itself samples them."""
+    """Random well-formed actions, as the environment itself samples them.
+
+    The first episode of a seed has the actions that follow from the environment's own reset; each repetition has
+    others, as reproducible.
+    """
 
     def __init__(self, env: Env[Any, Any]) -> None:
         self.env = env
 
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        """Seed the actions of an episode that has begun."""
+        if repetition:
+            self.env.action_rng.seed(f"actions of {seed}, repetition {repetition}")
+
     def act(self, observation: Any, info: Info) -> Any:
         return self.env.sample_random_action()
+
+
+class NullPolicy(Policy[Any, str]):
+    """Says nothing: the empty text in every turn."""
+
+    def act(self, observation: Any, info: Info) -> str:
+        return ""
 
 
 class ScriptedPolicy(Policy[Any, Any]):
@@ -90,22 +123,50 @@ class ScriptedPolicy(Policy[Any, Any]):
 
 
 def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
-    """Return the policy called ``"random"`` or ``"reference"`` for an environment.
+    """Return a policy for an environment.
 
-    The reference policy is the class that the manifest names. One that plays from observations alone is
-    constructed without arguments, so that it sees nothing else; one that the manifest declares to read the state
-    (``reference_sees = "state"``) gets the unwrapped environment.
+    Args:
+        name: ``"random"``, ``"reference"``, ``"null"`` (says nothing), or ``"module:Class"``. The reference policy is
+            the class that the manifest names. One that plays from observations alone is constructed without arguments,
+            so that it sees nothing else; one that the manifest declares to read the state
+            (``reference_sees = "state"``) gets the unwrapped environment. A class of your own gets the environment if
+            its constructor takes an argument; any other callable may stand in place of the class.
+        env: the environment.
 
     Raises:
         ArgumentError: for another name.
         NotSupportedError: if the environment declares no reference policy.
+        EntryPointError: if ``"module:Class"`` cannot be imported.
     """
     if name == "random":
         return RandomPolicy(env)
+    if name == "null":
+        return NullPolicy()
+    if ":" in name:
+        own: Policy[Any, Any] = policy_from(load(name), env)
+        return own
     if name != "reference":
-        raise ArgumentError(f"agent must be 'random' or 'reference', got {name!r}")
+        raise ArgumentError(f"agent must be 'random', 'reference', 'null' or 'module:Class', got {name!r}")
     spec = env.spec
     if spec is None or spec.reference_policy is None:
         raise NotSupportedError(f"{spec.id if spec else env!r} declares no reference policy in its manifest")
     policy: Policy[Any, Any] = load(spec.reference_policy)(*([env.unwrapped] if spec.reference_sees == "state" else []))
     return policy
+
+
+def policy_from(target: Any, env: Env[Any, Any]) -> Any:
+    """Return what a class or function makes of an environment: ``target(env)``, or ``target()`` if it takes nothing.
+
+    Raises:
+        ArgumentTypeError: if it is not callable.
+    """
+    from inspect import Parameter, signature
+
+    if not callable(target):
+        raise ArgumentTypeError(f"a policy is made by a class or function, got {target!r:.80}")
+    try:
+        parameters = list(signature(target).parameters.values())
+    except (TypeError, ValueError):  # a class written in C shows no signature
+        parameters = []
+    places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
+    return target(env) if any(one.kind in places for one in parameters) else target()

@@ -157,13 +157,15 @@ def compare(recorded: Trajectory, now: Trajectory, *, ignore: Collection[str] = 
     """Return where two episodes first differ, or None.
 
     Values are compared as JSON holds them: a tuple equals a list, and 1 equals 1.0 but not true. Times, token
-    ids, agents, specs and seeds do not count, nor do keys of info about the episode before. The comparison ends at
-    the turn in which the environment failed in ``recorded`` and not in ``now``.
+    ids, agents, specs and seeds do not count, nor do keys of info about the episode before, nor ``truncated`` in the
+    last turn where a limit of the rollout ended the episode. The comparison ends at the turn in which the environment
+    failed in ``recorded`` and not in ``now``.
 
     Raises:
         ArgumentError: if ``ignore`` has another name than :func:`replay` allows.
     """
     left_out = _checked(ignore)
+    stopped = recorded.stop_reason not in (None, "terminated", "truncated")
     for turn in range(min(len(recorded), len(now)) + 1):
         fault, fault_now = (_info_after(trajectory, turn).get("error") for trajectory in (recorded, now))
         if fault is not None and fault_now is None:
@@ -171,6 +173,8 @@ def compare(recorded: Trajectory, now: Trajectory, *, ignore: Collection[str] = 
         if fault != fault_now and (fault is None or left_out.isdisjoint(("info", "info.error"))):
             return Difference(turn, "error", fault, fault_now)
         for name in FIELDS:
+            if name == "truncated" and stopped and turn == len(recorded):
+                continue
             if name not in left_out and not _is_open(name, recorded, turn):
                 old, new = (_value(name, trajectory, turn, left_out) for trajectory in (recorded, now))
                 try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gem.arguments import real, seed_value
 from gem.core import Info
-from gem.policies import Policy
+from gem.policies import NullPolicy, Policy
 from gem.replay import compare
 from gem.trajectory import Trajectory
 from gem_testing.outcomes import Violation
@@ -36,13 +36,6 @@ class RepeatPolicy(Policy[Any, Any]):
 
     def act(self, observation: Any, info: Info) -> Any:
         return self.action
-
-
-class NullPolicy(RepeatPolicy):
-    """Says nothing: the empty text in every turn."""
-
-    def __init__(self) -> None:
-        super().__init__("")
 
 
 class FunctionPolicy(Policy[Any, Any]):

@@ -240,6 +240,8 @@ class VectorEnv:
         self._check_open()
         self._notify = callback
         self._watch()
+        if callback is not None and self._pending:
+            callback()
 
     def take_ready(self) -> list[tuple[int, StepResult | BaseException]]:
         """Return the results that are ready, by index and as they are, without waiting.
@@ -251,6 +253,7 @@ class VectorEnv:
         self._check_open()
         if not self._pending:
             return []
+        self._watch()
         self._collect(0, _SLICE)
         ready = list(self._arrived.items())
         self._pending.difference_update(self._arrived)
@@ -260,8 +263,6 @@ class VectorEnv:
                 del self._arrived[index]
         self._note(self._arrived)
         self._arrived.clear()
-        if self._pending:
-            self._watch()
         return ready
 
     def recv(self, min_ready: int = 1, timeout: float | None = None) -> Ready:
@@ -333,7 +334,7 @@ class VectorEnv:
         raise NotSupportedError(f"{type(self).__name__} cannot replace an environment by another")
 
     def _watch(self) -> None:
-        """Call ``_notify``, if there is one, once there are results that ``_collect`` has not seen."""
+        """Arrange a call of ``_notify`` at the next result; ``take_ready`` then collects those that are there."""
         raise NotSupportedError(f"{type(self).__name__} cannot notify of results")
 
     def _collect(self, count: int, timeout: float | None) -> None:

@@ -34,20 +34,23 @@ class SyncVectorEnv(LocalVectorEnv):
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
         runners = self._runners
         self._calls.extend((index, runners[index].step, action) for index, action in zip(indices, actions, strict=True))
-        self._watch()
+        self._call_again()
 
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
         runners = self._runners
         self._calls.extend(
             (index, runners[index].reset, given) for index, given in zip(indices, arguments, strict=True)
         )
-        self._watch()
+        self._call_again()
 
     def _submit_make(self, index: int, maker: Maker) -> None:
         self._calls.append((index, self._runners[index].make, maker))
-        self._watch()
+        self._call_again()
 
     def _watch(self) -> None:
+        """Do nothing: whatever leaves calls behind notifies at once, since ``take_ready`` computes their results."""
+
+    def _call_again(self) -> None:
         if self._notify is not None and self._calls:
             self._notify()
 
@@ -67,6 +70,7 @@ class SyncVectorEnv(LocalVectorEnv):
                     raise
             calls.popleft()
             if deadline is not None and time.monotonic() >= deadline:
+                self._call_again()
                 break
 
     def _shut_down(self) -> None:

@@ -129,10 +129,8 @@ class ThreadScheduler:
             self._wanted = _NEVER
 
     def notify(self, callback: Callable[[], None] | None) -> None:
-        """Have ``callback`` called once, by any thread, when ``finished`` has or gets an entry."""
+        """Have ``callback`` called once, by any thread, soon after ``finished`` gets an entry."""
         self._notify = callback
-        if self.finished:
-            self._announce()
 
     def cancel(self) -> list[Call]:
         """Take all calls that have not begun out of the queue and return them."""

@@ -1,0 +1,14 @@
+from gem.rollout.engine import EngineCounts as EngineCounts
+from gem.rollout.engine import LiveEpisode as LiveEpisode
+from gem.rollout.engine import RolloutEngine as RolloutEngine
+from gem.rollout.limits import EpisodeLimits as EpisodeLimits
+from gem.rollout.plan import EpisodePlan as EpisodePlan
+from gem.rollout.plan import EpisodeRequest as EpisodeRequest
+from gem.rollout.plan import Mixture as Mixture
+from gem.rollout.plan import mixture as mixture
+from gem.rollout.plan import plan_episodes as plan_episodes
+from gem.rollout.serial import play_episode as play_episode
+from gem.rollout.stream import EpisodeStream as EpisodeStream
+from gem.rollout.stream import rollout as rollout
+from gem.rollout.summary import Summary as Summary
+from gem.rollout.summary import summarize as summarize

@@ -1,0 +1,294 @@
+"""Calls of policies from an event loop: coroutines on the loop, functions in threads, batches.
+
+A policy that only computes costs no thread of its own: all functions enter one queue, and threads are added only while
+it moves slowly (:mod:`gem.vector.thread_scheduler`). Functions that wait for a server all wait at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from gem.arguments import integer
+from gem.core import Info
+from gem.errors import ArgumentError, ArgumentTypeError
+from gem.policies import Policy
+from gem.vector.thread_scheduler import Call, ThreadScheduler
+
+__all__ = ["PolicyCaller", "PolicyCalls", "TookTooLongError"]
+
+_EXPIRED = object()
+
+
+class TookTooLongError(TimeoutError):
+    """A call of a policy exceeded its time limit."""
+
+
+class PolicyCalls:
+    """Runs functions in threads and coroutines on the loop, with time limits.
+
+    All methods belong to the thread of the event loop. Functions that become due in the same iteration of the loop
+    enter the threads' queue together.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, concurrency: int) -> None:
+        """Start nothing yet; at most ``concurrency`` functions run at a time, abandoned ones not counted."""
+        self.loop = loop
+        self._threads = ThreadScheduler(concurrency, None)
+        self._due: list[Call] = []
+        self._waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}  # by id(call)
+        self._stray: set[asyncio.Task[Any]] = set()  # coroutines that have not ended after their time limit
+        self._batches: dict[int, _Batches] = {}  # by id of the policy
+        self._closed = False
+        self._threads.notify(self._wake)
+
+    async def in_thread(self, index: int, function: Callable[[], Any], limit: float | None = None) -> Any:
+        """Return the result of a function that runs in a thread; its exceptions are passed on.
+
+        Args:
+            index: of the environment that it is for; the environments of slow functions get a thread each.
+            function: the function.
+            limit: seconds after which to wait no longer. The thread cannot be stopped; its result is discarded.
+
+        Raises:
+            TookTooLongError: after the time limit.
+        """
+        call: Call = (index, _kept, function)
+        future = self.loop.create_future()
+        self._waiting[id(call)] = call, future
+        if not self._due:
+            self.loop.call_soon(self._submit)
+        self._due.append(call)
+        timer = None if limit is None else self.loop.call_later(limit, _expire, future)
+        try:
+            outcome = await future
+        except asyncio.CancelledError:
+            self._abandon(call)
+            raise
+        if timer is not None:
+            timer.cancel()
+        if outcome is _EXPIRED:
+            self._abandon(call)
+            raise TookTooLongError(f"no action within {limit:g} s")
+        if type(outcome) is tuple:
+            return outcome[0]
+        raise outcome
+
+    async def on_loop(self, coroutine: Awaitable[Any], limit: float | None = None) -> Any:
+        """Return the result of a coroutine; its exceptions are passed on.
+
+        Args:
+            coroutine: the coroutine.
+            limit: seconds after which it is cancelled. One that goes on after that is left alone.
+
+        Raises:
+            TookTooLongError: after the time limit.
+        """
+        if limit is None:
+            return await coroutine
+        future = self.loop.create_future()
+        task = self.loop.create_task(_into(future, coroutine))
+        self._stray.add(task)
+        task.add_done_callback(self._stray.discard)
+        timer = self.loop.call_later(limit, _expire, future)
+        try:
+            outcome = await future
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            timer.cancel()
+        if outcome is _EXPIRED:
+            task.cancel()
+            raise TookTooLongError(f"no action within {limit:g} s")
+        if type(outcome) is tuple:
+            return outcome[0]
+        raise outcome
+
+    def batches(self, policy: Any) -> _Batches:
+        """Return the queue of a policy with ``act_many``."""
+        found = self._batches.get(id(policy))
+        if found is None:
+            found = self._batches[id(policy)] = _Batches(self, policy)
+        return found
+
+    async def close(self, seconds: float) -> None:
+        """Cancel what is running; wait at most so long for coroutines, and for no function."""
+        self._closed = True
+        self._threads.cancel()
+        for call, future in self._waiting.values():
+            future.cancel()
+            self._threads.abandon(call, _nothing)
+        self._waiting.clear()
+        tasks = {*self._stray, *(task for batches in self._batches.values() for task in batches.running)}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        self._threads.stop()
+
+    def _submit(self) -> None:
+        calls, self._due = self._due, []
+        if not self._closed:
+            self._threads.submit(calls)
+
+    def _abandon(self, call: Call) -> None:
+        if self._waiting.pop(id(call), None) is not None:
+            self._threads.abandon(call, _nothing)
+            self._receive()  # it may have ended in the meantime
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self._receive)
+
+    def _receive(self) -> None:
+        self._threads.notify(self._wake)
+        finished = self._threads.finished
+        while finished:
+            call, outcome = finished.popleft()
+            waiting = self._waiting.get(id(call))
+            if waiting is None:
+                self._threads.close_abandoned(call)
+            elif not waiting[1].done():
+                del self._waiting[id(call)]
+                waiting[1].set_result(outcome)
+
+
+class PolicyCaller:
+    """The calls of one policy in one environment, by the kind of its methods."""
+
+    __slots__ = ("_act", "_act_is_async", "_calls", "_index", "_reset", "_reset_is_async", "_seed", "policy")
+
+    def __init__(self, calls: PolicyCalls, index: int, policy: Any) -> None:
+        self.policy = policy
+        self._calls = calls
+        self._index = index
+        many = getattr(policy, "act_many", None)
+        self._act: Any = getattr(policy, "act", None) if many is None else calls.batches(policy).act
+        if not callable(self._act):
+            raise ArgumentTypeError(f"a policy needs act or act_many, and {policy!r:.80} has neither")
+        self._act_is_async = inspect.iscoroutinefunction(self._act)
+        # Most policies have nothing to begin, and a call would cost a thread's attention.
+        reset = getattr(policy, "reset", None)
+        self._reset = None if getattr(reset, "__func__", None) is Policy.reset else reset
+        self._reset_is_async = inspect.iscoroutinefunction(self._reset)
+        self._seed = getattr(policy, "seed_episode", None)
+
+    async def begin(self, seed: int, repetition: int, observation: Any, info: Info, limit: float | None) -> None:
+        """Begin an episode: ``seed_episode`` and ``reset``, as far as the policy has them."""
+        if self._seed is not None:
+            self._seed(seed, repetition)
+        if self._reset is not None:
+            if self._reset_is_async:
+                await self._calls.on_loop(self._reset(observation, info), limit)
+            else:
+                await self._in_thread(self._reset, observation, info, limit)
+
+    async def act(self, observation: Any, info: Info, limit: float | None) -> Any:
+        """Return what the policy's ``act`` or ``act_many`` returns for this observation."""
+        if self._act_is_async:
+            return await self._calls.on_loop(self._act(observation, info), limit)
+        return await self._in_thread(self._act, observation, info, limit)
+
+    async def _in_thread(self, function: Any, observation: Any, info: Info, limit: float | None) -> Any:
+        result = await self._calls.in_thread(self._index, lambda: function(observation, info), limit)
+        if inspect.isawaitable(result):
+            return await self._calls.on_loop(result, limit)
+        return result
+
+
+class _Batches:
+    """The waiting observations of a policy with ``act_many``, and its calls."""
+
+    def __init__(self, calls: PolicyCalls, policy: Any) -> None:
+        self._calls = calls
+        self._policy = policy  # which also keeps its id from being given to another
+        self._at_once = integer("calls_at_once", getattr(policy, "calls_at_once", 1), minimum=1)
+        self._waiting: list[tuple[Any, Info, asyncio.Future[Any]]] = []
+        self._due = False
+        self.running: set[asyncio.Task[Any]] = set()
+
+    async def act(self, observation: Any, info: Info) -> Any:
+        future = self._calls.loop.create_future()
+        self._waiting.append((observation, info, future))
+        self._soon()
+        outcome = await future
+        if type(outcome) is tuple:
+            return outcome[0]
+        raise outcome
+
+    def _soon(self) -> None:
+        if self._waiting and not self._due and len(self.running) < self._at_once:
+            self._due = True
+            # After everything that is ready in this iteration of the loop.
+            self._calls.loop.call_soon(self._start)
+
+    def _start(self) -> None:
+        self._due = False
+        batch = [item for item in self._waiting if not item[2].done()]
+        self._waiting.clear()
+        if batch:
+            task = self._calls.loop.create_task(self._run(batch))
+            self.running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.running.discard(task)
+        self._soon()
+
+    async def _run(self, batch: list[tuple[Any, Info, asyncio.Future[Any]]]) -> None:
+        observations, infos = [item[0] for item in batch], [item[1] for item in batch]
+        function = self._policy.act_many
+        outcomes: list[Any]
+        try:
+            if inspect.iscoroutinefunction(function):
+                actions = await function(observations, infos)
+            else:
+                actions = await self._calls.in_thread(-id(self._policy), lambda: function(observations, infos))
+                if inspect.isawaitable(actions):
+                    actions = await actions
+            outcomes = [(action,) for action in _as_many(actions, len(batch))]
+        except BaseException as error:
+            outcomes = [error] * len(batch)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            for (_, _, future), outcome in zip(batch, outcomes, strict=True):
+                if not future.done():
+                    future.set_result(outcome)
+
+
+def _as_many(actions: Any, count: int) -> list[Any]:
+    if isinstance(actions, (str, bytes, dict)) or not hasattr(actions, "__iter__"):
+        raise ArgumentTypeError(f"act_many must return a list of actions, got {type(actions).__name__}")
+    values = list(actions)
+    if len(values) != count:
+        raise ArgumentError(f"act_many returned {len(values)} actions for {count} observations")
+    return values
+
+
+def _kept(function: Callable[[], Any]) -> tuple[Any]:
+    return (function(),)  # so that an exception that a policy returns differs from one that it raises
+
+
+async def _into(future: asyncio.Future[Any], coroutine: Awaitable[Any]) -> None:
+    """Put the outcome of a coroutine into a future; also ``SystemExit``, which would end the loop."""
+    outcome: Any
+    try:
+        outcome = (await coroutine,)
+    except BaseException as error:
+        outcome = error
+    if not future.done():
+        future.set_result(outcome)
+
+
+def _expire(future: asyncio.Future[Any]) -> None:
+    if not future.done():
+        future.set_result(_EXPIRED)
+
+
+def _nothing() -> None:
+    """Close nothing: an abandoned call of a policy leaves nothing behind that could be closed."""
