@@ -183,7 +183,7 @@ def test_policies_of_every_kind(tmp_path: Path) -> None:
         hold(file, environment=spec, policy=policy)
     with pytest.raises(ArgumentError, match=r"must return a gem\.Policy"):
         hold(file, policy=lambda env: "left")
-    with pytest.raises(ArgumentError, match="agent must be 'random' or 'reference'"):
+    with pytest.raises(ArgumentError, match="agent must be 'random', 'reference', 'null' or"):
         hold(file, policy="oracle")
 
 

@@ -195,6 +195,8 @@ def _line(trajectory: Trajectory, ignore: Collection[str]) -> bytes:
     """Return a trajectory as a line of a golden file, without fields that may change under the same behaviour."""
     kept = replace(
         trajectory,
+        started_at=None,
+        seconds=None,
         reset_info=_kept(trajectory.reset_info, ignore),
         transitions=[
             replace(turn, info=_kept(turn.info, ignore), act_seconds=None, step_seconds=None)
