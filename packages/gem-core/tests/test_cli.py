@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,16 @@ from click.testing import CliRunner, Result
 
 import gem
 from gem import discovery
+from gem.action_forms import BoxedChoice
 from gem.cli.data import data_command
 from gem.cli.listing import _lines
 from gem.cli.main import COMMANDS, cli, run
 from gem.cli.output import as_text
+from gem.cli.pictures import picture_text
 from gem.core import Env, Info
+from gem.data import Grade, QuestionEnv
+from gem.state_fields import StateFields
+from gem.text_env import MoveResult, legal, success
 from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
 
 if TYPE_CHECKING:
@@ -52,11 +58,52 @@ class Countdown(Env[str, str]):
         return "\\boxed{next}"
 
 
+class Words(gem.TextEnv[str]):
+    """Say the word twice."""
+
+    form = BoxedChoice("next")
+    saved = StateFields(said=int)
+
+    def _begin(self) -> None:
+        self.said = 0
+
+    def _instructions(self) -> str:
+        return "Say \\boxed{next} twice."
+
+    def _board(self) -> str:
+        return f"Said {self.said} times."
+
+    def _play(self, move: str) -> MoveResult:
+        self.said += 1
+        return legal("Once more.") if self.said < 2 else success("Done.")
+
+
+class Sum(QuestionEnv):
+    """Asks for one sum."""
+
+    def __init__(self) -> None:
+        super().__init__([{"question": "4 + 5", "answer": "9"}])
+
+    def question(self, row: Any) -> str:
+        return f"What is {row['question']}? Answer in \\boxed{{}}."
+
+    def grade(self, action: Any, row: Any) -> Grade:
+        return Grade(action == f"\\boxed{{{row['answer']}}}")
+
+    def reference_answer(self, row: Any) -> str:
+        return f"\\boxed{{{row['answer']}}}"
+
+
+ENVIRONMENTS = {"test:Countdown-v0": Countdown, "test:Words-v0": Words, "test:Sum-v0": Sum}
+
+
 @pytest.fixture(autouse=True)
-def _countdown() -> Iterator[None]:
-    gem.register("test:Countdown-v0", Countdown, replace=True)
+def _environments() -> Iterator[None]:
+    for name, entry_point in ENVIRONMENTS.items():
+        gem.register(name, entry_point, replace=True)
     yield
-    gem.unregister("test:Countdown-v0")
+    for name in ENVIRONMENTS:
+        gem.unregister(name)
 
 
 def invoke(*arguments: str, typed: str | None = None) -> Result:
@@ -76,8 +123,8 @@ def failing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 def test_list_shows_what_is_registered() -> None:
     """The table, the bare ids and the JSON hold the same environments."""
     assert "test:Countdown-v0" in invoke("list", "test").output
-    assert invoke("list", "test", "--ids").output == "test:Countdown-v0\n"
-    assert [item["id"] for item in json.loads(invoke("list", "test", "--json").output)] == ["test:Countdown-v0"]
+    assert invoke("list", "test", "--ids").output.splitlines() == sorted(ENVIRONMENTS)
+    assert [item["id"] for item in json.loads(invoke("list", "test", "--json").output)] == sorted(ENVIRONMENTS)
 
 
 def test_list_filters_and_says_when_nothing_fits() -> None:
@@ -182,6 +229,86 @@ def test_a_person_leaves_or_begins_anew() -> None:
     """/quit and the end of input leave; /new begins another episode."""
     assert "1 left" not in invoke("play", "test:Countdown-v0", typed="next\n/new\nnext\n/quit\n").output
     assert "2 left" in invoke("play", "test:Countdown-v0", typed="next\n").output
+
+
+def test_an_action_that_cannot_be_read_costs_nothing(tmp_path: Path) -> None:
+    """Play says what was wrong and asks again; the record holds the turns that counted. With --strict it is a turn."""
+    out = tmp_path / "mine.jsonl"
+    shown = invoke("play", "test:Words-v0", "--seed", "1", "--out", str(out), typed="what?\nnext\nnext\nn\n").output
+    assert "Not understood, and not counted" in shown
+    (mine,) = read_trajectories(out)
+    assert [t.action for t in mine.transitions] == ["\\boxed{next}"] * 2
+    strict = invoke("play", "test:Words-v0", "--seed", "1", "--strict", typed="what?\nn\n").output
+    assert "Return -0.1 in 1 turns." in strict
+
+
+def test_the_question_after_an_episode_takes_commands() -> None:
+    """/new begins another episode, /quit leaves, and anything else asks again."""
+    shown = invoke("play", "test:Words-v0", typed="next\nnext\nmaybe\n/new\nnext\nnext\n/quit\n").output
+    assert shown.count("Return 1 in 2 turns.") == 2
+    assert "Type y or n, /new or /quit." in shown
+
+
+def test_a_fence_holds_an_action_of_several_lines(tmp_path: Path) -> None:
+    """Lines between two fences are one action."""
+    out = tmp_path / "mine.jsonl"
+    invoke("play", "test:Sum-v0", "--out", str(out), typed="```python\nx = 1\n\ny = 2\n```\nn\n")
+    (mine,) = read_trajectories(out)
+    assert [t.action for t in mine.transitions] == ["```python\nx = 1\n\ny = 2\n```"]
+
+
+def test_after_a_question_the_answer_is_shown() -> None:
+    """A wrong answer is followed by the right one, and the mark of the end of an episode is not shown."""
+    shown = invoke("play", "test:Sum-v0", typed="5\nn\n").output
+    assert "Return 0 in 1 turns." in shown
+    assert "TERMINAL_STATE" not in shown
+    assert "The answer was" in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b]0;title\x07", "\x1b[2J", "\r", "\x9b31m", "\u202eabc", "\ud800", "\x7f", "\x00"]
+)
+def test_hostile_text_reaches_no_terminal(text: str) -> None:
+    """Escape sequences, overrides of direction and lone surrogates are made visible; plain text stays as it is."""
+    shown = as_text(f"a{text}b\n\tc")
+    assert shown[0] == "a"
+    assert shown.endswith("b\n\tc")
+    assert not {"\x1b", "\x07", "\r", "\x9b", "\u202e", "\ud800", "\x7f", "\x00"} & set(shown)
+    assert as_text("naïve\n→ 日本") == "naïve\n→ 日本"
+
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+
+
+@pytest.mark.parametrize(
+    ("variables", "shown"),
+    [
+        ({"TERM": "xterm-kitty"}, "\x1b_Ga=T,f=100,m=0;iVBORw0KGgo=\x1b\\"),
+        ({"TERM_PROGRAM": "iTerm.app"}, "\x1b]1337;File=inline=1;size=8;"),
+        ({"TERM": "xterm"}, "[picture: /"),
+    ],
+)
+def test_a_terminal_shows_pictures(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], shown: str) -> None:
+    """Inline where the terminal can; else in a file with the picture's bytes, whose path is printed."""
+    for name in ("TERM", "TERM_PROGRAM", "KITTY_WINDOW_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    text = picture_text({"type": "image_url", "image_url": {"url": PNG}})
+    assert text.startswith(shown)
+    if "[picture: " in text:
+        assert Path(text[len("[picture: ") : -1]).read_bytes() == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://example.org/a.png", "data:image/svg+xml;base64,PHN2Zy8+", "data:image/png;base64,%%%", "data:", None, 7],
+)
+def test_a_picture_that_cannot_be_shown_is_named(monkeypatch: pytest.MonkeyPatch, url: Any) -> None:
+    """Nothing is fetched, nothing unknown is written, and nothing raises."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert picture_text({"type": "image_url", "image_url": {"url": url}}).startswith("[image_url")
 
 
 def test_bench_measures() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["Table", "as_text", "console", "json_option", "print_json", "progress"]
+__all__ = ["Table", "as_text", "console", "json_option", "print_json", "printable", "progress"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_HOSTILE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def json_option(command: F) -> F:
@@ -30,12 +33,34 @@ def print_json(value: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return an observation or action as text for a person; for pictures and other parts, only the kind."""
+    """Return an observation or action as text for a terminal.
+
+    Control characters are made visible, as models and environments may emit escape sequences. For pictures see
+    :mod:`gem.cli.pictures`.
+    """
     if isinstance(value, str):
-        return value
+        return printable(value)
     if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):
-        return "\n".join(str(part.get("text", "")) if part["type"] == "text" else f"[{part['type']}]" for part in value)
+        from gem.cli.pictures import picture_text
+
+        return "\n".join(
+            printable(str(part.get("text", ""))) if part["type"] == "text" else picture_text(part) for part in value
+        )
     return repr(value)
+
+
+def printable(text: str) -> str:
+    """Return a text that changes nothing in a terminal but the characters that it shows.
+
+    Newlines and tabs stay. Other control characters become their pictures (U+2400 to U+2421) or U+FFFD; so do halves of
+    surrogate pairs, and the characters that override the direction of text (Unicode Standard Annex 9, section 2).
+    """
+    return text if text.isascii() and text.isprintable() else _HOSTILE.sub(_visible, text)
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
 
 def console() -> Console:
