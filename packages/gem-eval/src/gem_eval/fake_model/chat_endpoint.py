@@ -15,6 +15,8 @@ __all__ = ["CREATED", "chat_answer", "chat_chunks", "read_chat", "stops", "token
 
 CREATED = 1_750_000_000
 """Unix seconds of every answer: replies do not depend on the clock."""
+MOST_CHOICES = 128
+MOST_ALTERNATIVES = 100
 
 
 def read_chat(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
@@ -49,11 +51,11 @@ def read_chat(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
         schema=_schema(body.get("response_format")) if dialect.structured else None,
         max_tokens=whole(body, "max_completion_tokens", "max_tokens"),
         stop=stops(body.get("stop")),
-        choices=(whole(body, "n") or 1) if dialect.several_choices else 1,
+        choices=(whole(body, "n", maximum=MOST_CHOICES) or 1) if dialect.several_choices else 1,
         stream=body.get("stream") is True,
         usage_in_stream=dialect.usage_in_stream or (isinstance(options, dict) and options.get("include_usage") is True),
         logprobs=dialect.logprobs and body.get("logprobs") is True,
-        top_logprobs=whole(body, "top_logprobs") or 0,
+        top_logprobs=whole(body, "top_logprobs", maximum=MOST_ALTERNATIVES) or 0,
         token_ids=dialect.ids_on_request and body.get("return_token_ids") is True,
     )
 
@@ -213,17 +215,19 @@ def _call_deltas(call: dict[str, Any], place: int) -> list[dict[str, Any]]:
     ]
 
 
-def whole(body: Mapping[str, Any], *names: str) -> int | None:
+def whole(body: Mapping[str, Any], *names: str, maximum: int | None = None) -> int | None:
     """Return the first of these parameters that is set.
 
     Raises:
-        UnusableRequest: if it is no number above or equal 0.
+        UnusableRequest: if it is no whole number from 0 to the maximum.
     """
     for name in names:
         value = body.get(name)
         if value is not None:
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise UnusableRequest(f"{name} must be a whole number from 0, got {value!r}", param=name)
+            if maximum is not None and value > maximum:
+                raise UnusableRequest(f"{name} must be at most {maximum}, got {value}", param=name)
             return value
     return None
 

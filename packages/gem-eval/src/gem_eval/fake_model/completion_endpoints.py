@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gem_eval.fake_model.byte_tokens import END, decode, encode_special, piece
-from gem_eval.fake_model.chat_endpoint import CREATED, stops, token_entries, triples, usage, whole
+from gem_eval.fake_model.chat_endpoint import (
+    CREATED,
+    MOST_ALTERNATIVES,
+    MOST_CHOICES,
+    stops,
+    token_entries,
+    triples,
+    usage,
+    whole,
+)
 from gem_eval.fake_model.conversation import messages_of
 from gem_eval.fake_model.dialects import Dialect
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, UnusableRequest
@@ -37,10 +46,11 @@ def read_completion(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
     options = body.get("stream_options") or {}
     request.max_tokens = whole(body, "max_tokens")
     request.stop = stops(body.get("stop"))
-    request.choices = whole(body, "n") or 1
+    request.choices = whole(body, "n", maximum=MOST_CHOICES) or 1
     request.usage_in_stream = isinstance(options, dict) and options.get("include_usage") is True
-    request.logprobs = dialect.logprobs and body.get("logprobs") not in (None, False)
-    request.top_logprobs = (whole(body, "logprobs") or 0) if body.get("logprobs") is not True else 0
+    logprobs = body.get("logprobs")
+    request.logprobs = dialect.logprobs and logprobs is not None and logprobs is not False
+    request.top_logprobs = 0 if isinstance(logprobs, bool) else whole(body, "logprobs", maximum=MOST_ALTERNATIVES) or 0
     request.token_ids = dialect.ids_on_request and body.get("return_token_ids") is True
     return request
 
@@ -96,7 +106,7 @@ def read_sglang(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
     request = _read(body, body.get(name), name)
     _take_sampling(request, body.get("sampling_params"), "max_new_tokens")
     request.logprobs = body.get("return_logprob") is True
-    request.top_logprobs = whole(body, "top_logprobs_num") or 0
+    request.top_logprobs = whole(body, "top_logprobs_num", maximum=MOST_ALTERNATIVES) or 0
     return request
 
 
@@ -139,7 +149,7 @@ def read_inference(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
     parameters = body.get("sampling_params")
     _take_sampling(request, parameters, "max_tokens")
     if isinstance(parameters, Mapping) and parameters.get("logprobs") is not None:
-        request.logprobs, request.top_logprobs = True, whole(parameters, "logprobs") or 0
+        request.logprobs, request.top_logprobs = True, whole(parameters, "logprobs", maximum=MOST_ALTERNATIVES) or 0
     return request
 
 
@@ -167,7 +177,7 @@ def read_llamacpp(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
     limit = body.get("n_predict")
     request.max_tokens = None if limit == -1 else whole(body, "n_predict", "max_tokens")
     request.stop = stops(body.get("stop"))
-    request.top_logprobs = whole(body, "n_probs") or 0
+    request.top_logprobs = whole(body, "n_probs", maximum=MOST_ALTERNATIVES) or 0
     request.logprobs = request.top_logprobs > 0
     request.token_ids = body.get("return_tokens") is True
     return request
