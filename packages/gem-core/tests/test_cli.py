@@ -88,7 +88,8 @@ class Sum(QuestionEnv):
         return f"What is {row['question']}? Answer in \\boxed{{}}."
 
     def grade(self, action: Any, row: Any) -> Grade:
-        return Grade(action == f"\\boxed{{{row['answer']}}}")
+        correct = action == self.reference_answer(row)
+        return Grade(float(correct), correct)
 
     def reference_answer(self, row: Any) -> str:
         return f"\\boxed{{{row['answer']}}}"

@@ -22,9 +22,8 @@ _CHUNK = 4096  # bytes of base64 in one escape sequence, the most that Kitty's p
 def picture_text(part: Mapping[str, Any]) -> str:
     """Return what stands for a content part with a picture.
 
-    In a terminal that speaks the graphics protocol of Kitty or iTerm2, that is the picture; in another terminal, the
-    path of a file that holds it; elsewhere, as in a pipe, the kind of the part. A picture of which the part has only the
-    address is never fetched.
+    In a terminal that speaks the graphics protocol of Kitty or iTerm2, that is the picture. In another it is the
+    path of a file that holds it, and elsewhere, as in a pipe, the kind of the part. Nothing is fetched.
     """
     kind = str(part.get("type", "picture"))
     nested = part.get("image_url")
