@@ -17,6 +17,13 @@ __all__ = ["chat_answer", "generate_answer", "llamacpp_answer", "text_answer"]
 _REASONING = ("reasoning", "reasoning_content")
 """The names that servers have for reasoning: vLLM the first, all others the second."""
 
+_COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+_DETAILS = (
+    ("completion_tokens_details", "reasoning_tokens", "reasoning_tokens"),
+    ("prompt_tokens_details", "cached_tokens", "cached_tokens"),
+)
+"""Where OpenAI's usage has the counts that SGLang has at its top."""
+
 _FAILED = ("error", "abort")
 """Finish reasons of an answer that the server gave up."""
 
@@ -199,17 +206,15 @@ def _finish(reason: Any) -> str | None:
 def _usage(usage: Any) -> dict[str, int] | None:
     if not isinstance(usage, dict):
         return None
-    counts = {
-        "prompt_tokens": usage.get("prompt_tokens"),
-        "completion_tokens": usage.get("completion_tokens"),
-        "reasoning_tokens": usage.get("reasoning_tokens"),
-        "cached_tokens": usage.get("cached_tokens"),
-    }
-    if isinstance(details := usage.get("completion_tokens_details"), dict):
-        counts["reasoning_tokens"] = details.get("reasoning_tokens")
-    if isinstance(details := usage.get("prompt_tokens_details"), dict):
-        counts["cached_tokens"] = details.get("cached_tokens")
-    return {name: count for name, count in counts.items() if type(count) is int and count >= 0} or None
+    counts: dict[str, int] = {}
+    for name in _COUNTS:
+        count = usage.get(name)
+        if type(count) is int and count >= 0:
+            counts[name] = count
+    for details, inner, name in _DETAILS:
+        if isinstance(held := usage.get(details), dict) and type(count := held.get(inner)) is int and count >= 0:
+            counts[name] = count
+    return counts or None
 
 
 def _check(completion: Completion) -> None:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
-from gem.arguments import choice, integer, real, string
+from gem.arguments import boolean, choice, integer, real, string
 from gem.errors import ArgumentError
 from gem_eval.clients.addresses import ServerAddress
 from gem_eval.clients.answers import chat_answer, generate_answer, llamacpp_answer, text_answer
 from gem_eval.clients.base import Completion, Message, Sampling
 from gem_eval.clients.capabilities import Capabilities
 from gem_eval.clients.errors import ContextOverflow, ModelError
-from gem_eval.clients.json_text import decoded, encoded, readable
+from gem_eval.clients.json_text import readable
 from gem_eval.clients.pacing import RequestPacer
 from gem_eval.clients.reasoning import ThinkTags
-from gem_eval.clients.request_fields import ID_FIELDS, droppable, generate_fields, llamacpp_fields, openai_fields
-from gem_eval.clients.server_errors import refusal
+from gem_eval.clients.request_fields import ID_FIELDS, generate_fields, llamacpp_fields, openai_fields
+from gem_eval.clients.sender import RequestSender
+from gem_eval.clients.server_tokenizer import server_prompt_ids
 from gem_eval.clients.tool_call_repair import sendable
 from gem_eval.clients.transport import HttpTransport
 
@@ -32,13 +31,8 @@ __all__ = ["EndpointClient", "EndpointProtocol"]
 
 EndpointProtocol = Literal["auto", "chat", "completions", "generate"]
 
-ReadT = TypeVar("ReadT")
-
 _SERVERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "llama.cpp": "llamacpp"}
 """``owned_by`` in a list of models → the server."""
-
-_LONGEST_DELAY = 60.0
-"""Seconds of the longest delay before another attempt, where the server names none."""
 
 _SHORTEST_SECRET = 6
 """Characters below which a value of a header or a query is no secret."""
@@ -69,6 +63,9 @@ class EndpointClient:
         first_delay: seconds before the first repetition, where the server names none; it doubles with each.
         token_ids: whether to ask for token ids: None asks servers whose list of models shows that they give them.
         think_tags: whether to split reasoning off the text; see :data:`gem_eval.clients.reasoning.ThinkTags`.
+        stream: whether to ask for streamed answers, which costs CPU, and keeps connections through proxies alive.
+        idle_timeout: seconds without a byte after which a request fails; None for ``timeout`` alone. Without
+            ``stream``, most servers send nothing before the whole answer.
         max_bytes: largest answer.
         headers: further headers of every request.
         trust_env: whether proxies come from the environment.
@@ -91,6 +88,8 @@ class EndpointClient:
         first_delay: float = 0.5,
         token_ids: bool | None = None,
         think_tags: ThinkTags = "auto",
+        stream: bool = False,
+        idle_timeout: float | None = None,
         max_bytes: int = 256 * 2**20,
         headers: Mapping[str, str] | None = None,
         trust_env: bool = False,
@@ -100,19 +99,17 @@ class EndpointClient:
         self.protocol = choice("protocol", protocol, ("auto", "chat", "completions", "generate"))
         self.capabilities = Capabilities()
         self.pacer = RequestPacer(concurrency, requests_per_minute, tokens_per_minute)
-        self.retries = integer("retries", retries, minimum=0)
-        self.retry_seconds = real("retry_seconds", retry_seconds, minimum=0.0)
-        self._first_delay = real("first_delay", first_delay, minimum=0.0)
         self._think_tags = choice("think_tags", think_tags, ("auto", "always", "never"))
         self._ask_ids = token_ids
+        self._stream = boolean("stream", stream)
         key = os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key
         authorization = f"Bearer {key.strip()}" if key.strip() else self._address.authorization
         if not (key.isascii() and key.strip().isprintable()):
             raise ArgumentError("api_key holds characters that no HTTP header can")
         secrets = [(authorization or "").partition(" ")[2], *(headers or {}).values()]
         secrets += [value for _, value in parse_qsl(self._address.query[1:])]
-        self._secrets = sorted({text for text in secrets if len(text) >= _SHORTEST_SECRET}, key=len, reverse=True)
-        self._transport = HttpTransport(
+        secrets = [text for text in secrets if len(text) >= _SHORTEST_SECRET]
+        transport = HttpTransport(
             {
                 "Content-Type": "application/json",
                 **({"Authorization": authorization} if authorization else {}),
@@ -120,12 +117,21 @@ class EndpointClient:
             },
             timeout=real("timeout", timeout, minimum=0.001),
             connect_timeout=real("connect_timeout", connect_timeout, minimum=0.001),
+            idle_timeout=None if idle_timeout is None else real("idle_timeout", idle_timeout, minimum=0.001),
             max_bytes=integer("max_bytes", max_bytes, minimum=1024),
             trust_env=trust_env,
         )
-        self._jitter = random.Random()
+        self._transport = transport
+        self._sender = RequestSender(
+            transport,
+            self.pacer,
+            self.capabilities,
+            retries=retries,
+            retry_seconds=retry_seconds,
+            first_delay=first_delay,
+            secrets=secrets,
+        )
         self._urls: dict[str, Any] = {}
-        self._renamed: dict[str, str] = {}
         self._fields: dict[str, tuple[Sampling | None, dict[str, Any]]] = {}
         self._prepared = False
         self._preparing: asyncio.Future[None] | None = None
@@ -186,7 +192,7 @@ class EndpointClient:
             body["tools"] = tools
         if response_format is not None:
             body["response_format"] = response_format
-        completion = await self._ask(
+        completion = await self._sender.send(
             self._url("/chat/completions"),
             body,
             lambda answer, headers: chat_answer(answer, headers, messages, self._think_tags, bool(tools)),
@@ -203,17 +209,17 @@ class EndpointClient:
         tags = self._think_tags
         if self.protocol != "generate":
             body = {"model": self.model, "prompt": prompt, **self._sampling_fields(sampling, "completions")}
-            completion = await self._ask(
+            completion = await self._sender.send(
                 self._url("/completions"), body, lambda answer, headers: text_answer(answer, headers, tags)
             )
         elif self.capabilities.server == "llamacpp":
             body = {"prompt": prompt, **self._sampling_fields(sampling, "llamacpp")}
-            completion = await self._ask(
+            completion = await self._sender.send(
                 self._url("/completion"), body, lambda answer, headers: llamacpp_answer(answer, headers, tags)
             )
         else:
             given = {"text": prompt} if isinstance(prompt, str) else {"input_ids": prompt}
-            completion = await self._ask(
+            completion = await self._sender.send(
                 self._url("/generate"),
                 {**given, **self._sampling_fields(sampling, "generate")},
                 lambda answer, headers: generate_answer(answer, headers, tags),
@@ -221,6 +227,18 @@ class EndpointClient:
         if completion.prompt_token_ids is None and not isinstance(prompt, str):
             completion.prompt_token_ids = prompt
         return self._noted(completion, sampling)
+
+    async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
+        """Return the token ids of a conversation, up to the opening of the assistant's next turn, as the server has
+        them.
+
+        Raises:
+            NotSupportedError: if the server does not tokenize conversations.
+            ModelError: if it does not answer.
+        """
+        if not self._prepared:
+            await self.prepare()
+        return await server_prompt_ids(self.post, self.capabilities.server, self.model, sendable(messages), tools)
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """Send a JSON object to another endpoint of the server, for example ``/tokenize``, and return its answer.
@@ -230,115 +248,7 @@ class EndpointClient:
         """
         if not self._prepared:
             await self.prepare()
-        return await self._ask(self._url(path), body, lambda answer, _: answer)
-
-    async def _ask(
-        self, url: Any, body: dict[str, Any], read: Callable[[Any, Mapping[str, str]], ReadT], method: str = "POST"
-    ) -> ReadT:
-        """Send a request until it is answered, or as often as the settings allow."""
-        begun: float | None = None
-        failures = 0
-        while True:
-            if self.capabilities.dropped or self._renamed:
-                body = self._acceptable(body)
-            try:
-                result = await self._attempt(method, url, body, read)
-            except ContextOverflow as error:
-                raise ContextOverflow(self._without_secrets(str(error))) from None
-            except ModelError as error:
-                if self._adapt(error, body):
-                    continue
-                failures += 1
-                error.attempts = failures
-                now = time.monotonic()
-                begun = now if begun is None else begun
-                delay = self._delay_after(error, failures)
-                if error.failure_kind == "rate_limited" and error.retryable:
-                    self.pacer.refused(delay)
-                if not error.retryable or failures > self.retries or now + delay - begun > self.retry_seconds:
-                    raise self._final(error, delay) from None
-                await asyncio.sleep(delay)
-            else:
-                if failures and isinstance(result, Completion):
-                    result.retries = failures
-                return result
-
-    async def _attempt(
-        self, method: str, url: Any, body: dict[str, Any], read: Callable[[Any, Mapping[str, str]], ReadT]
-    ) -> ReadT:
-        data = None if method == "GET" else _encoded(body)
-        pacer = self.pacer
-        await pacer.enter()
-        tokens = 0
-        try:
-            status, headers, content = await self._transport.request(method, url, data)
-            if status != 200 and not 200 <= status < 300:
-                raise refusal(status, headers, content)
-            try:
-                answer = decoded(content)
-            except ValueError as error:
-                raise _undecodable(content, error) from error
-            result = read(answer, headers)
-            if isinstance(result, Completion):
-                usage = result.usage
-                if usage is not None:
-                    tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
-                if result.request_id is None:
-                    result.request_id = headers.get("x-request-id")
-            pacer.answered()
-            return result
-        finally:
-            pacer.leave(tokens)
-
-    def _adapt(self, error: ModelError, body: dict[str, Any]) -> bool:
-        """Change what is sent after a refusal that names a field; return whether anything changed."""
-        if error.status not in (400, 403, 422):
-            return False
-        words = str(error)
-        if "max_tokens" in body and "max_completion_tokens" in words:
-            self._renamed["max_tokens"] = "max_completion_tokens"
-            return True
-        named = droppable(body, words)
-        if not named:
-            return False
-        new = named - self.capabilities.dropped
-        self.capabilities.dropped |= named
-        for name in sorted(new):
-            self.capabilities.note(f"the server refuses the field {name}, which is sent no more")
-        return True
-
-    def _acceptable(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return a request's body without the fields that the server has refused."""
-        dropped, renamed = self.capabilities.dropped, self._renamed
-        return {renamed.get(name, name): value for name, value in body.items() if name not in dropped}
-
-    def _delay_after(self, error: ModelError, failures: int) -> float:
-        """Return the seconds before the next attempt, spread so that requests do not all return at one moment."""
-        if error.retry_after is not None:
-            return error.retry_after + self._jitter.uniform(0.0, min(1.0, 0.1 * error.retry_after))
-        return min(_LONGEST_DELAY, self._first_delay * 2.0 ** min(failures - 1, 20)) * self._jitter.uniform(0.5, 1.0)
-
-    def _final(self, error: ModelError, delay: float) -> ModelError:
-        """Return the error that ends a request, with the number of attempts and without credentials."""
-        message = self._without_secrets(str(error))
-        if error.attempts > 1:
-            message = f"{message} (attempt {error.attempts})"
-        if error.retryable and error.retry_after is not None and delay > self.retry_seconds:
-            message = f"{message}; the server wants a pause of {error.retry_after:.0f} s"
-        final = ModelError(
-            error.failure_kind,
-            message,
-            status=error.status,
-            retry_after=error.retry_after,
-            retryable=error.retryable,
-        )
-        final.attempts = error.attempts
-        return final
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return await self._sender.send(self._url(path), body, lambda answer, _: answer)
 
     def _url(self, path: str) -> Any:
         """Return the address of an endpoint; native endpoints are below the server's root."""
@@ -364,6 +274,8 @@ class EndpointClient:
             fields = openai_fields(asked, chat=kind == "chat")
             if self._ask_ids or (self._ask_ids is None and (server in ("vllm", "sglang"))):
                 fields = {**ID_FIELDS[server], **fields}
+            if self._stream:
+                fields = {"stream": True, "stream_options": {"include_usage": True}, **fields}
         self._fields[kind] = (sampling, fields)
         return fields
 
@@ -409,8 +321,8 @@ class EndpointClient:
     async def _list_models(self, once: bool = False) -> list[dict[str, Any]]:
         url = self._url("/models")
         if once:
-            return await self._attempt("GET", url, {}, _entries)
-        return await self._ask(url, {}, _entries, method="GET")
+            return await self._sender.attempt("GET", url, {}, _entries)
+        return await self._sender.send(url, {}, _entries, method="GET")
 
     def _forget_preparing(self, future: asyncio.Future[None]) -> None:
         self._preparing = None
@@ -428,18 +340,3 @@ def _entries(answer: Any, _: Mapping[str, str]) -> list[dict[str, Any]]:
         raise ModelError("bad_response", "the server's list of models is no list")
     entries = [entry for entry in listed if isinstance(entry, dict)]
     return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"]]
-
-
-def _encoded(body: dict[str, Any]) -> bytes:
-    try:
-        return encoded(body)
-    except (TypeError, ValueError) as error:
-        raise ModelError("bad_request", f"the request is not JSON: {error}") from error
-
-
-def _undecodable(content: bytes, error: ValueError) -> ModelError:
-    if content.lstrip()[:1] == b"<":
-        return ModelError("bad_response", "the server answered 200 with a page of HTML; check the base URL")
-    if not content.strip():
-        return ModelError("bad_response", "the server answered 200 with nothing")
-    return ModelError("bad_response", f"the server's answer is no JSON: {readable(str(error), 120)}")

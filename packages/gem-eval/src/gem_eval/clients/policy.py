@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from gem.arguments import choice
+from gem.arguments import boolean, choice
 from gem.core import Env, Info
-from gem.errors import ArgumentError, ArgumentTypeError
+from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 from gem.policies import Act, Policy
+from gem.tools.calls import text_call
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
+from gem_eval.clients.token_conversation import PromptTokenizer, TemplateTokenizer, TokenConversation
+from gem_eval.clients.tool_call_repair import read_calls
 
 __all__ = ["ModelPolicy", "messages_of", "tool_schemas"]
 
@@ -32,6 +35,10 @@ class ModelPolicy(Policy[Any, Any]):
             observation, in which the tool wrapper explains them; or a list of schemas, offered natively.
         env: the environment that is played, for its tools.
         protocol: ``"chat"``, or ``"completions"`` for prompts without a chat template; None takes the client's.
+        exact_tokens: play with token ids, so that each prompt holds exactly what was sampled before; see
+            :mod:`gem_eval.clients.token_conversation`. The client's server must take and give ids. Tool calls are read
+            from the text, in the form ``<tool_call>{…}</tool_call>``.
+        tokenizer: with ``exact_tokens``, a tokenizer of the same model with a chat template; None asks the client.
         keep_reasoning: when the model's reasoning is in the message that a history wrapper shows again: with native
             ``"tools"`` calls, as servers expect it, ``"always"`` or ``"never"``.
     """
@@ -45,6 +52,8 @@ class ModelPolicy(Policy[Any, Any]):
         tools: ToolMode | Sequence[Mapping[str, Any]] | None = None,
         env: Env[Any, Any] | None = None,
         protocol: str | None = None,
+        exact_tokens: bool = False,
+        tokenizer: Any = None,
         keep_reasoning: Literal["tools", "always", "never"] = "tools",
     ) -> None:
         self.client = client
@@ -58,7 +67,17 @@ class ModelPolicy(Policy[Any, Any]):
         protocol = getattr(client, "protocol", "chat") if protocol is None else protocol
         choice("protocol", protocol, ("auto", "chat", "completions", "generate"))
         self._plain = protocol in ("completions", "generate")
+        self._conversation: TokenConversation | None = None
+        if boolean("exact_tokens", exact_tokens):
+            self._conversation = TokenConversation(_prompt_tokenizer(client, tokenizer), self._tools)
+        elif tokenizer is not None:
+            raise ArgumentError("tokenizer is for exact_tokens=True")
         self._keep_reasoning = choice("keep_reasoning", keep_reasoning, ("tools", "always", "never"))
+
+    def reset(self, observation: Any, info: Info) -> None:
+        """Begin a new episode."""
+        if self._conversation is not None:
+            self._conversation.restart()
 
     async def act(self, observation: Any, info: Info) -> Act:
         """Return the model's action and everything that its server says about it.
@@ -68,13 +87,32 @@ class ModelPolicy(Policy[Any, Any]):
             ContextOverflow: if the prompt has become too long.
             ArgumentTypeError: if the observation is none that a model can be shown.
         """
-        if self._plain:
+        if self._conversation is not None:
+            completion = await self._exact(self._conversation, messages_of(observation, self._system))
+        elif self._plain:
             completion = await self.client.complete(self._prompt(observation), sampling=self.sampling)
         else:
             completion = await self.client.chat(
                 messages_of(observation, self._system), tools=self._tools, sampling=self.sampling
             )
         return self._act(completion)
+
+    async def _exact(self, conversation: TokenConversation, messages: list[Message]) -> Completion:
+        prompt = await conversation.prompt(messages)
+        completion = await self.client.complete(prompt, sampling=self.sampling)
+        if completion.token_ids is None:
+            raise NotSupportedError(
+                "exact tokens need a server that gives the ids that it sampled, and this one does not"
+            )
+        if completion.prompt_token_ids not in (None, prompt):
+            raise NotSupportedError(
+                "exact tokens need a server that takes a prompt as it is, and this one changed its ids"
+            )
+        completion.prompt_token_ids = prompt
+        conversation.sampled(completion.token_ids)
+        if self._tools:
+            _call_natively(completion, messages)
+        return completion
 
     def _prompt(self, observation: Any) -> str:
         if not isinstance(observation, str):
@@ -110,6 +148,30 @@ class ModelPolicy(Policy[Any, Any]):
             model=completion.model,
             metadata=metadata,
         )
+
+
+def _prompt_tokenizer(client: ModelClient, tokenizer: Any) -> PromptTokenizer:
+    if tokenizer is not None:
+        return tokenizer if hasattr(tokenizer, "prompt_ids") else TemplateTokenizer(tokenizer)
+    if not hasattr(client, "prompt_ids"):
+        raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
+    return cast(PromptTokenizer, client)
+
+
+def _call_natively(completion: Completion, messages: list[Message]) -> None:
+    """Turn the calls at the end of a text into native ones, as the parser of a chat endpoint does."""
+    text, calls = completion.text, []
+    while (call := text_call(text)) is not None and call.name is not None:
+        calls.append({"function": {"name": call.name, "arguments": dict(call.arguments)}})
+        text = text[call.end :]
+    if calls:
+        completion.tool_calls, _ = read_calls(calls, messages)
+        completion.text = completion.text.partition("<tool_call>")[0].rstrip()
+        completion.message = {
+            "role": "assistant",
+            "content": completion.text or None,
+            "tool_calls": completion.tool_calls,
+        }
 
 
 def messages_of(observation: Any, system: Sequence[Message] = ()) -> list[Message]:

@@ -35,15 +35,23 @@ class HttpTransport:
         headers: of every request; they may hold credentials, and stand in no message.
         timeout: seconds for one request, from the connection to the last byte.
         connect_timeout: seconds for making a connection.
+        idle_timeout: seconds without a byte; None for no limit.
         max_bytes: largest body of an answer, decompressed.
         trust_env: whether proxies and credentials come from the environment and ``.netrc``.
     """
 
     def __init__(
-        self, headers: Mapping[str, str], *, timeout: float, connect_timeout: float, max_bytes: int, trust_env: bool
+        self,
+        headers: Mapping[str, str],
+        *,
+        timeout: float,
+        connect_timeout: float,
+        idle_timeout: float | None,
+        max_bytes: int,
+        trust_env: bool,
     ) -> None:
         self._headers = dict(headers)
-        self._timeout, self._connect_timeout = timeout, connect_timeout
+        self._timeout, self._connect_timeout, self._idle_timeout = timeout, connect_timeout, idle_timeout
         self._max_bytes = max_bytes
         self._trust_env = trust_env
         self._session: aiohttp.ClientSession | None = None
@@ -112,7 +120,9 @@ class HttpTransport:
             connector=connector,
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=self._connect_timeout),
+            timeout=aiohttp.ClientTimeout(
+                total=self._timeout, sock_connect=self._connect_timeout, sock_read=self._idle_timeout
+            ),
             trust_env=self._trust_env,
         )
         self._loop = loop
@@ -124,6 +134,8 @@ class HttpTransport:
         reason = readable(str(error) or type(error).__name__, 200)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return ModelError("unreachable", f"no connection to the server within {self._connect_timeout:g} s")
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            return ModelError("timeout", f"the server sent nothing for {self._idle_timeout or 0:g} s")
         if isinstance(error, asyncio.TimeoutError):
             return ModelError("timeout", f"no complete answer within {self._timeout:g} s")
         if isinstance(error, aiohttp.ClientSSLError):

@@ -1,0 +1,196 @@
+"""Conversations whose prompts hold exactly the tokens that were sampled: :class:`TokenConversation`.
+
+A chat endpoint renders and tokenizes the whole conversation anew at each turn. The ids that it makes of an earlier
+answer may differ from those sampled (``"ab"`` may be sampled as ``a``, ``b`` and tokenized as ``ab``), and a template
+may leave the reasoning of earlier turns out. Here each prompt is the last prompt, the ids sampled for it, and the ids
+of what the chat template puts after them: the end of the assistant's turn, the new messages, the opening of the next
+turn.
+
+Those last ids come from the template alone. A stand-in for the conversation is tokenized twice, with the answers ``A``
+and ``B``::
+
+    <user>x<end><assistant>A<end><user>new<end><assistant>
+    <user>x<end><assistant>B<end><user>new<end><assistant>
+                            └─────────── equal ──────────┘
+
+Where the two agree at their end, they hold nothing of the answer. If the model sampled the end of its turn itself, that
+id is not repeated. What a template would change in earlier turns stays as the model saw and sampled it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from gem.errors import GemError, NotSupportedError
+from gem.wrappers.chat_template import ChatTokenizer, chat_tokenizer, render
+from gem.wrappers.history import other_parts, text_if_possible
+from gem_eval.clients.base import Message
+
+__all__ = ["PromptTokenizer", "TemplateTokenizer", "TokenConversation"]
+
+_ASKER: Message = {"role": "user", "content": "x"}
+_MARKS = ("A", "B")
+
+
+class PromptTokenizer(Protocol):
+    """Something that knows a model's chat template and vocabulary; model servers and local tokenizers do."""
+
+    async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
+        """Return the ids of a conversation, up to and including the opening of the assistant's next turn."""
+
+
+class TemplateTokenizer:
+    """A tokenizer of Hugging Face ``transformers``, or anything with its ``apply_chat_template`` and ``encode``.
+
+    Args:
+        tokenizer: as it is.
+        arguments: passed on to ``apply_chat_template``, for example ``enable_thinking``.
+
+    Raises:
+        ArgumentTypeError: if it has no chat template to apply.
+    """
+
+    def __init__(self, tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> None:
+        self._template: ChatTokenizer = chat_tokenizer("TemplateTokenizer", tokenizer)
+        self._tokenizer = tokenizer
+        self._arguments = dict(arguments or {})
+
+    async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
+        """Return the ids of a conversation; see :class:`PromptTokenizer`."""
+        arguments = {**self._arguments, **({"tools": tools} if tools else {})}
+        text = render(self._template, [_for_template(message) for message in messages], arguments)
+        # The template writes special tokens itself, the one at the beginning included.
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+class TokenConversation:
+    """The prompts of one conversation, as token ids.
+
+    Args:
+        tokenizer: of the model that samples.
+        tools: offered to the model; they stand in the first prompt.
+    """
+
+    def __init__(self, tokenizer: PromptTokenizer, tools: list[dict[str, Any]] | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._tools = tools
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the conversation."""
+        self._shown: list[Message] = []
+        self._ids: list[int] = []
+        self._sampled: list[int] | None = None
+
+    async def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """Return the ids of the next prompt.
+
+        Args:
+            messages: the whole conversation: the messages of the last call, the answer to them, and new messages.
+                Without an answer of the assistant in it, a new conversation.
+
+        Raises:
+            NotSupportedError: if the messages do not continue those of the last call, or hold more than text.
+        """
+        plain = [_text_only(message) for message in messages]
+        if self._sampled is None or not any(message["role"] == "assistant" for message in plain):
+            ids = await self._tokenizer.prompt_ids(plain, self._tools)
+        else:
+            ids = [*self._ids, *self._sampled, *_after(self._sampled, await self._added(self._new(plain)))]
+        self._shown, self._ids, self._sampled = plain, ids, None
+        return ids
+
+    def sampled(self, token_ids: list[int]) -> None:
+        """Add the ids that the model sampled for the last prompt, a stop token included."""
+        self._sampled = token_ids
+
+    def _new(self, messages: list[Message]) -> list[Message]:
+        """Return the messages after the last answer."""
+        count = len(self._shown)
+        # The last message that was shown may have carried a notice for that turn only.
+        if (
+            len(messages) < count + 2
+            or messages[count]["role"] != "assistant"
+            or messages[: count - 1] != self._shown[:-1]
+            or messages[count - 1]["role"] != self._shown[-1]["role"]
+        ):
+            raise NotSupportedError(
+                "exact tokens need observations that grow at their end, as the wrapper 'messages' makes them; "
+                "this one rewrites what was shown before"
+            )
+        return messages[count + 1 :]
+
+    async def _added(self, new: list[Message]) -> list[int]:
+        """Return the ids that follow an answer: the end of its turn, the new messages, the opening of the next turn."""
+        if new[0]["role"] != "tool":
+            return await self._common_end(new, {})
+        try:
+            return await self._common_end(new, {})
+        except (GemError, ValueError, TypeError):
+            raise
+        except Exception:  # some templates raise for a tool message without a call
+            call = {"id": new[0].get("tool_call_id", "c00000000"), "type": "function"}
+            calls = [{**call, "function": {"name": "f", "arguments": "{}"}}]
+            ids = await self._common_end(new, {"tool_calls": calls})
+            end = (await self._common_end([_ASKER], {}))[0]
+            if end not in ids:
+                raise NotSupportedError(_NO_END) from None
+            return ids[ids.index(end) :]
+
+    async def _common_end(self, new: list[Message], fields: dict[str, Any]) -> list[int]:
+        both = await asyncio.gather(
+            *(
+                self._tokenizer.prompt_ids(
+                    [_ASKER, {"role": "assistant", "content": mark, **fields}, *new], self._tools
+                )
+                for mark in _MARKS
+            )
+        )
+        count = 0
+        for one, other in zip(reversed(both[0]), reversed(both[1]), strict=False):
+            if one != other:
+                break
+            count += 1
+        if count in (0, len(both[0]), len(both[1])):
+            raise NotSupportedError(_NO_END)
+        return both[0][-count:]
+
+
+_NO_END = (
+    "the chat template does not show where an answer ends, so that exact tokens are impossible; use protocol 'chat'"
+)
+
+
+def _after(sampled: list[int], added: list[int]) -> list[int]:
+    """Return the added ids without the end of the turn, if the model has sampled it."""
+    return added[1:] if sampled and sampled[-1] == added[0] else added
+
+
+def _text_only(message: Message) -> Message:
+    content = message.get("content")
+    if isinstance(content, str) or content is None:
+        return message
+    if other_parts(content):
+        raise NotSupportedError("exact tokens work with text alone, and this observation holds other parts")
+    return {**message, "content": text_if_possible(content)}
+
+
+def _for_template(message: Message) -> Message:
+    """Return a message as chat templates expect it: content is text, arguments of calls are dicts."""
+    if message.get("content") is None:
+        message = {**message, "content": ""}
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    parsed = []
+    for call in calls:
+        arguments = call["function"].get("arguments")
+        try:
+            value = json.loads(arguments) if isinstance(arguments, str) else arguments
+        except (ValueError, RecursionError):
+            value = {}
+        parsed.append({**call, "function": {**call["function"], "arguments": value}})
+    return {**message, "tool_calls": parsed}
