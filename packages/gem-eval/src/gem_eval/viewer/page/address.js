@@ -1,0 +1,35 @@
+// The address of what is shown, after the #: /RUN, /RUN/EPISODE/TURN, /compare/RUN/RUN, with EPISODE/EPISODE/TURN.
+
+/** Read the address. */
+export function readAddress(hash) {
+  const [path, query = ""] = hash.replace(/^#/, "").split("?");
+  const steps = path.split("/").filter(Boolean);
+  const parameters = new URLSearchParams(query);
+  if (steps[0] === "compare") {
+    const [one, other, a, b, turn] = steps.slice(1).map(natural);
+    const view = a === undefined || b === undefined ? "comparison" : "pair";
+    return { view, runs: [one ?? 0, other ?? 1], rows: [a, b], turn: turn ?? 0, parameters };
+  }
+  const [run, row, turn] = steps.map(natural);
+  return { view: row === undefined ? "overview" : "episode", runs: [run ?? 0], rows: [row], turn: turn ?? 0, parameters };
+}
+
+export function overviewAddress(run, parameters = "") {
+  return `#/${run}${parameters ? `?${parameters}` : ""}`;
+}
+
+export function episodeAddress(run, row, turn = 0) {
+  return turn ? `#/${run}/${row}/${turn}` : `#/${run}/${row}`;
+}
+
+export function comparisonAddress(one, other, parameters = "") {
+  return `#/compare/${one}/${other}${parameters ? `?${parameters}` : ""}`;
+}
+
+export function pairAddress(one, other, a, b, turn = 0) {
+  return `#/compare/${one}/${other}/${a}/${b}${turn ? `/${turn}` : ""}`;
+}
+
+function natural(step) {
+  return /^\d{1,9}$/.test(step) ? Number(step) : undefined;
+}

@@ -1,0 +1,93 @@
+// What of a run is looked at. A filter is a plain object, and the same in the address of the page.
+
+/** The quantities that a filter can bound, and how a row has them. */
+export const RANGES = {
+  return: (run, row) => run.return[row],
+  turns: (run, row) => run.turns[row],
+  tokens: (run, row) => run.completion_tokens[row],
+  seconds: (run, row) => run.seconds[row],
+  group: (run, row) => run.groupShare(row),
+};
+
+const CHOICES = {
+  env: (run, row) => run.env[row],
+  seed: (run, row) => String(run.seed[row]),
+  outcome: (run, row) => run.outcome(row),
+  failure: (run, row) => failureName(run, row),
+  stop: (run, row) => run.stop_reason[row],
+};
+
+export const CHOICE_NAMES = Object.keys(CHOICES);
+
+/** The failure of a row as "source: kind", or null. */
+export function failureName(run, row) {
+  return run.failureSource[row] === null ? null : `${run.failureSource[row]}: ${run.failureKind[row] ?? "?"}`;
+}
+
+/** The value of a row under a choice's name. */
+export function choiceOf(run, row, name) {
+  return CHOICES[name](run, row);
+}
+
+/**
+ * The rows of a run that pass a filter.
+ * @param {Run} run
+ * @param {Object<string, string>} filter Text for "text" and choices; "low..high" for ranges, either end may be missing.
+ * @param {string|null} without A condition to leave out.
+ */
+export function filtered(run, filter, without = null) {
+  const tests = [];
+  for (const [name, value] of Object.entries(filter)) {
+    if (name === without || value === "") continue;
+    if (name === "text") tests.push(textTest(run, value));
+    else if (Object.hasOwn(CHOICES, name)) tests.push((row) => CHOICES[name](run, row) === value);
+    else if (Object.hasOwn(RANGES, name)) tests.push(rangeTest(run, RANGES[name], parseRange(value)));
+  }
+  const rows = run.rows();
+  return tests.length ? rows.filter((row) => tests.every((test) => test(row))) : rows;
+}
+
+/** Read "low..high", "low..", "..high" or a single number; "<" after the dots leaves the high end out. */
+export function parseRange(text) {
+  const parts = text.split("..");
+  const open = parts.length > 1 && parts[1].startsWith("<");
+  const low = bound(parts[0], -Infinity);
+  const high = parts.length === 1 ? low : bound(open ? parts[1].slice(1) : parts[1], Infinity);
+  return { low, high, open };
+}
+
+/** Write a range as parseRange reads it. */
+export function formatRange(low, high, open = false) {
+  return low === high ? String(low) : `${low}..${open ? "<" : ""}${high}`;
+}
+
+/** The filter that stands in the parameters of an address. */
+export function filterFrom(parameters) {
+  const filter = {};
+  for (const name of ["text", ...CHOICE_NAMES, ...Object.keys(RANGES)]) {
+    const value = parameters.get(name);
+    if (value) filter[name] = value;
+  }
+  return filter;
+}
+
+function bound(text, missing) {
+  const value = text.trim() === "" ? missing : Number(text);
+  return Number.isNaN(value) ? missing : value;
+}
+
+function rangeTest(run, quantity, { low, high, open }) {
+  return (row) => {
+    const value = quantity(run, row);
+    return value !== null && value !== undefined && value >= low && (open ? value < high : value <= high);
+  };
+}
+
+function textTest(run, text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return (row) => {
+    const fields = [run.env[row], `seed ${run.seed[row]}`, run.stop_reason[row], failureName(run, row), run.agent[row]];
+    const searched = fields.filter(Boolean).join(" ").toLowerCase();
+    return words.every((word) => searched.includes(word) || String(run.seed[row]) === word);
+  };
+}

@@ -1,0 +1,58 @@
+// Numbers, shares, durations and dates as text.
+
+const NONE = "–";
+
+/** A number with few digits: returns, means. */
+export function number(value, digits = 3) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e6) return value.toLocaleString("en");
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toPrecision(3).replace("e+", "e");
+  return value.toLocaleString("en", { maximumFractionDigits: size >= 100 ? 1 : digits });
+}
+
+/** A count, shortened from ten thousand on. */
+export function count(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  if (value < 10000) return Math.round(value).toLocaleString("en");
+  if (value < 1e6) return `${(value / 1e3).toFixed(value < 1e5 ? 1 : 0)}k`;
+  if (value < 1e9) return `${(value / 1e6).toFixed(value < 1e8 ? 1 : 0)}M`;
+  return `${(value / 1e9).toFixed(1)}G`;
+}
+
+/** A share from 0 to 1 as a percentage. */
+export function percent(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  const shown = value * 100;
+  return `${shown > 0 && shown < 10 ? shown.toFixed(1) : shown.toFixed(shown > 99 && shown < 100 ? 1 : 0)}%`;
+}
+
+/** Seconds as a duration. */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return NONE;
+  if (seconds <= 0) return "0 s";
+  if (seconds < 1e-3) return `${(seconds * 1e6).toFixed(0)} µs`;
+  if (seconds < 1) return `${(seconds * 1e3).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
+  if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 6000) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** A Unix time as date and time of day. */
+export function date(seconds) {
+  if (seconds === null || seconds === undefined) return NONE;
+  const moment = new Date(seconds * 1000);
+  if (Number.isNaN(moment.getTime())) return NONE;
+  return moment.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** A number with its sign, for differences. */
+export function signed(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  return value > 0 ? `+${number(value)}` : number(value).replace("-", "−");
+}
+
+/** A count with its noun: "1 turn", "3 turns". */
+export function counted(value, noun) {
+  return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,192 @@
+// A run as a whole: its figures, its plots, its episodes.
+
+import { el, setContent } from "./dom.js";
+import { tooltips } from "./chart.js";
+import { failureName, filtered } from "./filter.js";
+import { FilterBar } from "./filter_bar.js";
+import { count, counted, date, duration, number, percent } from "./format.js";
+import { plots } from "./plots.js";
+import { outcomeBadge } from "./episode_view.js";
+import { known, mean, median, sum } from "./statistics.js";
+import { plain, visible } from "./text.js";
+import { VirtualTable, sorted } from "./virtual_table.js";
+
+export class Overview {
+  /**
+   * @param {Run} run
+   * @param {{address: (row: number) => string, onFilter: (change: object) => void, onSort: (key: string) => void}} actions
+   */
+  constructor(run, actions) {
+    this.run = run;
+    this.actions = actions;
+    this.order = [];
+    this.title = el("div", { class: "title" });
+    this.live = el("div", { class: "live", hidden: true });
+    this.figures = el("dl", { class: "figures" });
+    this.bar = new FilterBar(actions.onFilter);
+    this.plots = el("div", { class: "plots" });
+    this.tableHolder = el("div", { class: "table-holder" });
+    this.element = el("div", { class: "overview" }, this.title, this.live, this.figures, this.bar.element, this.plots, this.tableHolder);
+    tooltips(this.plots);
+    this.tip = this.plots.lastChild;
+    this.plotTimer = 0;
+  }
+
+  /** Draw the run under a filter and an order. */
+  show(filter, sort) {
+    this.filter = filter;
+    this.sort = sort;
+    this.drawTitle();
+    const rows = filtered(this.run, filter);
+    this.drawFigures(rows);
+    this.bar.update(this.run, filter, rows.length, this.run.latest.size);
+    this.drawTable(rows);
+    // Plots come after the table, which is what one waits for.
+    cancelAnimationFrame(this.plotTimer);
+    this.plotTimer = requestAnimationFrame(() => this.drawPlots());
+    this.drawLive();
+  }
+
+  drawPlots() {
+    const focused = [...this.plots.querySelectorAll("[tabindex]")].indexOf(document.activeElement);
+    setContent(this.plots, this.run.count ? plots(this.run, this.filter, this.actions.onFilter) : null, this.tip);
+    this.tip.hidden = true;
+    if (focused >= 0) this.plots.querySelectorAll("[tabindex]")[focused]?.focus({ preventScroll: true });
+  }
+
+  redrawColours() {
+    for (const canvas of this.plots.querySelectorAll("canvas")) canvas.redraw();
+  }
+
+  attach() {
+    this.table?.attach();
+  }
+
+  detach() {
+    this.table?.detach();
+  }
+
+  drawTitle() {
+    const { facts } = this.run;
+    const said = [
+      facts.model ?? facts.agent,
+      facts.environments.length === 1 ? facts.environments[0] : facts.environments.length ? counted(facts.environments.length, "environment") : null,
+      facts.wrappers,
+      facts.started_at ? date(facts.started_at) : null,
+      facts.gem ? `gem ${facts.gem}` : null,
+    ].filter(Boolean);
+    const settings = { ...facts.sampling, ...facts.limits };
+    const setting = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
+    setContent(
+      this.title,
+      el("h1", {}, visible(plain(facts.name ?? "Run", 120))),
+      el("p", { class: "about" }, visible(plain(said.join(" · "), 400))),
+      setting.length ? el("p", { class: "about small" }, visible(plain(setting.join(" · "), 400))) : null,
+    );
+  }
+
+  drawLive() {
+    const { live } = this.run;
+    this.live.hidden = !live;
+    if (!live) return;
+    const done = this.run.latest.size;
+    const total = typeof live.total === "number" ? live.total : null;
+    const running = Array.isArray(live.running) ? live.running : [];
+    const bar = total ? el("progress", { max: total, value: Math.min(done, total), "aria-label": "Episodes done" }) : null;
+    setContent(
+      this.live,
+      el("span", { class: "pulse", "aria-hidden": "true" }),
+      el("span", {}, total ? `Running: ${done.toLocaleString("en")} of ${total.toLocaleString("en")} episodes` : "Running"),
+      bar,
+      running.length ? el("span", { class: "about small" }, `${counted(running.length, "episode")} in play: ${running.slice(0, 6).map(runningName).join(", ")}${running.length > 6 ? ", …" : ""}`) : null,
+    );
+  }
+
+  drawFigures(rows) {
+    const { run } = this;
+    const scored = rows.filter((row) => run.failureSource[row] === null);
+    const column = (name) => scored.map((row) => run[name][row]);
+    const verdicts = known(column("success"));
+    const failed = rows.length - scored.length;
+    const tokens = known(column("completion_tokens"));
+    const cost = known(rows.map((row) => run.cost[row]));
+    const figures = [
+      ["Episodes", count(rows.length), failed ? `${failed.toLocaleString("en")} failed` : "none failed"],
+      verdicts.length ? ["Solved", percent(mean(verdicts)), `${sum(verdicts).toLocaleString("en")} of ${verdicts.length.toLocaleString("en")}`] : null,
+      ["Mean return", number(mean(column("return"))), `median ${number(median(column("return")))}`],
+      ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
+      tokens.length ? ["Tokens", count(mean(tokens)), "sampled, an episode"] : null,
+      known(column("seconds")).length ? ["Time", duration(mean(column("seconds"))), "an episode"] : null,
+      cost.length ? ["Cost", number(sum(cost), 2), "in all"] : null,
+      ...[...run.scores].slice(0, 3).map(([name, values]) => [plain(name, 24), number(mean(scored.map((row) => values[row]))), "mean score"]),
+    ];
+    setContent(
+      this.figures,
+      figures.filter(Boolean).map(([name, value, remark]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
+    );
+  }
+
+  drawTable(rows) {
+    const signature = this.columnSignature();
+    if (this.signature !== signature) {
+      this.signature = signature;
+      const attached = this.table !== undefined && this.element.isConnected;
+      this.table?.detach();
+      this.columns = tableColumns(this.run);
+      this.table = new VirtualTable("Episodes", this.columns, { address: this.actions.address, onSort: this.actions.onSort });
+      setContent(this.tableHolder, this.table.element);
+      if (attached) this.table.attach();
+    }
+    const column = this.columns.find(({ key }) => key === this.sort.key);
+    this.order = column ? sorted(rows, column, this.sort.down) : rows;
+    this.table.setRows(this.order, this.sort);
+  }
+
+  columnSignature() {
+    const { run } = this;
+    const has = (values) => values.some((value) => value !== null);
+    return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
+  }
+}
+
+function runningName(entry) {
+  if (entry === null || typeof entry !== "object") return "?";
+  const key = Array.isArray(entry.key) ? entry.key : [entry.env, entry.seed, entry.repetition];
+  const turns = typeof entry.turns === "number" ? ` (turn ${entry.turns})` : "";
+  return plain(`seed ${String(key[1] ?? "?")}${turns}`, 60);
+}
+
+function tableColumns(run) {
+  const numeric = (key, label, width, priority, show, values = run[key]) => ({
+    key,
+    label,
+    width,
+    priority,
+    right: true,
+    value: (row) => values[row] ?? null,
+    show: (row) => show(values[row]),
+  });
+  const some = (values) => values.some((value) => value !== null && value !== 0);
+  const seedValue = (row) => (run.seed[row] === null ? null : Number(run.seed[row]));
+  return [
+    { key: "env", label: "Environment", width: "minmax(8rem, 2.4fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
+    { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.7fr)", right: true, value: seedValue, show: (row) => String(run.seed[row] ?? "–") },
+    run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "minmax(3rem, 0.5fr)", 3, String) : null,
+    { key: "outcome", label: "Outcome", width: "6.6rem", value: (row) => run.outcome(row), show: (row) => outcomeBadge(run.outcome(row)) },
+    numeric("return", "Return", "minmax(4rem, 0.8fr)", 0, number),
+    numeric("turns", "Turns", "minmax(3.4rem, 0.7fr)", 1, number),
+    some(run.tool_calls) ? numeric("tool_calls", "Tools", "minmax(3.4rem, 0.7fr)", 3, number) : null,
+    some(run.completion_tokens) ? numeric("completion_tokens", "Tokens", "minmax(4rem, 0.8fr)", 2, count) : null,
+    numeric("seconds", "Time", "minmax(4.4rem, 0.9fr)", 2, duration),
+    some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, (value) => number(value, 4)) : null,
+    ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4.4rem, 0.9fr)", 2, number, values)),
+    {
+      key: "stop",
+      label: "Ended by",
+      width: "minmax(7rem, 1.4fr)",
+      priority: 2,
+      value: (row) => failureName(run, row) ?? run.stop_reason[row],
+      show: (row) => visible(plain(failureName(run, row) ?? run.stop_reason[row] ?? "–", 60)),
+    },
+  ].filter(Boolean);
+}

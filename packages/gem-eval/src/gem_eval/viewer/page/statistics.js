@@ -1,0 +1,73 @@
+// Small statistics of lists in which null means unknown.
+
+/** The values that are known. */
+export function known(values) {
+  return values.filter((value) => value !== null && value !== undefined);
+}
+
+export function mean(values) {
+  const found = known(values);
+  return found.length ? found.reduce((sum, value) => sum + value, 0) / found.length : null;
+}
+
+export function sum(values) {
+  return known(values).reduce((total, value) => total + value, 0);
+}
+
+export function median(values) {
+  const sorted = Float64Array.from(known(values)).sort();
+  if (!sorted.length) return null;
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/**
+ * Cut a range of values into bins with round borders.
+ * @param {number[]} values Known values.
+ * @param {boolean} whole Whether only integers make sense.
+ * @param {number} most The largest number of bins.
+ * @returns {{low: number, high: number, label: number|null}[]} Borders; low is in the bin, high is not, but in the last.
+ */
+export function bins(values, whole, most = 24) {
+  const distinct = new Set();
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    if (distinct.size <= most) distinct.add(value);
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (!values.length) return [];
+  if (low === high) return [{ low, high, label: low }];
+  if (whole && high - low < most) {
+    return Array.from({ length: high - low + 1 }, (_, step) => ({ low: low + step, high: low + step, label: low + step }));
+  }
+  const step = roundStep((high - low) / most, whole);
+  const first = Math.floor(low / step);
+  const last = Math.floor(high / step);
+  return Array.from({ length: last - first + 1 }, (_, index) => {
+    const from = round((first + index) * step);
+    const to = round((first + index + 1) * step);
+    return { low: from, high: whole ? to - 1 : to, label: null, open: !whole && first + index < last };
+  });
+}
+
+/** The next of 1, 2, 5 times a power of ten. */
+export function roundStep(step, whole = false) {
+  const power = 10 ** Math.floor(Math.log10(step));
+  const factor = [1, 2, 5, 10].find((candidate) => candidate * power >= step * 0.999) ?? 10;
+  return whole ? Math.max(1, factor * power) : factor * power;
+}
+
+/** Round numbers between two values, about as many as wanted. */
+export function ticks(low, high, wanted = 4, whole = false) {
+  if (!(high > low)) return [low];
+  const step = roundStep((high - low) / wanted, whole);
+  const found = [];
+  for (let index = Math.ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index++) found.push(round(index * step));
+  return found;
+}
+
+function round(value) {
+  return Number(value.toPrecision(12));
+}

@@ -1,0 +1,149 @@
+"""The local server of the page: static files, the rows of runs, single episodes. It only reads.
+
+It listens on 127.0.0.1. Everything lies below a random token, which keeps other users of the machine out, and
+requests must name this machine as their host, which keeps out web pages that let their own name point here (DNS
+rebinding). The policy of the page allows no script but its own and no request to anywhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from gem_eval.viewer.columns import as_columns
+from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
+from gem_eval.viewer.run_facts import run_facts
+from gem_eval.viewer.viewed_run import RunReadError, ViewedRun
+
+__all__ = ["serve_runs", "viewer_app"]
+
+_HOSTS = {"127.0.0.1", "localhost", "[::1]"}
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": f"{CONTENT_SECURITY_POLICY}; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def viewer_app(runs: Sequence[ViewedRun], token: str) -> web.Application:
+    """Return the application that shows these runs below ``/TOKEN/``."""
+    app = web.Application(middlewares=[_guard])
+    view = _RunView(runs)
+    app.add_routes(
+        [
+            web.get(f"/{token}/", _page),
+            web.get(f"/{token}/page/{{name}}", _page),
+            web.get(f"/{token}/runs", view.runs),
+            web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/rows", view.rows),
+            web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/episodes/{{episode:\\d{{1,9}}}}", view.episode),
+        ]
+    )
+    return app
+
+
+@asynccontextmanager
+async def serve_runs(runs: Sequence[ViewedRun], port: int = 0) -> AsyncIterator[str]:
+    """Serve runs on 127.0.0.1 as long as the context lasts; its value is the address of the page.
+
+    Args:
+        runs: the runs.
+        port: the port; 0 for any that is free.
+
+    Raises:
+        OSError: if the port is taken.
+    """
+    token = secrets.token_urlsafe(16)
+    runner = web.AppRunner(viewer_app(runs, token), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/{token}/"
+    finally:
+        await runner.cleanup()
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse requests for other hosts, and add the headers to every response."""
+    host = request.host.rpartition(":")[0] if request.host[-1:].isdigit() else request.host
+    response: web.StreamResponse
+    if (host or request.host) not in _HOSTS:
+        response = web.Response(status=403, text="this server answers only to 127.0.0.1 and localhost\n")
+    else:
+        try:
+            response = await handler(request)
+        except RunReadError as error:
+            response = _json({"error": str(error)}, 404)
+        except web.HTTPException as error:
+            response = web.Response(status=error.status, text=f"{error.reason}\n")
+    response.headers.update(_HEADERS)
+    return response
+
+
+async def _page(request: web.Request) -> web.Response:
+    file = page_files().get(request.match_info.get("name", "index.html"))
+    if file is None:
+        raise web.HTTPNotFound
+    return web.Response(body=file.content, content_type=file.content_type, charset="utf-8")
+
+
+class _RunView:
+    """Answers requests about runs; files are read in threads."""
+
+    def __init__(self, runs: Sequence[ViewedRun]) -> None:
+        self._runs = runs
+
+    async def runs(self, request: web.Request) -> web.Response:
+        return _json(await asyncio.to_thread(lambda: [run_facts(run) for run in self._runs]))
+
+    async def rows(self, request: web.Request) -> web.Response:
+        """Answer with the rows from ``?from=N`` on; from 0 where ``?generation=G`` is not the present one."""
+        run = self._run(request)
+        start, generation = _natural(request, "from"), _natural(request, "generation")
+        response = _json(await asyncio.to_thread(_rows, run, start, generation))
+        response.enable_compression()
+        return response
+
+    async def episode(self, request: web.Request) -> web.Response:
+        run = self._run(request)
+        record = await asyncio.to_thread(run.record, int(request.match_info["episode"]))
+        return web.Response(body=record, content_type="application/json")
+
+    def _run(self, request: web.Request) -> ViewedRun:
+        number = int(request.match_info["run"])
+        if number >= len(self._runs):
+            raise web.HTTPNotFound
+        return self._runs[number]
+
+
+def _rows(run: ViewedRun, start: int, generation: int) -> dict[str, Any]:
+    run.refresh()
+    if generation != run.generation:
+        start = 0
+    rows = run.rows[start:]
+    return {"generation": run.generation, "from": start, "live": run.live(), **as_columns(rows)}
+
+
+def _natural(request: web.Request, name: str) -> int:
+    text = request.query.get(name, "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS), status=status, content_type="application/json"
+    )
