@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from gem.env_spec import EnvSpec
 from gem.trajectory import Failure, Trajectory, Transition
 from gem_eval.runs import Prices, RunConfig, RunEnvironment, RunFolder
+
+sys.path.append(str(Path(__file__).parent))
 
 
 def made_up_trajectory(

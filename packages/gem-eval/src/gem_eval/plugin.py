@@ -12,6 +12,7 @@ def gem_commands() -> Named:
     """Return the commands."""
     return {
         "fake-model": "gem_eval.cli.fake_model:fake_model_command",
+        "view": "gem_eval.cli.view:view_command",
     }
 
 

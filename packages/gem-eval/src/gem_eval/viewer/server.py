@@ -8,6 +8,8 @@ rebinding). The policy of the page allows no script but its own and no request t
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -79,9 +81,8 @@ async def serve_runs(runs: Sequence[ViewedRun], port: int = 0) -> AsyncIterator[
 @web.middleware
 async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse requests for other hosts, and add the headers to every response."""
-    host = request.host.rpartition(":")[0] if request.host[-1:].isdigit() else request.host
     response: web.StreamResponse
-    if (host or request.host) not in _HOSTS:
+    if re.sub(r":\d+$", "", request.host) not in _HOSTS:  # any port: it may be forwarded
         response = web.Response(status=403, text="this server answers only to 127.0.0.1 and localhost\n")
     else:
         try:
@@ -108,7 +109,7 @@ class _RunView:
         self._runs = runs
 
     async def runs(self, request: web.Request) -> web.Response:
-        return _json(await asyncio.to_thread(lambda: [run_facts(run) for run in self._runs]))
+        return _json(await asyncio.to_thread(lambda: [run_facts(run.folder) for run in self._runs]))
 
     async def rows(self, request: web.Request) -> web.Response:
         """Answer with the rows from ``?from=N`` on; from 0 where ``?generation=G`` is not the present one."""
@@ -134,8 +135,7 @@ def _rows(run: ViewedRun, start: int, generation: int) -> dict[str, Any]:
     run.refresh()
     if generation != run.generation:
         start = 0
-    rows = run.rows[start:]
-    return {"generation": run.generation, "from": start, "live": run.live(), **as_columns(rows)}
+    return {"generation": run.generation, "from": start, "live": run.live(), **as_columns(run.rows[start:])}
 
 
 def _natural(request: web.Request, name: str) -> int:
@@ -144,6 +144,11 @@ def _natural(request: web.Request, name: str) -> int:
 
 
 def _json(value: Any, status: int = 200) -> web.Response:
-    return web.Response(
-        body=orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS), status=status, content_type="application/json"
-    )
+    return web.Response(body=_encoded(value), status=status, content_type="application/json")
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a lone surrogate, or an integer of more than 64 bits
+        return json.dumps(value).encode("ascii")

@@ -6,7 +6,7 @@ import { outcomeBadge } from "./episode_view.js";
 import { formatRange, parseRange } from "./filter.js";
 import { counted, number, percent, signed } from "./format.js";
 import { VERDICTS, pairs } from "./pairs.js";
-import { bins, known, mean } from "./statistics.js";
+import { bins, finder, known, mean } from "./statistics.js";
 import { plain, visible } from "./text.js";
 import { VirtualTable, sorted } from "./virtual_table.js";
 
@@ -145,9 +145,9 @@ export class Comparison {
   differencePlot(differences, filter) {
     if (!differences.length) return null;
     const borders = bins(differences, false, 21);
-    const step = borders.length > 1 ? borders[1].low - borders[0].low : 1;
     const totals = borders.map(() => 0);
-    for (const value of differences) totals[Math.max(0, Math.min(borders.length - 1, Math.floor((value - borders[0].low) / step + 1e-9)))] += 1;
+    const find = finder(borders);
+    for (const value of differences) totals[find(value)] += 1;
     const bars = borders.map(({ low, high, open }, index) => {
       const range = formatRange(low, high, open);
       return {
@@ -159,7 +159,7 @@ export class Comparison {
       };
     });
     const every = Math.ceil(borders.length / 6);
-    const labels = borders.map(({ low }, index) => ({ at: borders.length === 1 ? 0.5 : index, text: signed(low) })).filter((_, index) => index % every === 0);
+    const labels = borders.map(({ low }, index) => ({ at: borders[0].label === null ? index : index + 0.5, text: signed(low) })).filter((_, index) => index % every === 0);
     return card("Difference in return", "B − A, pair by pair", histogram(bars, { xLabel: "B − A", yLabel: "pairs", labels }));
   }
 

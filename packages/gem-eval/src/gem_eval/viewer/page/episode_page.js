@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { EpisodeView, outcomeBadge, reading } from "./episode_view.js";
 import { number } from "./format.js";
+import { tokenLegend } from "./tokens.js";
 import { plain, visible } from "./text.js";
 
 export class EpisodePage {
@@ -29,9 +30,11 @@ export class EpisodePage {
       history: this.button("Whole history", "e", () => this.toggle("history")),
       raw: this.button("JSON", "r", () => this.toggleRaw()),
     };
+    this.legend = tokenLegend();
+    this.legend.hidden = true;
     this.element = el(
       "div",
-      { class: `episode-page ${kind}` },
+      { class: `episode-page${kind === "pair" ? " pair" : ""}` },
       el(
         "header",
         { class: "episode-head" },
@@ -39,6 +42,7 @@ export class EpisodePage {
         el("h1", {}, visible(this.title)),
         kind === "pair" ? null : [outcomeBadge(run.outcome(row)), el("span", { class: "about" }, `return ${number(run.return[row])}`)],
         el("div", { class: "switches" }, Object.values(this.buttons)),
+        this.legend,
       ),
       el(
         "div",
@@ -55,6 +59,7 @@ export class EpisodePage {
 
   async open(turn) {
     await Promise.all(this.views.map((view) => view.open(0)));
+    this.update();
     if (turn) this.go(turn);
   }
 
@@ -102,6 +107,7 @@ export class EpisodePage {
 
   update() {
     const states = { ...reading, raw: this.views[0].raw };
+    this.legend.hidden = !reading.tokens || states.raw || !this.views.some((view) => view.hasLogprobs());
     for (const [name, button] of Object.entries(this.buttons)) button.setAttribute("aria-pressed", String(states[name]));
   }
 

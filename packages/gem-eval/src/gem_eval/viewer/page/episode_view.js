@@ -89,6 +89,10 @@ export class EpisodeView {
     section.focus({ preventScroll: true });
   }
 
+  hasLogprobs() {
+    return this.episode?.turns.some((turn) => turn.logprobs !== null) ?? false;
+  }
+
   toggleRaw() {
     this.raw = !this.raw;
     if (this.episode) this.draw();
@@ -104,7 +108,7 @@ export class EpisodeView {
   turnSection(turn, index) {
     const chips = [];
     if (turn.agent) chips.push(el("span", { class: "chip" }, plain(turn.agent, 40)));
-    if (turn.reward !== null) {
+    if (turn.reward) {
       const kind = turn.reward > 0 ? "good" : turn.reward < 0 ? "bad" : "";
       chips.push(el("span", { class: `chip reward ${kind}` }, `reward ${signed(turn.reward)}`));
     }

@@ -15,7 +15,7 @@ export class FilterBar {
     this.onFilter = onFilter;
     this.search = el("input", {
       type: "search",
-      placeholder: "Search environment, seed, failure",
+      placeholder: "Search",
       "aria-label": "Search episodes",
       spellcheck: "false",
       autocomplete: "off",

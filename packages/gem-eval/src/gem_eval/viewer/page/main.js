@@ -19,8 +19,6 @@ const RESULT_CONDITIONS = ["verdict", "difference", "text"];
 const main = document.getElementById("main");
 const tabs = document.getElementById("tabs");
 const source = openSource();
-const toggleHelp = startHelp(document.getElementById("help"));
-startTheme(document.getElementById("theme"), () => shown?.redrawColours?.());
 
 /** @type {Run[]} */
 let runs = [];
@@ -31,6 +29,8 @@ let shown = null;
 /** Address of the table from which an episode was opened. */
 let tableAddress = null;
 
+const toggleHelp = startHelp(document.getElementById("help"));
+startTheme(document.getElementById("theme"), () => shown?.redrawColours?.());
 start();
 
 async function start() {

@@ -26,7 +26,8 @@ export class Overview {
     this.bar = new FilterBar(actions.onFilter);
     this.plots = el("div", { class: "plots" });
     this.tableHolder = el("div", { class: "table-holder" });
-    this.element = el("div", { class: "overview" }, this.title, this.live, this.figures, this.bar.element, this.plots, this.tableHolder);
+    this.element = el("div", { class: "overview" }, this.title, this.live, this.figures, this.bar.element,
+      el("div", { class: "results" }, this.plots, this.tableHolder));
     tooltips(this.plots);
     this.tip = this.plots.lastChild;
     this.plotTimer = 0;
@@ -75,8 +76,7 @@ export class Overview {
       facts.started_at ? date(facts.started_at) : null,
       facts.gem ? `gem ${facts.gem}` : null,
     ].filter(Boolean);
-    const settings = { ...facts.sampling, ...facts.limits };
-    const setting = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
+    const setting = Object.entries(facts.settings).map(([name, value]) => `${name} ${value}`);
     setContent(
       this.title,
       el("h1", {}, visible(plain(facts.name ?? "Run", 120))),
@@ -115,8 +115,8 @@ export class Overview {
       verdicts.length ? ["Solved", percent(mean(verdicts)), `${sum(verdicts).toLocaleString("en")} of ${verdicts.length.toLocaleString("en")}`] : null,
       ["Mean return", number(mean(column("return"))), `median ${number(median(column("return")))}`],
       ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
-      tokens.length ? ["Tokens", count(mean(tokens)), "sampled, an episode"] : null,
-      known(column("seconds")).length ? ["Time", duration(mean(column("seconds"))), "an episode"] : null,
+      tokens.length ? ["Tokens", count(mean(tokens)), "sampled each"] : null,
+      known(column("seconds")).length ? ["Time", duration(mean(column("seconds"))), "each"] : null,
       cost.length ? ["Cost", number(sum(cost), 2), "in all"] : null,
       ...[...run.scores].slice(0, 3).map(([name, values]) => [plain(name, 24), number(mean(scored.map((row) => values[row]))), "mean score"]),
     ];
@@ -156,6 +156,10 @@ function runningName(entry) {
   return plain(`seed ${String(key[1] ?? "?")}${turns}`, 60);
 }
 
+function money(value) {
+  return value === null ? number(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 });
+}
+
 function tableColumns(run) {
   const numeric = (key, label, width, priority, show, values = run[key]) => ({
     key,
@@ -164,21 +168,21 @@ function tableColumns(run) {
     priority,
     right: true,
     value: (row) => values[row] ?? null,
-    show: (row) => show(values[row]),
+    show: (row) => show(values[row] ?? null),
   });
   const some = (values) => values.some((value) => value !== null && value !== 0);
   const seedValue = (row) => (run.seed[row] === null ? null : Number(run.seed[row]));
   return [
     { key: "env", label: "Environment", width: "minmax(8rem, 2.4fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
     { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.7fr)", right: true, value: seedValue, show: (row) => String(run.seed[row] ?? "–") },
-    run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "minmax(3rem, 0.5fr)", 3, String) : null,
+    run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "minmax(3rem, 0.5fr)", 2, String) : null,
     { key: "outcome", label: "Outcome", width: "6.6rem", value: (row) => run.outcome(row), show: (row) => outcomeBadge(run.outcome(row)) },
     numeric("return", "Return", "minmax(4rem, 0.8fr)", 0, number),
     numeric("turns", "Turns", "minmax(3.4rem, 0.7fr)", 1, number),
     some(run.tool_calls) ? numeric("tool_calls", "Tools", "minmax(3.4rem, 0.7fr)", 3, number) : null,
     some(run.completion_tokens) ? numeric("completion_tokens", "Tokens", "minmax(4rem, 0.8fr)", 2, count) : null,
     numeric("seconds", "Time", "minmax(4.4rem, 0.9fr)", 2, duration),
-    some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, (value) => number(value, 4)) : null,
+    some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, money) : null,
     ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4.4rem, 0.9fr)", 2, number, values)),
     {
       key: "stop",

@@ -6,7 +6,7 @@ import { RANGES, filtered, formatRange, parseRange } from "./filter.js";
 import { count, counted, duration, number, percent } from "./format.js";
 import { seedMap } from "./seed_map.js";
 import { plain } from "./text.js";
-import { bins, mean, median, sum } from "./statistics.js";
+import { bins, finder, mean, median, sum } from "./statistics.js";
 
 const MOST_ENVIRONMENTS = 6;
 
@@ -20,7 +20,7 @@ export function plots(run, filter, onFilter) {
   const context = { run, filter, onFilter };
   const cards = [
     distribution(context, "return", "Return", "return", false, number),
-    distribution(context, "turns", "Turns", "turns", true, number),
+    distribution(context, "turns", "Turns", "turns", true, (value) => number(value, 1)),
     distribution(context, "tokens", "Sampled tokens", "tokens in the episode", true, count),
     successByTurn(context),
     seedMap(context),
@@ -31,7 +31,7 @@ export function plots(run, filter, onFilter) {
 
 function distribution({ run, filter, onFilter }, name, title, xLabel, whole, format) {
   const quantity = RANGES[name];
-  const rows = filtered(run, filter, name).filter((row) => isKnown(quantity(run, row)));
+  const rows = filtered(run, filter, name).filter((row) => isKnown(quantity(run, row)) && run.failureSource[row] === null);
   if (!rows.length) return null;
   const values = rows.map((row) => quantity(run, row));
   const borders = bins(values, whole);
@@ -67,17 +67,6 @@ function barLabels(borders, format) {
   }
   const every = Math.ceil(borders.length / 5);
   return borders.map(({ low }, index) => ({ at: index, text: format(low) })).filter((_, index) => index % every === 0);
-}
-
-function finder(borders) {
-  if (borders.length === 1) return () => 0;
-  const step = borders[1].low - borders[0].low;
-  return (value) => {
-    let index = Math.max(0, Math.min(borders.length - 1, Math.floor((value - borders[0].low) / step)));
-    if (value < borders[index].low) index -= 1;
-    else if (index + 1 < borders.length && value >= borders[index + 1].low) index += 1;
-    return Math.max(0, index);
-  };
 }
 
 function successByTurn({ run, filter, onFilter }) {

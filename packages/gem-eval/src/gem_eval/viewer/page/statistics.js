@@ -1,5 +1,8 @@
 // Small statistics of lists in which null means unknown.
 
+/** Up to so many different values, each has a bin of its own. */
+const FEW = 8;
+
 /** The values that are known. */
 export function known(values) {
   return values.filter((value) => value !== null && value !== undefined);
@@ -42,6 +45,7 @@ export function bins(values, whole, most = 24) {
   if (whole && high - low < most) {
     return Array.from({ length: high - low + 1 }, (_, step) => ({ low: low + step, high: low + step, label: low + step }));
   }
+  if (distinct.size <= FEW) return [...distinct].sort((one, other) => one - other).map((value) => ({ low: value, high: value, label: value }));
   const step = roundStep((high - low) / most, whole);
   const first = Math.floor(low / step);
   const last = Math.floor(high / step);
@@ -50,6 +54,22 @@ export function bins(values, whole, most = 24) {
     const to = round((first + index + 1) * step);
     return { low: from, high: whole ? to - 1 : to, label: null, open: !whole && first + index < last };
   });
+}
+
+/** Return a function from a value to the position of its bin. */
+export function finder(borders) {
+  if (borders.length === 1) return () => 0;
+  if (borders[0].label !== null) {
+    const places = new Map(borders.map(({ label }, index) => [label, index]));
+    return (value) => places.get(value);
+  }
+  const step = borders[1].low - borders[0].low;
+  return (value) => {
+    let index = Math.max(0, Math.min(borders.length - 1, Math.floor((value - borders[0].low) / step)));
+    if (value < borders[index].low) index -= 1;
+    else if (index + 1 < borders.length && value >= borders[index + 1].low) index += 1;
+    return Math.max(0, index);
+  };
 }
 
 /** The next of 1, 2, 5 times a power of ten. */

@@ -64,7 +64,7 @@ export function tokenView(turn) {
     look(stream.querySelector(`[data-token="${next}"]`) ?? current);
   });
   extend(FIRST);
-  return [stream, tip, legend()];
+  return [stream, tip];
 }
 
 function tokenSpan(turn, index) {
@@ -109,13 +109,14 @@ function bar(text, logprob, isOwn) {
   );
 }
 
-function legend() {
+/** What the colours mean. */
+export function tokenLegend() {
   const names = ["< 5%", "5–20%", "20–50%", "50–75%", "75–90%"];
   return el(
     "p",
-    { class: "legend" },
+    { class: "legend token-legend" },
     "probability of the sampled token ",
     names.map((name, index) => el("span", { class: `token p${index}` }, name)),
-    " above plain",
+    "plain above",
   );
 }
