@@ -58,6 +58,7 @@ def test_recorded_episodes_do_not_depend_on_the_batch(tmp_path: Path) -> None:
         )  # fmt: skip
         records = [json.loads(line) for line in out.read_text().splitlines()]
         for record in records:
+            del record["started_at"], record["seconds"]
             for transition in record["transitions"]:
                 del transition["act_seconds"], transition["step_seconds"]
         episodes.append(sorted(json.dumps(record, sort_keys=True) for record in records))

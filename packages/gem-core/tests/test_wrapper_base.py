@@ -18,6 +18,7 @@ from gem.core import Env, Info, Wrapper
 from gem.discovery.official import WRAPPERS
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentTypeError, MissingPluginError, StateError, UnknownArgumentError
+from gem.rewards import Reward, Score
 from gem.tools import ToolEnvWrapper, tool
 from gem.wrappers import WrapperLike, apply_wrappers
 
@@ -93,6 +94,13 @@ def dice() -> str:
     return "four"
 
 
+class Turns(Reward):
+    """Pays a tenth for each turn."""
+
+    def score(self, trajectory: gem.Trajectory) -> Score:
+        return Score(len(trajectory) / 10)
+
+
 def summary(messages: list[dict[str, Any]]) -> str:
     return f"{len(messages)} messages"
 
@@ -118,6 +126,7 @@ APPLIED: dict[str, WrapperFunction] = {
     "time_limit": gem.wrapper("time_limit", max_episode_steps=7),
     "wall_clock_limit": gem.wrapper("wall_clock_limit", seconds=5, clock=still_clock),
     "tool_failure": with_flaky_tool,
+    "transform_reward": gem.wrapper("transform_reward", reward=Turns(), mode="add"),
 }
 
 

@@ -16,7 +16,7 @@ import pytest
 from gem.errors import ArgumentError
 from gem_eval.fake_model import FakeModel
 from gem_eval.fake_model.faults.catalogue import FAULTS, GROUPS, planned
-from gem_eval.fake_model.faults.kinds import FaultSettings, Need
+from gem_eval.fake_model.faults.kinds import FaultNeed, FaultSettings
 
 TEXT = "The answer is 42."
 TOOL = {
@@ -135,11 +135,11 @@ def meeting(name: str, **settings: Any) -> tuple[Received, FakeModel]:
     """Return what a client meets whose request fits a kind of fault, and the server."""
     kind = FAULTS[name]
     body: dict[str, Any] = {"messages": [{"role": "user", "content": "What is it?"}]}
-    if kind.need in (Need.STREAM, Need.TOOLS_IN_STREAM):
+    if kind.need in (FaultNeed.STREAM, FaultNeed.TOOLS_IN_STREAM):
         body.update(stream=True, stream_options={"include_usage": name != "stream-usage-last"})
-    if kind.need in (Need.TOOLS, Need.TOOLS_IN_STREAM):
+    if kind.need in (FaultNeed.TOOLS, FaultNeed.TOOLS_IN_STREAM):
         body.update(tools=[TOOL], parallel_tool_calls=False)
-    if kind.need is Need.LOGPROBS:
+    if kind.need is FaultNeed.LOGPROBS:
         body.update(logprobs=True, top_logprobs=1)
 
     async def run() -> tuple[Received, FakeModel]:

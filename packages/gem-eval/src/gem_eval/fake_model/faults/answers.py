@@ -9,7 +9,7 @@ from gem_eval.fake_model.connection import HttpReply
 from gem_eval.fake_model.dialects import DIALECTS
 from gem_eval.fake_model.errors import error_reply
 from gem_eval.fake_model.faults.bodies import AlterBody, Body, in_messages
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings, Need
+from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed, FaultSettings
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest
 from gem_eval.fake_model.sampling import END_THINK, THINK
 
@@ -134,29 +134,33 @@ KINDS = (
         "answers 200 with {code, message}",
         alter_body=_replaced({"code": 1302, "message": "The service is busy."}),
     ),
-    FaultKind("ok-choices-null", 3, "answers 200 with choices null", alter_body=_with(choices=None), need=Need.WHOLE),
-    FaultKind("ok-choices-missing", 3, "answers 200 without choices", alter_body=_without("choices"), need=Need.WHOLE),
-    FaultKind("ok-choices-empty", 3, "answers 200 with no choice", alter_body=_with(choices=[]), need=Need.WHOLE),
+    FaultKind(
+        "ok-choices-null", 3, "answers 200 with choices null", alter_body=_with(choices=None), need=FaultNeed.WHOLE
+    ),
+    FaultKind(
+        "ok-choices-missing", 3, "answers 200 without choices", alter_body=_without("choices"), need=FaultNeed.WHOLE
+    ),
+    FaultKind("ok-choices-empty", 3, "answers 200 with no choice", alter_body=_with(choices=[]), need=FaultNeed.WHOLE),
     FaultKind("ok-empty-object", 3, "answers 200 with {}", alter_body=_replaced({})),
     FaultKind(
         "ok-message-null",
         3,
         "answers 200 with a choice whose message is null",
-        need=Need.CHAT,
+        need=FaultNeed.CHAT,
         alter_body=lambda body, request: {**body, "choices": [{"index": 0, "message": None, "finish_reason": "stop"}]},
     ),
     FaultKind(
         "empty-reasoning-null",
         5,
         "spends the budget on reasoning; content null, finish length",
-        need=Need.CHAT,
+        need=FaultNeed.CHAT,
         alter_answer=_empty(None, "Let me see. " * 20, "length"),
     ),
     FaultKind(
         "empty-reasoning-text",
         5,
         'spends the budget on reasoning; content "", finish length',
-        need=Need.CHAT,
+        need=FaultNeed.CHAT,
         alter_answer=_empty("", "Let me see. " * 20, "length"),
     ),
     FaultKind(
@@ -188,7 +192,7 @@ KINDS = (
         "reasoning-both",
         7,
         "gives the reasoning under both names",
-        need=Need.CHAT,
+        need=FaultNeed.CHAT,
         alter_answer=_reasoned,
         alter_body=in_messages(_both_fields),
     ),
@@ -196,33 +200,35 @@ KINDS = (
         "logprobs-nan",
         8,
         "gives a bare NaN, which is no JSON",
-        need=Need.LOGPROBS,
+        need=FaultNeed.LOGPROBS,
         alter_body=_logprobs(lambda value, index: float("nan")),
     ),
-    FaultKind("logprobs-nan-500", 8, "answers 500 because of a NaN", need=Need.LOGPROBS, refuse=_not_serializable),
+    FaultKind("logprobs-nan-500", 8, "answers 500 because of a NaN", need=FaultNeed.LOGPROBS, refuse=_not_serializable),
     FaultKind(
         "logprobs-infinite",
         8,
         "gives a bare -Infinity, which is no JSON",
-        need=Need.LOGPROBS,
+        need=FaultNeed.LOGPROBS,
         alter_body=_logprobs(lambda value, index: float("-inf")),
     ),
     FaultKind(
         "logprobs-null-values",
         8,
         "gives null for log-probabilities",
-        need=Need.LOGPROBS,
+        need=FaultNeed.LOGPROBS,
         alter_body=_logprobs(lambda value, index: None),
     ),
-    FaultKind("logprobs-null", 8, "gives no log-probabilities", need=Need.LOGPROBS, alter_body=_no_logprobs),
+    FaultKind("logprobs-null", 8, "gives no log-probabilities", need=FaultNeed.LOGPROBS, alter_body=_no_logprobs),
     FaultKind(
         "logprobs-9999",
         8,
         "gives -9999.0 for log-probabilities",
-        need=Need.LOGPROBS,
+        need=FaultNeed.LOGPROBS,
         alter_body=_logprobs(lambda value, index: -9999.0),
     ),
-    FaultKind("logprobs-fewer", 8, "gives fewer log-probabilities than tokens", need=Need.LOGPROBS, alter_body=_fewer),
+    FaultKind(
+        "logprobs-fewer", 8, "gives fewer log-probabilities than tokens", need=FaultNeed.LOGPROBS, alter_body=_fewer
+    ),
     FaultKind("usage-missing", 11, "gives no usage", alter_body=_without("usage")),
     FaultKind("usage-null", 11, "gives null as usage", alter_body=_with(usage=None)),
     FaultKind(

@@ -10,7 +10,7 @@ from typing import Any
 from gem_eval.fake_model.connection import HttpReply, Step
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest
 
-__all__ = ["FaultKind", "FaultSettings", "Need"]
+__all__ = ["FaultKind", "FaultNeed", "FaultSettings"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class FaultSettings:
     """Seconds between the bytes of slow replies."""
 
 
-class Need(Enum):
+class FaultNeed(Enum):
     """What a request must have for a kind of fault to be possible."""
 
     STREAM = "a streamed answer"
@@ -38,12 +38,12 @@ class Need(Enum):
         chat = "messages" in request.body
         tools = chat and bool(request.tools)
         return {
-            Need.STREAM: request.stream,
-            Need.WHOLE: not request.stream,
-            Need.TOOLS: tools,
-            Need.TOOLS_IN_STREAM: tools and request.stream,
-            Need.CHAT: chat,
-            Need.LOGPROBS: request.logprobs,
+            FaultNeed.STREAM: request.stream,
+            FaultNeed.WHOLE: not request.stream,
+            FaultNeed.TOOLS: tools,
+            FaultNeed.TOOLS_IN_STREAM: tools and request.stream,
+            FaultNeed.CHAT: chat,
+            FaultNeed.LOGPROBS: request.logprobs,
         }[self]
 
 
@@ -56,7 +56,7 @@ class FaultKind:
     """Number of the group in :data:`gem_eval.fake_model.faults.catalogue.GROUPS`."""
     summary: str
     """What the server does, as a sentence without its subject."""
-    need: Need | None = None
+    need: FaultNeed | None = None
     """A request without it is answered well."""
     refuse: Callable[[ModelRequest, FaultSettings], HttpReply] | None = None
     """Replies in place of an answer."""

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from gem_eval.fake_model.connection import Pause, Step
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings, Need
+from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed, FaultSettings
 
 __all__ = ["KINDS"]
 
@@ -68,21 +68,39 @@ def _never_finished(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 KINDS = (
-    FaultKind("stream-error-first", 4, "streams an error as the first event", Need.STREAM, alter_events=_error_first),
-    FaultKind("stream-error-later", 4, "streams an error after two events", Need.STREAM, alter_events=_error_later),
-    FaultKind("stream-comments", 4, "streams comments between the events", Need.STREAM, alter_events=_commented),
-    FaultKind("stream-comments-alone", 4, "streams comments and no event", Need.STREAM, alter_events=_comments_alone),
     FaultKind(
-        "stream-usage-last", 4, "streams usage last, in a chunk without choices", Need.STREAM, alter_chunks=_usage_last
+        "stream-error-first", 4, "streams an error as the first event", FaultNeed.STREAM, alter_events=_error_first
     ),
     FaultKind(
-        "stream-no-usage", 4, "streams no usage, although it was asked for", Need.STREAM, alter_chunks=_usage_nowhere
+        "stream-error-later", 4, "streams an error after two events", FaultNeed.STREAM, alter_events=_error_later
     ),
-    FaultKind("stream-no-finish", 4, "streams no finish_reason", Need.STREAM, alter_chunks=_never_finished),
-    FaultKind("stream-no-done", 4, "ends a stream without [DONE]", Need.STREAM, alter_events=_not_done),
-    FaultKind("stream-cut-json", 4, "ends a stream in mid-JSON", Need.STREAM, alter_events=_cut_in_json),
-    FaultKind("stream-cut-utf8", 4, "ends a stream in mid-character", Need.STREAM, alter_events=_cut_in_character),
+    FaultKind("stream-comments", 4, "streams comments between the events", FaultNeed.STREAM, alter_events=_commented),
     FaultKind(
-        "stream-split", 4, "streams in packets that split events and characters", Need.STREAM, alter_steps=_byte_by_byte
+        "stream-comments-alone", 4, "streams comments and no event", FaultNeed.STREAM, alter_events=_comments_alone
+    ),
+    FaultKind(
+        "stream-usage-last",
+        4,
+        "streams usage last, in a chunk without choices",
+        FaultNeed.STREAM,
+        alter_chunks=_usage_last,
+    ),
+    FaultKind(
+        "stream-no-usage",
+        4,
+        "streams no usage, although it was asked for",
+        FaultNeed.STREAM,
+        alter_chunks=_usage_nowhere,
+    ),
+    FaultKind("stream-no-finish", 4, "streams no finish_reason", FaultNeed.STREAM, alter_chunks=_never_finished),
+    FaultKind("stream-no-done", 4, "ends a stream without [DONE]", FaultNeed.STREAM, alter_events=_not_done),
+    FaultKind("stream-cut-json", 4, "ends a stream in mid-JSON", FaultNeed.STREAM, alter_events=_cut_in_json),
+    FaultKind("stream-cut-utf8", 4, "ends a stream in mid-character", FaultNeed.STREAM, alter_events=_cut_in_character),
+    FaultKind(
+        "stream-split",
+        4,
+        "streams in packets that split events and characters",
+        FaultNeed.STREAM,
+        alter_steps=_byte_by_byte,
     ),
 )

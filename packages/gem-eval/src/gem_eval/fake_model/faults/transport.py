@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gem_eval.fake_model.connection import ConnectionEnd, HttpReply, Pause, Step
 from gem_eval.fake_model.errors import nested_error
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings, Need
+from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed, FaultSettings
 from gem_eval.fake_model.model_request import ModelRequest
 
 __all__ = ["KINDS"]
@@ -111,16 +111,20 @@ KINDS = (
     FaultKind(
         "silence-after-headers", 10, "falls silent after the headers", alter_steps=_after_headers(ConnectionEnd.SILENCE)
     ),
-    FaultKind("length-short", 10, "announces half of the body", need=Need.WHOLE, alter_steps=_announcing(0.5)),
+    FaultKind("length-short", 10, "announces half of the body", need=FaultNeed.WHOLE, alter_steps=_announcing(0.5)),
     FaultKind(
-        "length-long", 10, "announces more than the body and falls silent", need=Need.WHOLE, alter_steps=_announcing(2)
+        "length-long",
+        10,
+        "announces more than the body and falls silent",
+        need=FaultNeed.WHOLE,
+        alter_steps=_announcing(2),
     ),
-    FaultKind("gzip", 10, "compresses the body", need=Need.WHOLE, alter_reply=_compressed),
+    FaultKind("gzip", 10, "compresses the body", need=FaultNeed.WHOLE, alter_reply=_compressed),
     FaultKind(
         "gzip-broken",
         10,
         "announces a compressed body, sends a plain one",
-        need=Need.WHOLE,
+        need=FaultNeed.WHOLE,
         alter_reply=_not_compressed,
     ),
     FaultKind("engine-dead", 10, "answers 500 and ends; later connections are refused", refuse=_dead, deadly=True),
