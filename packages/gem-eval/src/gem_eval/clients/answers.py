@@ -69,7 +69,7 @@ def chat_answer(
         completion.tool_calls, problems = read_calls(calls, messages)
         if problems:
             metadata["tool_calls"] = problems
-    elif has_tools and any(mark in text for mark in MARKUP):
+    elif has_tools and any(mark in place for place in (text, completion.reasoning or "") for mark in MARKUP):
         metadata["tool_calls"] = ["the text holds the markup of a call that the server did not recognise"]
     completion.message["content"] = completion.text or (None if completion.tool_calls else "")
     if completion.tool_calls:

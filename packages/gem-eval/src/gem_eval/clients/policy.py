@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast
+from zlib import crc32
 
 from gem.arguments import boolean, choice
 from gem.core import Env, Info
@@ -29,7 +31,8 @@ class ModelPolicy(Policy[Any, Any]):
 
     Args:
         client: not closed by the policy.
-        sampling: None for the server's defaults.
+        sampling: None for the server's defaults. Each episode derives its seed of sampling from ``sampling.seed``, so
+            that the episodes of a group differ.
         system: the system prompt; it stands before the one of the environment, if there is one.
         tools: ``"native"`` offers the tools of ``env`` through the chat API; ``"text"`` and None leave it to the
             observation, in which the tool wrapper explains them; or a list of schemas, offered natively.
@@ -57,7 +60,7 @@ class ModelPolicy(Policy[Any, Any]):
         keep_reasoning: Literal["tools", "always", "never"] = "tools",
     ) -> None:
         self.client = client
-        self.sampling = sampling
+        self.sampling = self._base_sampling = sampling
         self._system: list[Message] = [{"role": "system", "content": system}] if system else []
         self._tools: list[dict[str, Any]] | None = None
         if tools is not None and not isinstance(tools, str):
@@ -73,6 +76,13 @@ class ModelPolicy(Policy[Any, Any]):
         elif tokenizer is not None:
             raise ArgumentError("tokenizer is for exact_tokens=True")
         self._keep_reasoning = choice("keep_reasoning", keep_reasoning, ("tools", "always", "never"))
+
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        """Give the coming episode a seed of sampling of its own, where sampling is seeded at all."""
+        if self._base_sampling is not None and self._base_sampling.seed is not None:
+            # crc32 is the same in every process, as hash is not.
+            mixed = crc32(f"{self._base_sampling.seed} {seed} {repetition}".encode()) & 0x7FFFFFFF
+            self.sampling = replace(self._base_sampling, seed=mixed)
 
     def reset(self, observation: Any, info: Info) -> None:
         """Begin a new episode."""

@@ -42,7 +42,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> ModelError 
     text, fields = said(body)
     words = " ".join((text, *fields.values()))
     message = (
-        f"the server answered {status}: {readable(text)}" if text else f"the server answered {status} and no reason"
+        f"the server answered {status}: {readable(text)}" if text else f"the server answered {status} without a reason"
     )
     if 300 <= status < 400:
         target = readable(headers.get("location", ""), 200).partition("?")[0]
@@ -53,7 +53,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> ModelError 
         return ContextOverflow(f"the model's context is full: {readable(text)}")
     kind = _kind(status, words)
     if status == 404:
-        message += "; check the base URL and the model's name"
+        message = f"{message.rstrip('.')}; check the base URL and the model's name"
     delay = retry_delay(headers, words) if kind in ("rate_limited", "server_error", "timeout") else None
     return ModelError(kind, message, status=status, retry_after=delay, retryable=False if status == 501 else None)
 

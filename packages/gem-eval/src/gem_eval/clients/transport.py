@@ -131,7 +131,6 @@ class HttpTransport:
     def _failure(self, error: Exception) -> ModelError:
         import aiohttp
 
-        reason = readable(str(error) or type(error).__name__, 200)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return ModelError("unreachable", f"no connection to the server within {self._connect_timeout:g} s")
         if isinstance(error, aiohttp.SocketTimeoutError):
@@ -139,11 +138,17 @@ class HttpTransport:
         if isinstance(error, asyncio.TimeoutError):
             return ModelError("timeout", f"no complete answer within {self._timeout:g} s")
         if isinstance(error, aiohttp.ClientSSLError):
+            reason = readable(str(error), 200)
             return ModelError("unreachable", f"no secure connection to the server: {reason}", retryable=False)
         if isinstance(error, aiohttp.ClientConnectorError):
-            return ModelError("unreachable", f"no connection to the server: {reason}")
+            return ModelError("unreachable", f"no connection to {error.host}:{error.port}: {_reason(error.os_error)}")
         if isinstance(error, aiohttp.ClientPayloadError):
-            return ModelError("bad_response", f"the server's answer is cut off or damaged: {reason}")
+            return ModelError("bad_response", "the server's answer is cut off or damaged")
         if isinstance(error, (aiohttp.ClientConnectionError, OSError)):
-            return ModelError("unreachable", f"the connection broke before the answer: {reason}")
-        return ModelError("bad_response", f"the server's answer is not HTTP: {reason}")
+            return ModelError("unreachable", f"the connection broke before the answer: {_reason(error)}")
+        return ModelError("bad_response", f"the server's answer is not HTTP: {_reason(error)}")
+
+
+def _reason(error: BaseException) -> str:
+    """Return an error as words, on one line."""
+    return readable(getattr(error, "strerror", None) or str(error) or type(error).__name__, 120)
