@@ -9,7 +9,8 @@ from __future__ import annotations
 from gem.trajectory.builder import TrajectoryBuilder
 from gem.trajectory.columns import to_dataset
 from gem.trajectory.files import TrajectoryWriter, read_trajectories
-from gem.trajectory.record import SCHEMA, EpisodeKey, Failure, Trajectory, Transition
+from gem.trajectory.record import SCHEMA, Trajectory
+from gem.trajectory.transition import EpisodeKey, Failure, Transition
 
 __all__ = [
     "SCHEMA",

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Literal
+from typing import Any
 
 from gem.core import Info
 from gem.env_spec import EnvSpec
 from gem.errors import TrajectoryError
 from gem.policies import Act
+from gem.trajectory.edit_chain import Track, TrackRecorder
 from gem.trajectory.json_values import json_value, number
-from gem.trajectory.record import Failure, Trajectory, Transition
+from gem.trajectory.record import Trajectory
+from gem.trajectory.transition import Failure, FailureSource, Transition
+from gem.trajectory.turns import log_probabilities, top_log_probabilities
 
 __all__ = ["TrajectoryBuilder"]
 
-_OF_AN_ACT = tuple(item.name for item in fields(Act))
+_PLAIN = ("token_ids", "tokens", "usage", "finish_reason", "reasoning", "model", "version", "metadata")
+"""The fields of an act that are recorded as they are."""
 
 
 class TrajectoryBuilder:
@@ -61,6 +64,10 @@ class TrajectoryBuilder:
         if label is not None and (spec is None or label != spec.id):
             self.trajectory.metadata["label"] = label
         self._began = time.perf_counter()
+        self._recorders: dict[str | None, TrackRecorder] = {}
+        self._tracks: dict[str | None, Track] = {}
+        self._recorder(None)
+        self.trajectory.rebuild_from(self._tracks)
         self._steps = 0
         self._ended = False
 
@@ -85,7 +92,7 @@ class TrajectoryBuilder:
         record.started_at, self._began = time.time(), time.perf_counter()
         try:
             record.reset_info = _info(info)
-            record.final_observation = json_value(observation, "the observation")
+            self._recorders[None].observe(observation)
         except TrajectoryError as error:
             self.fail("environment", "invalid_result", str(error))
 
@@ -119,19 +126,17 @@ class TrajectoryBuilder:
         """
         if self._ended:
             return
-        turn = self._turn(action, self.trajectory.final_observation, act_seconds, version)
+        turn = self._turn(action, None, act_seconds, step_seconds, version)
         if turn is None:
             return
-        turn.step_seconds = step_seconds
-        self.trajectory.transitions.append(turn)
         try:
             turn.tool_calls = json_value(tool_calls, "tool_calls") if tool_calls else []
             turn.info = _info(info)
             turn.reward = number(reward, "the reward")
             turn.terminated, turn.truncated = _flag(terminated, "terminated"), _flag(truncated, "truncated")
-            self.trajectory.final_observation = json_value(observation, "the observation")
+            self._recorders[None].observe(observation)
         except TrajectoryError as error:
-            self._fail_turn(turn, "environment", "invalid_result", str(error))
+            self._fail_turns([turn], "environment", "invalid_result", str(error))
             return
         self._ended = turn.terminated or turn.truncated
 
@@ -168,19 +173,18 @@ class TrajectoryBuilder:
         """
         if self._ended:
             return
-        record = self.trajectory
-        seen = record.final_observation if isinstance(record.final_observation, dict) else {}
+        self._separate_agents()
         turns: dict[str, Transition] = {}
         for agent, action in actions.items():
-            turn = self._turn(action, seen.get(agent), (act_seconds or {}).get(agent), version)
+            turn = self._turn(action, agent, (act_seconds or {}).get(agent), step_seconds, version)
             if turn is None:
                 return
-            turn.agent, turn.step, turn.step_seconds = agent, self._steps, step_seconds
+            turn.step = self._steps
             turns[agent] = turn
         self._steps += 1
-        record.transitions.extend(turns.values())
         try:
-            for agent in observations:
+            for agent, observation in observations.items():
+                self._recorder(agent).observe(observation)
                 reward = number(rewards.get(agent, 0.0), f"the reward of {agent}")
                 terminated = _flag(terminations.get(agent, False), "terminated")
                 truncated = _flag(truncations.get(agent, False), "truncated")
@@ -192,20 +196,19 @@ class TrajectoryBuilder:
                 turn.reward += reward
                 turn.terminated, turn.truncated = turn.terminated or terminated, turn.truncated or truncated
                 turn.info = {**turn.info, **info}
-            record.final_observation = seen | json_value(observations, "the observation")
         except TrajectoryError as error:
-            for turn in turns.values():
-                self._fail_turn(turn, "environment", "invalid_result", str(error))
+            self._fail_turns(list(turns.values()), "environment", "invalid_result", str(error))
             return
         self._ended = over
 
     def fail(
         self,
-        source: Literal["agent", "endpoint", "environment"],
+        source: FailureSource,
         kind: str,
         message: str,
         *,
         action: Any | Act = None,
+        actions: Mapping[str, Any | Act] | None = None,
         act_seconds: float | None = None,
         step_seconds: float | None = None,
         version: int | str | None = None,
@@ -218,21 +221,24 @@ class TrajectoryBuilder:
             message: what happened.
             action: the action that the environment failed at, if it was that; it becomes a last turn, truncated, with
                 the message in ``info["error"]``.
+            actions: the same by agent, in an environment with several agents.
             act_seconds: as for :meth:`add`, of that last turn.
             step_seconds: as for :meth:`add`, of that last turn.
             version: as for :meth:`add`, of that last turn.
         """
         if self.failure is not None:
             return
-        turn = None
-        if action is not None:
-            turn = self._turn(action, self.trajectory.final_observation, act_seconds, version)
-        if turn is None:
-            self._set_failure(source, kind, message, self.turns)
-        else:
-            turn.step_seconds = step_seconds
-            self.trajectory.transitions.append(turn)
-            self._fail_turn(turn, source, kind, message)
+        if actions is not None:
+            self._separate_agents()
+        acted = {None: action} if actions is None and action is not None else dict(actions or {})
+        turns: list[Transition] = []
+        for agent, act in acted.items():
+            turn = self._turn(act, agent, act_seconds, step_seconds, version)
+            if turn is None:
+                return
+            turn.step = None if agent is None else self._steps
+            turns.append(turn)
+        self._fail_turns(turns, source, kind, message)
 
     def finish(self, stop_reason: str | None = None, *, seconds: float | None = None) -> Trajectory:
         """Return the finished record.
@@ -243,26 +249,62 @@ class TrajectoryBuilder:
         """
         record = self.trajectory
         self._ended = True
+        for track in self._tracks.values():
+            track.observations.forget()
+            track.prompts.forget()
         record.seconds = time.perf_counter() - self._began if seconds is None else seconds
         if record.failure is None:
             record.stop_reason = stop_reason or _reason(record)
         return record
 
     def _turn(
-        self, action: Any | Act, observation: Any, act_seconds: float | None, version: int | str | None
+        self,
+        action: Any | Act,
+        agent: str | None,
+        act_seconds: float | None,
+        step_seconds: float | None,
+        version: int | str | None,
     ) -> Transition | None:
-        """Return a transition with the agent's part filled in; None after recording that it cannot be recorded."""
-        if not isinstance(action, Act):
-            action = Act(action)
+        """Add a turn with the agent's part filled in; return None after recording that this is impossible."""
+        act = action if isinstance(action, Act) else Act(action)
+        recorder = self._recorder(agent)
         try:
-            values = {name: _of_act(name, getattr(action, name)) for name in _OF_AN_ACT}
+            plain = json_value(act.action, "the action")
+            turn = Transition(
+                None, plain, 0.0, False, False, act_seconds=act_seconds, step_seconds=step_seconds, agent=agent
+            )
+            if act is action:
+                for name in _PLAIN:
+                    setattr(turn, name, json_value(getattr(act, name), name))
+                if act.logprobs is not None:
+                    turn.logprobs = log_probabilities(act.logprobs)
+                if act.top_logprobs is not None:
+                    turn.top_logprobs = top_log_probabilities(act.top_logprobs)
+            index = recorder.act(plain, act.prompt_token_ids, turn.token_ids)
         except TrajectoryError as error:
             self.fail("agent", "invalid_result", str(error))
             return None
-        turn = Transition(observation, reward=0.0, terminated=False, truncated=False, act_seconds=act_seconds, **values)
         if turn.version is None:
             turn.version = version
+        turn.rebuild_from(recorder.track.observations, index, "observation")
+        turn.rebuild_from(recorder.track.prompts, index, "prompt_token_ids")
+        self.trajectory.transitions.append(turn)
         return turn
+
+    def _recorder(self, agent: str | None) -> TrackRecorder:
+        if agent not in self._recorders:
+            self._recorders[agent] = recorder = TrackRecorder()
+            self._tracks[agent] = recorder.track
+        return self._recorders[agent]
+
+    def _separate_agents(self) -> None:
+        """Give each agent a track of its own, at the first step of an environment with several agents."""
+        if None not in self._tracks:
+            return
+        first = self._tracks.pop(None).latest
+        del self._recorders[None]
+        for agent, observation in first.items() if isinstance(first, dict) else ():
+            self._recorder(agent).observe(observation)
 
     def _last_turn(self, agent: str) -> Transition | None:
         return next((turn for turn in reversed(self.trajectory.transitions) if turn.agent == agent), None)
@@ -277,16 +319,12 @@ class TrajectoryBuilder:
             "info": {**so_far["info"], **info},
         }
 
-    def _fail_turn(
-        self, turn: Transition, source: Literal["agent", "endpoint", "environment"], kind: str, message: str
-    ) -> None:
-        turn.reward, turn.terminated, turn.truncated, turn.info = 0.0, False, True, {"error": message}
-        self._set_failure(source, kind, message, self.turns - 1)
-
-    def _set_failure(
-        self, source: Literal["agent", "endpoint", "environment"], kind: str, message: str, turn: int
-    ) -> None:
-        self.trajectory.failure = Failure(source, kind, message, turn)
+    def _fail_turns(self, turns: list[Transition], source: FailureSource, kind: str, message: str) -> None:
+        """Record a failure of the step that these turns, which are the last ones, were part of."""
+        for turn in turns:
+            turn.reward, turn.terminated, turn.truncated, turn.info = 0.0, False, True, {"error": message}
+            self._recorder(turn.agent).observe_again()
+        self.trajectory.failure = Failure(source, kind, message, self.turns - len(turns))
         self._ended = True
 
 
@@ -304,14 +342,6 @@ def _flag(value: Any, name: str) -> bool:
         return bool(value)
     except Exception as error:
         raise TrajectoryError(f"{name} is no boolean: {error}") from None
-
-
-def _of_act(name: str, value: Any) -> Any:
-    if value is None or type(value) is str:
-        return value
-    if name in ("logprobs", "top_logprobs"):
-        return value
-    return json_value(value, name)
 
 
 def _reason(record: Trajectory) -> str | None:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gem.errors import TrajectoryError
+from gem.trajectory.encoding import encoded
 from gem.trajectory.record import Trajectory
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class TrajectoryWriter:
         Raises:
             TrajectoryError: if it is not JSON-serialisable; the file is then unchanged.
         """
-        self._file.write(trajectory.to_json().encode("ascii") + b"\n")
+        self._file.write(encoded(trajectory.to_dict()) + b"\n")
 
     def close(self) -> None:
         """Close the file. Calling it again does nothing."""

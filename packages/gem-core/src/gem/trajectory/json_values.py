@@ -11,7 +11,7 @@ from gem.errors import TrajectoryError
 
 __all__ = ["MAX_DEPTH", "json_value", "number"]
 
-MAX_DEPTH = 400
+MAX_DEPTH = 300
 """Levels of lists and dicts in a value; encoders and decoders of JSON in Python give up at some 1000."""
 
 
@@ -35,6 +35,8 @@ def json_value(value: Any, name: str = "value") -> Any:
         return _converted(value, MAX_DEPTH)
     except _NotJSONError as fault:
         raise TrajectoryError(fault.message(name)) from None
+    except Exception as error:  # a Mapping of the environment's own may raise anything
+        raise TrajectoryError(f"{name} cannot be read: {type(error).__name__}: {error}") from None
 
 
 def number(value: Any, name: str) -> float:
@@ -46,7 +48,7 @@ def number(value: Any, name: str) -> float:
     if type(value) is not float:
         plain = json_value(value, name)
         if not isinstance(plain, (int, float)):
-            raise TrajectoryError(f"{name} is a {type(value).__name__}, not a number")
+            raise TrajectoryError(f"{name} is of type {type(value).__name__}, not a number")
         try:
             value = float(plain)
         except OverflowError:
@@ -68,6 +70,7 @@ class _NotJSONError(Exception):
 
 
 def _converted(value: Any, depth: int) -> Any:
+    """Convert a value; one call a level, so that deep values do not exhaust the interpreter's stack."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return value
@@ -77,10 +80,25 @@ def _converted(value: Any, depth: int) -> Any:
         raise _NotJSONError(f"{value}, which JSON cannot hold")
     if depth == 0:
         raise _NotJSONError(f"nested more than {MAX_DEPTH} levels deep, or contains itself")
-    if isinstance(value, (list, tuple)):
-        return _list(value, depth)
     if isinstance(value, Mapping):
-        return _dict(value, depth)
+        members = {}
+        key: Any = None
+        try:
+            for key, item in value.items():
+                members[key if type(key) is str else _key(key)] = _converted(item, depth - 1)
+        except _NotJSONError as fault:
+            fault.path.append(f"[{key!r:.40}]")
+            raise
+        return members
+    if isinstance(value, (list, tuple)):
+        items: list[Any] = []
+        try:
+            for item in value:
+                items.append(_converted(item, depth - 1))  # noqa: PERF401 -- a comprehension is a call of its own
+        except _NotJSONError as fault:
+            fault.path.append(f"[{len(items)}]")
+            raise
+        return items
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -91,33 +109,11 @@ def _converted(value: Any, depth: int) -> Any:
     if callable(tolist):
         try:
             plain = tolist()
-        except Exception as error:
-            raise _NotJSONError(f"a {kind.__name__} that cannot become a list: {error}") from None
+        except Exception as error:  # such as that of a tensor on a lost device
+            raise _NotJSONError(f"of type {kind.__name__} and cannot become a list: {error}") from None
         if type(plain) is not kind:
             return _converted(plain, depth - 1)
-    raise _NotJSONError(f"a {kind.__name__}, which JSON cannot hold")
-
-
-def _list(values: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
-    converted: list[Any] = []
-    try:
-        converted.extend(_converted(item, depth - 1) for item in values)
-    except _NotJSONError as fault:
-        fault.path.append(f"[{len(converted)}]")
-        raise
-    return converted
-
-
-def _dict(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    converted = {}
-    key: Any = None
-    try:
-        for key, item in values.items():
-            converted[key if type(key) is str else _key(key)] = _converted(item, depth - 1)
-    except _NotJSONError as fault:
-        fault.path.append(f"[{key!r:.40}]")
-        raise
-    return converted
+    raise _NotJSONError(f"of type {kind.__name__}, which JSON cannot hold")
 
 
 def _key(key: Any) -> str:

@@ -1,82 +1,22 @@
-"""The record of an episode: :class:`Transition`, :class:`Trajectory`, :class:`Failure`, :class:`EpisodeKey`."""
+"""The record of an episode: :class:`Trajectory`."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, TrajectoryError
+from gem.trajectory.edit_chain import Track, latest_observation
+from gem.trajectory.encoding import encoded_as_ascii
+from gem.trajectory.json_values import json_value
+from gem.trajectory.transition import EpisodeKey, Failure, Transition, no_value
+from gem.trajectory.turns import are_recorded, edited_turns, read_turns, record_anew, whole_turns
 
-__all__ = ["SCHEMA", "EpisodeKey", "Failure", "Trajectory", "Transition"]
+__all__ = ["SCHEMA", "Trajectory"]
 
-SCHEMA = 1
-
-
-class EpisodeKey(NamedTuple):
-    """What distinguishes the episodes of a run: two runs are comparable where their keys meet."""
-
-    env: str
-    """The id of the environment, or the run's own label for it."""
-    seed: int
-    repetition: int = 0
-    """The number of the episode within its group, which is all episodes of one seed."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why an episode failed. A failed episode says nothing about the agent's skill and counts in no mean."""
-
-    source: Literal["agent", "endpoint", "environment"]
-    kind: str
-    """A word for tables: ``exception``, ``timeout``, ``rate_limited``, ``invalid_result`` …"""
-    message: str
-    turn: int
-    """Turns completed before the failure."""
-
-
-@dataclass
-class Transition:
-    """One turn: observation, action and result."""
-
-    observation: Any
-    """The observation that the agent acted on: a str, content parts or chat messages."""
-    action: Any
-    """The agent's exact output: a str or an assistant message."""
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: dict[str, Any] = field(default_factory=dict)
-    """The info that the step returned."""
-    token_ids: list[int] | None = None
-    """The token ids of the action, if the model server reports them; never tokenized afterwards."""
-    logprobs: list[float] | None = None
-    """Natural-log probability of each of ``token_ids``."""
-    tool_calls: list[dict[str, Any]] = field(default_factory=list)
-    """Tools that this action called, with arguments and results."""
-    act_seconds: float | None = None
-    """Wall-clock seconds that the agent took."""
-    step_seconds: float | None = None
-    """Wall-clock seconds that the environment took."""
-    prompt_token_ids: list[int] | None = None
-    """The token ids of the whole prompt, as the model server took it."""
-    tokens: list[str] | None = None
-    """The text of each of ``token_ids``, where the server gives it."""
-    top_logprobs: list[list[tuple[str, float]]] | None = None
-    """For each of ``token_ids``, the most probable tokens with their natural-log probabilities."""
-    usage: dict[str, int] | None = None
-    """As in :class:`gem.policies.Act`, like the next four."""
-    finish_reason: str | None = None
-    reasoning: str | None = None
-    model: str | None = None
-    version: int | str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-    """Further data about the model's call, JSON-serialisable."""
-    agent: str | None = None
-    """In an environment with several agents, the one that acted."""
-    step: int | None = None
-    """In an environment with several agents, the step of the environment, from 0; agents may act in the same one."""
+SCHEMA = 2
+"""The version that is written. Version 1, which held whole observations, is read as well."""
 
 
 @dataclass
@@ -88,8 +28,8 @@ class Trajectory:
     """The seed of the episode's reset."""
     transitions: list[Transition] = field(default_factory=list)
     reset_info: dict[str, Any] = field(default_factory=dict)
-    final_observation: Any = None
-    """The observation after the last action."""
+    final_observation: Any = field(default_factory=no_value)
+    """The observation after the last action; of a recorded episode it is rebuilt when it is read."""
     agent: str = ""
     """The policy or model that acted."""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -162,65 +102,98 @@ class Trajectory:
         """Return the number of turns."""
         return len(self.transitions)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-serialisable dict with the schema's version in it."""
-        record: dict[str, Any] = {"schema": SCHEMA}
-        for item in fields(self):
-            record[item.name] = getattr(self, item.name)
-        record["spec"] = None if self.spec is None else self.spec.to_dict()
-        record["failure"] = None if self.failure is None else vars(self.failure)
-        record["earlier_failures"] = [vars(failure) for failure in self.earlier_failures]
-        record["transitions"] = [_without_defaults(transition) for transition in self.transitions]
-        return record
+    if not TYPE_CHECKING:  # as in Transition
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "final_observation" and "_tracks" in self.__dict__:
+                return latest_observation(self._tracks)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def rebuild_from(self, tracks: dict[str | None, Track]) -> None:
+        """Rebuild the final observation from its track whenever it is read, until it is assigned."""
+        self.__dict__.pop("final_observation", None)
+        self.__dict__["_tracks"] = tracks
+
+    def to_dict(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return a JSON-serialisable dict with the schema's version in it.
+
+        Args:
+            whole: write observations and prompts as they are, not as edits of the ones before, for programs that do
+                not know edits. Under a history wrapper this grows with the square of the turns.
+
+        Raises:
+            TrajectoryError: if JSON cannot hold a value.
+        """
+        try:
+            return self._record(whole)
+        except TrajectoryError as error:
+            raise TrajectoryError(f"a trajectory cannot be written as JSON: {error}") from None
+
+    def _record(self, whole: bool) -> dict[str, Any]:
+        record: dict[str, Any] = {"schema": SCHEMA, "spec": None if self.spec is None else self.spec.to_dict()}
+        for name, default in _PLAIN.items():
+            value = getattr(self, name)
+            if value != default or default is _ALWAYS:
+                record[name] = json_value(value, name)
+        if self.failure is not None:
+            record["failure"] = dict(vars(self.failure))
+        if self.earlier_failures:
+            record["earlier_failures"] = [dict(vars(failure)) for failure in self.earlier_failures]
+        if whole:
+            return record | whole_turns(self.transitions, self.final_observation)
+        tracks = None if "final_observation" in self.__dict__ else self.__dict__.get("_tracks")
+        if tracks is None or not are_recorded(self.transitions, tracks):
+            tracks = record_anew(self.transitions, self.final_observation)
+        return record | edited_turns(self.transitions, tracks)
 
     @classmethod
     def from_dict(cls, record: Any) -> Trajectory:
         """Undo :meth:`to_dict`.
 
         Raises:
-            TrajectoryError: if ``record`` is not a trajectory of this schema version.
+            TrajectoryError: if ``record`` is not a trajectory of a known schema version.
         """
         if not isinstance(record, dict) or "schema" not in record:
             raise TrajectoryError("not a trajectory: a JSON object with a 'schema' is needed")
         values = dict(record)
         version = values.pop("schema")
-        if version != SCHEMA:
-            raise TrajectoryError(f"trajectory schema {version!r} is not known; this gem-core reads {SCHEMA}")
+        if version not in (1, SCHEMA) or isinstance(version, bool):
+            raise TrajectoryError(f"trajectory schema {version!r} is not known; this gem-core reads 1 and {SCHEMA}")
         try:
-            spec = values.pop("spec")
-            failure = values.pop("failure", None)
-            return cls(
+            transitions, tracks = read_turns(values)
+            spec, failure = values.pop("spec"), values.pop("failure", None)
+            trajectory = cls(
                 spec=None if spec is None else EnvSpec.from_dict(spec),
-                transitions=[Transition(**transition) for transition in values.pop("transitions")],
+                transitions=transitions,
                 failure=None if failure is None else Failure(**failure),
                 earlier_failures=[Failure(**item) for item in values.pop("earlier_failures", ())],
                 **values,
             )
-        except (KeyError, TypeError, AttributeError, ArgumentError) as error:
-            raise TrajectoryError(f"not a trajectory of schema {SCHEMA}: {error}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TrajectoryError(f"not a trajectory of schema {version}: {error}") from error
+        if tracks is not None:
+            trajectory.rebuild_from(tracks)
+        return trajectory
 
     def to_json(self) -> str:
-        """Return :meth:`to_dict` as one line of JSON.
-
-        Escaping preserves text that is not valid Unicode (lone surrogates, which models do emit).
+        """Return :meth:`to_dict` as one line of ASCII, in which escapes preserve lone surrogates.
 
         Raises:
-            TrajectoryError: if an observation, action or info is not JSON-serialisable.
+            TrajectoryError: if JSON cannot hold a value.
         """
-        try:
-            return json.dumps(self.to_dict(), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-        except (TypeError, ValueError) as error:
-            raise TrajectoryError(f"a trajectory cannot be written as JSON: {error}") from error
+        return encoded_as_ascii(self.to_dict())
 
 
-def _without_defaults(transition: Transition) -> dict[str, Any]:
-    record = dict(vars(transition))
-    for name, default in _OPTIONAL.items():
-        if record[name] == default:
-            del record[name]
-    return record
-
-
-_OPTIONAL: dict[str, Any] = {"tool_calls": [], "metadata": {}} | {
-    item.name: None for item in fields(Transition) if item.default is None
+_ALWAYS = object()
+_PLAIN: dict[str, Any] = {
+    "seed": _ALWAYS,
+    "reset_info": _ALWAYS,
+    "agent": _ALWAYS,
+    "metadata": {},
+    "repetition": 0,
+    "stop_reason": None,
+    "started_at": None,
+    "seconds": None,
+    "scores": {},
 }
+"""The fields that are written as they are, and the values that are left out."""
