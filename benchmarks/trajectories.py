@@ -113,12 +113,12 @@ def record(wrapper: str, turns: int, path: Path) -> tuple[float, list[Any]]:
     return seconds + time.process_time() - begin, seen
 
 
-def read_back(path: Path) -> tuple[float, Trajectory, list[Any]]:
-    """Return the CPU time of reading, the trajectory, and its observations."""
+def read_back(path: Path) -> tuple[float, list[Any]]:
+    """Return the CPU time of reading an episode, and its observations."""
     begin = time.process_time()
     (trajectory,) = read_trajectories(path)
     seen = [turn.observation for turn in trajectory.transitions]
-    return time.process_time() - begin, trajectory, [*seen, trajectory.final_observation]
+    return time.process_time() - begin, [*seen, trajectory.final_observation]
 
 
 def whole(trajectory: Trajectory) -> tuple[float, int]:
@@ -192,7 +192,7 @@ def main() -> None:
             for number in range(options.rounds):
                 path = Path(folder) / f"{number}.jsonl"
                 seconds, seen = record(wrapper, options.turns, path)
-                read_seconds, trajectory, read = read_back(path)
+                read_seconds, read = read_back(path)
                 assert read == seen, f"{wrapper}: read back differently"
                 times.append(seconds)
                 reads.append(read_seconds)

@@ -210,7 +210,7 @@ def test_show_reads_episodes(tmp_path: Path) -> None:
     assert "turn 3" in episode
     assert "[bold]not markup[/bold]" in episode
     assert "turn 2" not in invoke("show", out, "1", "--turn", "3").output
-    assert json.loads(invoke("show", out, "0", "--json").output)["schema"] == 1
+    assert json.loads(invoke("show", out, "0", "--json").output)["schema"] == 2
     assert len(json.loads(invoke("show", out, "--json").output)) == 2
 
 
@@ -379,7 +379,7 @@ def test_a_broken_record_is_refused(
     other.write_text('{"schema": 99}\n')
     assert failing(capsys, monkeypatch, "show", str(other)) == (
         1,
-        f"Error: {other}, line 1: trajectory schema 99 is not known; this gem-core reads 1\n",
+        f"Error: {other}, line 1: trajectory schema 99 is not known; this gem-core reads 1 and 2\n",
     )
     other.write_text("")
     code, shown = failing(capsys, monkeypatch, "show", str(other), "4")

@@ -203,14 +203,14 @@ def _line(trajectory: Trajectory, ignore: Collection[str]) -> bytes:
             for turn in trajectory.transitions
         ],
     )
-    record = kept.to_dict()
+    try:
+        record = kept.to_dict(whole=True)  # a diff of edits could not be read
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{_name(trajectory)}: {error}") from error
     if record["spec"] is not None:
         record["spec"] = {name: record["spec"][name] for name in _OF_A_SPEC if record["spec"][name]}
-    try:
-        # Sorted, since the order of keys is not behaviour.
-        text = json.dumps(record, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{_name(trajectory)} cannot be written as JSON: {error}") from error
+    # Sorted, since the order of keys is not behaviour.
+    text = json.dumps(record, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return text.encode("ascii") + b"\n"
 
 

@@ -54,7 +54,7 @@ def play_command(env_id: str, seed: int | None, out: str | None, strict: bool, a
                 with TrajectoryWriter(out) as writer:
                     writer.write(finished)
             if as_json:
-                print_json(finished.to_dict())
+                print_json(finished.to_dict(whole=True))
                 return
             if not screen.asks_for_another():
                 return

@@ -45,7 +45,7 @@ def show_command(file: str, episode: int | None, turn: int | None, as_json: bool
     if turn is not None and turn > len(trajectory):
         raise ArgumentError(f"episode {episode} has {len(trajectory)} turns, so there is no turn {turn}")
     if as_json:
-        print_json(trajectory.to_dict())
+        print_json(trajectory.to_dict(whole=True))
     else:
         _print_episode(trajectory, turn)
 
