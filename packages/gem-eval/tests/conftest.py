@@ -90,7 +90,7 @@ def made_up_config(
     """Return a configuration for made-up episodes."""
     return RunConfig(
         environments=tuple(
-            RunEnvironment(env, EnvSpec(id=env, entry_point="made_up.environment:MadeUpEnv"), None, episodes, group, 0)
+            RunEnvironment(env, env, EnvSpec(env, "made_up.environment:MadeUpEnv"), None, episodes, group, 0)
             for env in envs
         ),
         episodes=episodes,
@@ -100,7 +100,7 @@ def made_up_config(
             "model": "made-up-model",
             "base_url": "http://127.0.0.1:8000/v1",
             "started_at": 1_750_000_000.0,
-            "gem": "0.1.0",
+            "packages": {"gem-core": "0.1.0", "gem-eval": "0.1.0"},
             **values,
         },
     )

@@ -11,6 +11,7 @@ __all__ = ["gem_commands", "gem_model_clients", "gem_rewards", "gem_run_trackers
 def gem_commands() -> Named:
     """Return the commands."""
     return {
+        "eval": "gem_eval.cli.eval:eval_command",
         "fake-model": "gem_eval.cli.fake_model:fake_model_command",
         "view": "gem_eval.cli.view:view_command",
     }

@@ -28,8 +28,9 @@ def json_option(command: F) -> F:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print a value as indented JSON; as ASCII where other characters could change more than they show."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    click.echo(json.dumps(value, indent=2) if _HOSTILE.search(text) else text)
 
 
 def as_text(value: Any) -> str:

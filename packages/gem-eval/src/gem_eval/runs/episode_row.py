@@ -8,12 +8,17 @@ from typing import Any
 
 from gem.trajectory import EpisodeKey, Trajectory
 
-__all__ = ["EpisodeRow", "Prices"]
+__all__ = ["STRICT", "EpisodeRow", "Prices"]
+
+STRICT = {"extra": "forbid", "strict": True}
+"""How pydantic reads a dataclass from a configuration file: no unknown keys, no conversions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
     """The price of a model's tokens, in any currency, for each million tokens."""
+
+    __pydantic_config__ = STRICT
 
     input: float = 0.0
     output: float = 0.0
@@ -57,8 +62,8 @@ class EpisodeRow:
     agent: str
     started_at: float | None
     """Unix time in seconds."""
-    scores: dict[str, float] = field(default_factory=dict)
-    """The values of the rewards that were applied beside the environment's, by name."""
+    scores: dict[str, float | None] = field(default_factory=dict)
+    """The values of the rewards that were applied beside the environment's, by name; None where one could not tell."""
     cost: float | None = None
     """Price of the tokens; None where the run has no prices or the server reports no usage."""
 
@@ -182,8 +187,11 @@ class EpisodeRow:
 _NAMES = tuple(item.name for item in fields(EpisodeRow))
 
 
-def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    return {name: score["value"] for name, score in scores.items()}
+def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    return {
+        name: None if (score.get("metadata") or {}).get("grade") == "unreadable" else score["value"]
+        for name, score in scores.items()
+    }
 
 
 def _failure(

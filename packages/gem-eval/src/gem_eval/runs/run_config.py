@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from gem.env_spec import EnvSpec
@@ -17,6 +17,9 @@ __all__ = ["RUN_SCHEMA", "RunConfig", "RunEnvironment", "without_credentials"]
 
 RUN_SCHEMA = 1
 
+_SECRET = ("api_key", "headers")
+"""Arguments of clients that may hold credentials."""
+
 
 @dataclass(frozen=True)
 class RunEnvironment:
@@ -24,6 +27,8 @@ class RunEnvironment:
 
     label: str
     """Its name within the run; the id, unless the run holds one id in several forms."""
+    id: str
+    """The id that was asked for, an owner included."""
     spec: EnvSpec
     digest: str | None
     """SHA-256 over the source of the package that holds its code; see ``EnvSpec.source_digest``."""
@@ -68,29 +73,46 @@ class RunConfig:
     """The address of the model's server, without credentials."""
     system: str | None = None
     """The system message."""
-    tools: str | None = None
+    tools: Literal["native", "text"] | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
-    wrappers: tuple[str, ...] = ()
+    wrappers: tuple[str, ...] | None = None
+    """Names of wrappers, where nothing else is said there; None if nothing named any."""
     episodes: int = 0
-    """Of each environment, where the environments do not differ; the same holds for the next two."""
+    """Of each environment, where nothing else is said there; the same holds for the next two."""
     group: int = 1
     seed: int = 0
     limits: Mapping[str, Any] = field(default_factory=dict)
     retries: int = 0
+    concurrency: int = 64
+    mode: str = "thread"
+    track: tuple[str, ...] = ()
+    """Names of run trackers."""
+    give_up_after: int = 0
+    api_key_env: str = "OPENAI_API_KEY"
+    """The name of the environment variable that holds the key, which itself is never recorded."""
     rewards: tuple[Any, ...] = ()
     """Rewards applied beside the environment's: names, or a dict with ``name`` and the reward's arguments."""
+    judge: Mapping[str, Any] = field(default_factory=dict)
+    """The judge of rewards that name none: its model and address."""
+    client: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of the model's client, without headers and keys."""
     prices: Prices | None = None
     started_at: float | None = None
     """Unix time in seconds."""
-    gem: str = ""
-    """The version of gem-core."""
     packages: Mapping[str, str] = field(default_factory=dict)
-    """The versions of the distributions that took part."""
+    """The versions of gem-core, gem-eval, the distributions of the environments, and of what these require."""
+    sources: Mapping[str, str | None] = field(default_factory=dict)
+    """SHA-256 over the sources of gem, gem_eval and of the agent's package."""
     python: str = ""
     platform: str = ""
     resumed: tuple[Mapping[str, Any], ...] = ()
     """When the run was resumed, and with which changes."""
     schema: int = RUN_SCHEMA
+
+    @property
+    def gem(self) -> str:
+        """The version of gem-core."""
+        return self.packages.get("gem-core", "")
 
     def environment(self, label: str) -> RunEnvironment | None:
         """Return the environment of this label."""
@@ -102,9 +124,15 @@ class RunConfig:
         record["environments"] = [item.to_dict() for item in self.environments]
         record["prices"] = None if self.prices is None else {"input": self.prices.input, "output": self.prices.output}
         record["base_url"] = without_credentials(self.base_url)
-        for name in ("wrappers", "rewards", "resumed"):
+        record["wrappers"] = None if self.wrappers is None else list(self.wrappers)
+        record["gem"] = self.gem
+        record["client"] = {name: value for name, value in self.client.items() if name not in _SECRET}
+        record["judge"] = {name: value for name, value in self.judge.items() if name not in _SECRET}
+        if "base_url" in self.judge:
+            record["judge"]["base_url"] = without_credentials(self.judge["base_url"])
+        for name in ("rewards", "resumed", "track"):
             record[name] = list(record[name])
-        for name in ("sampling", "limits", "packages"):
+        for name in ("sampling", "limits", "packages", "sources"):
             record[name] = dict(record[name])
         return record
 
@@ -136,8 +164,10 @@ class RunConfig:
             values["environments"] = tuple(RunEnvironment.from_dict(item) for item in values["environments"])
             if values.get("prices") is not None:
                 values["prices"] = Prices(**values["prices"])
-            for name in ("wrappers", "rewards", "resumed"):
+            for name in ("rewards", "resumed", "track"):
                 values[name] = tuple(values.get(name, ()))
+            if values.get("wrappers") is not None:
+                values["wrappers"] = tuple(values["wrappers"])
             return cls(**values)
         except (KeyError, TypeError, AttributeError, ArgumentError) as error:
             raise RunFolderError(f"not the configuration of a run: {error!r}") from error

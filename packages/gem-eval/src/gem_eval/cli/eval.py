@@ -1,0 +1,188 @@
+"""``gem eval``."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gem.cli.output import Table, console, json_option, print_json, printable, progress
+from gem_eval.cli.settings import build_config, evaluation_options
+
+if TYPE_CHECKING:
+    from gem_eval.runs.evaluation_config import EvaluationConfig
+    from gem_eval.runs.folder import RunFolder
+    from gem_eval.runs.progress import EvaluationProgress
+
+__all__ = ["eval_command"]
+
+_SHOWN_ERRORS = 3
+_SHOWN_ERROR_LENGTH = 300  # characters
+
+
+@click.command("eval", short_help="Evaluate a model or another agent on environments.")
+@click.argument("env_ids", metavar="[ID]...", nargs=-1)
+@evaluation_options
+@click.option("--config", "--suite", "config_file", type=click.Path(dir_okay=False), help="Settings from a TOML file.")
+@click.option("--out", "-o", type=click.Path(file_okay=False), help="Folder of the run  [runs/TIME-ENVIRONMENT-AGENT]")
+@click.option("--resume", type=click.Path(exists=True, file_okay=False), help="Go on with the run in this folder.")
+@click.option("--allow-changes", is_flag=True, help="Resume also with changed settings, code or model.")
+@click.option("--dry-run", is_flag=True, help="Show what would be played, and play nothing.")
+@json_option
+def eval_command(
+    env_ids: tuple[str, ...],
+    config_file: str | None,
+    out: str | None,
+    resume: str | None,
+    allow_changes: bool,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Evaluate a model, or another agent, on environments.
+
+    Plays the episodes, records each as it ends in a folder, and prints the results with their uncertainty. A run that
+    was interrupted goes on with --resume. Nothing leaves this machine but requests to the model's server.
+
+    \b
+    Examples:
+      gem eval game:GuessTheNumber-v0-easy --agent reference
+      gem eval game:Sudoku-v0-easy --base-url http://localhost:8000/v1
+      gem eval math:GSM8K -u http://localhost:8000/v1 -n 400 --group 4 --concurrency 256 --out runs/gsm8k
+      gem eval --config suite.toml --base-url http://localhost:8000/v1
+      gem eval --resume runs/gsm8k
+
+    --episodes counts the episodes of each environment in all: with --group 4, 400 episodes are 100 seeds, each played
+    4 times. A configuration file has the same settings, and an [[environment]] table for each environment; options
+    override it.
+
+    Exit codes: 0 done, also if some episodes failed; 1 if every episode failed; 130 interrupted.
+    """
+    if resume is not None and out is not None:
+        raise click.UsageError("--resume goes on in its own folder; leave out --out")
+    config = build_config(_base(config_file, resume), env_ids, options)
+    if dry_run:
+        _show_plan(config, as_json)
+        return
+    folder, last = _run(config, resume or out, resume is not None, allow_changes)
+    if folder is None and last is None:
+        raise click.Abort
+    _report(folder, last, as_json)
+
+
+def _base(config_file: str | None, resume: str | None) -> EvaluationConfig:
+    from gem_eval.runs import EvaluationConfig, RunFolder, settings_of
+
+    if config_file is not None:
+        return EvaluationConfig.from_toml(config_file)
+    return EvaluationConfig() if resume is None else settings_of(RunFolder(resume).config)
+
+
+def _run(
+    config: EvaluationConfig, path: str | None, resume: bool, allow_changes: bool
+) -> tuple[RunFolder | None, EvaluationProgress | None]:
+    """Return the folder, None if the run was interrupted, and the last progress."""
+    from gem_eval.cli.interruption import run_interruptibly
+    from gem_eval.runs.evaluation import evaluate
+
+    last: EvaluationProgress | None = None
+    with progress() as bar:
+        task = bar.add_task("episodes", total=None, note="")
+
+        def observe(current: EvaluationProgress) -> None:
+            nonlocal last
+            last = current
+            done = current.finished + current.failed
+            bar.update(task, total=current.total, completed=done, note=current.line())
+
+        folder = run_interruptibly(
+            evaluate(config, out=path, resume=resume, allow_changes=allow_changes, observer=observe)
+        )
+    return folder, last
+
+
+def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: bool) -> None:
+    from gem_eval.runs import RunFolder
+    from gem_eval.statistics import summarize_run
+
+    assert last is not None  # an evaluation reports before its first episode
+    run = folder or RunFolder(last.folder)
+    summary = summarize_run(
+        run.rows(),
+        name=run.name,
+        agent=run.config.agent,
+        planned={item.label: item.episodes for item in run.config.environments},
+    )
+    all_failed = bool(last.failed) and not last.finished
+    path = shlex.quote(str(run.path))
+    if as_json:
+        print_json(
+            {
+                "path": str(run.path),
+                "interrupted": folder is None,
+                "failures": dict(last.failures),
+                "first_errors": last.messages,
+                "summary": summary.to_dict(),
+            }
+        )
+    else:
+        _print_summary(summary)
+        console().print(f"recorded in {path}", style="dim", markup=False, soft_wrap=True)
+    if last.failed:
+        share = "every episode" if all_failed else f"{last.failed} episodes"
+        click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
+        for kind, count in last.failures.most_common(_SHOWN_ERRORS):
+            message = printable(last.messages.get(kind, ""))[:_SHOWN_ERROR_LENGTH]
+            click.echo(f"  {count} x {printable(kind)}: {message}", err=True)
+    if folder is None or last.failed or summary.missing:
+        click.echo(f"Go on with: gem eval --resume {path}", err=True)
+    if folder is None:
+        click.get_current_context().exit(130)
+    if all_failed:
+        click.get_current_context().exit(1)
+
+
+def _print_summary(summary: Any) -> None:
+    try:
+        from gem_eval.cli.run_table import print_run_summary  # type: ignore[import-not-found, unused-ignore]
+    except ModuleNotFoundError:  # until the tables have landed
+        for item in summary.environments:
+            click.echo(f"{item.env}: {item.episodes} episodes, return {item.mean_return}, success {item.success}")
+    else:
+        print_run_summary(summary)
+
+
+def _show_plan(config: EvaluationConfig, as_json: bool) -> None:
+    from gem_eval.runs.agents import check_reference, completed
+    from gem_eval.runs.resolution import requests_at_most, resolve
+    from gem_eval.runs.scoring import EpisodeScorer
+
+    config = completed(config)
+    run = resolve(config, rewards=EpisodeScorer(config.rewards).configs)
+    check_reference(config, run.environments)
+    requests = {item.label: requests_at_most(item, run) for item in run.environments}
+    known = [count for count in requests.values() if count is not None]
+    if as_json:
+        total = sum(known) if len(known) == len(requests) else None
+        print_json({"run": run.to_dict(), "requests_at_most": requests, "requests_at_most_in_all": total})
+        return
+    columns = ("episodes", "seeds", "each", "requests at most")
+    table = Table(("environment", "wrappers", *columns), right=columns)
+    for item in run.environments:
+        count = requests[item.label]
+        table.add_row(
+            printable(item.label),
+            ",".join(item.wrappers),
+            f"{item.episodes:,}",
+            f"{item.episodes // item.group:,}",
+            str(item.group),
+            "unknown" if count is None else f"{count:,}",
+        )
+    table.show()
+    out = console()
+    plays = f"{run.agent} at {run.base_url}" if run.base_url else run.agent
+    out.print(f"agent: {printable(plays)}", markup=False, soft_wrap=True)
+    if len(known) < len(requests):
+        out.print("An environment of several turns has no declared limit; --max-turns sets one.", style="dim")
+    out.print("Nothing was played (--dry-run).", style="dim")

@@ -1,0 +1,166 @@
+"""What plays in an evaluation: a model behind a server, or a policy by name."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gem.entry_points import load
+from gem.errors import ArgumentError, ArgumentTypeError
+from gem.policies import make_policy
+from gem_eval.runs.errors import EvaluationConfigError
+from gem_eval.runs.evaluation_config import EvaluationConfig
+from gem_eval.runs.run_config import RunEnvironment
+
+if TYPE_CHECKING:
+    from gem_eval.clients import ModelClient
+
+__all__ = ["EvaluatedAgent", "check_reference", "completed", "open_agent"]
+
+_AGENTS = ("reference", "random", "null")
+_FIRST_RETRIES = 1  # of the request that finds out whether the server is there
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d)", re.IGNORECASE)
+"""A scheme, but not the host of ``localhost:8000``."""
+
+
+@dataclass
+class EvaluatedAgent:
+    """A maker of policies, and the client behind them if they are a model's."""
+
+    make_policy: Callable[[Any], Any]
+    client: ModelClient | None = None
+    owned: bool = False
+    """Whether :meth:`close` closes the client."""
+    served_model: str | None = None
+    """The model as its server names it; None if the agent is no model, or the server does not say."""
+
+    async def close(self) -> None:
+        """Close the client."""
+        if self.client is not None and self.owned:
+            await self.client.close()
+
+
+def completed(config: EvaluationConfig, *, has_client: bool = False) -> EvaluationConfig:
+    """Return the configuration with the address of the model's server, from the environment where it has none.
+
+    Args:
+        config: from a user.
+        has_client: whether the caller brings a client of its own.
+
+    Raises:
+        EvaluationConfigError: if it says neither what to evaluate on nor what plays.
+        EntryPointError: if there is no class as the agent is named.
+    """
+    if not config.environments:
+        raise EvaluationConfigError(
+            "name what to evaluate on, for example: gem eval game:GuessTheNumber-v0-easy --agent reference"
+        )
+    if config.agent is not None:
+        _load_agent(config.agent)
+        return config
+    if has_client or config.base_url is not None:
+        return config
+    base_url = os.environ.get("OPENAI_BASE_URL")
+    if base_url:
+        return config.with_settings(base_url=base_url)
+    if config.model is None:
+        raise EvaluationConfigError(
+            "name what plays: a model by its server, --base-url http://localhost:8000/v1, or a policy, "
+            "--agent reference"
+        )
+    raise EvaluationConfigError(
+        f"the model {config.model!r} needs its server: --base-url http://localhost:8000/v1, "
+        "or the same in the variable OPENAI_BASE_URL"
+    )
+
+
+def _load_agent(name: str) -> None:
+    if name in _AGENTS:
+        return
+    if ":" not in name:
+        raise EvaluationConfigError(
+            f"there is no agent {name!r}; agents are {', '.join(_AGENTS)}, and module:Class. A model is named "
+            "with --model and --base-url"
+        )
+    # Programs that take the name of a module (uvicorn, gunicorn, celery) look where they are started, and so do we.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    load(name)
+
+
+def check_reference(config: EvaluationConfig, environments: Iterable[RunEnvironment]) -> None:
+    """Raise if the reference policy is to play where there is none.
+
+    Raises:
+        EvaluationConfigError: with the ids.
+    """
+    without = [item.label for item in environments if item.spec.reference_policy is None]
+    if config.agent == "reference" and without:
+        raise EvaluationConfigError(f"{', '.join(without)}: no reference policy is declared; use --agent random")
+
+
+async def open_agent(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:
+    """Return what plays.
+
+    Args:
+        config: with an agent, or with a server's address.
+        client: plays in place of the server; the caller closes it.
+
+    Raises:
+        EvaluationConfigError: for impossible sampling options, or options that the client does not have.
+        ModelError: if the server cannot be reached, or refuses the key.
+        ArgumentError: if the server has several models, and the configuration names none.
+    """
+    if config.agent is not None:
+        name = config.agent
+        return EvaluatedAgent(lambda env: make_policy(name, env))
+    from gem_eval.clients import ModelPolicy, Sampling
+
+    try:
+        sampling = Sampling(**config.sampling)
+    except (ArgumentError, ArgumentTypeError, TypeError) as error:
+        raise EvaluationConfigError(f"sampling: {error}") from error
+    own = client is None
+    if client is None:
+        assert config.base_url is not None  # completed() sees to it
+        client, served = await _connected(config, config.base_url)
+    else:
+        served = str(client.model) or None
+    return EvaluatedAgent(
+        lambda env: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
+        client,
+        own,
+        served,
+    )
+
+
+async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:
+    """Return a client of the server, and the model as the server names it.
+
+    A server need not list its models where the configuration names one; the second is None then.
+    """
+    from gem_eval.clients import EndpointClient, ModelError, open_client
+
+    options = dict(config.client)
+    if _SCHEME.match(base_url) is not None and not base_url.lower().startswith("http"):
+        client = open_client(base_url, config.model, **options)
+        return client, str(client.model) or None
+    options = {"api_key": os.environ.get(config.api_key_env), "concurrency": config.concurrency, **options}
+    model, served = config.model, None
+    # A client of its own finds out whether the server is there. One for a whole run is more patient than a user is now.
+    async with EndpointClient(base_url, model, **{**options, "retries": _FIRST_RETRIES}) as first:
+        try:
+            names = await first.models()
+            await first.prepare()
+            model = first.model
+            served = model if model in names else next(iter(names), None)
+        except ModelError as error:
+            if model is None or error.failure_kind in ("unreachable", "authentication"):
+                raise
+    return open_client(base_url, model, **options), served

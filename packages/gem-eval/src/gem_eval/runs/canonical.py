@@ -1,0 +1,41 @@
+"""A form of a run in which two runs of the same configuration are the same bytes.
+
+Two runs differ in times and in the order in which episodes finish. :func:`canonical_lines` leaves out the former and
+sorts the latter, so that ``diff`` shows what else differs. With a deterministic agent nothing does, also where one of
+the runs was killed and resumed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from gem_eval.runs.folder import RunFolder
+from gem_eval.runs.lines import parse_line
+
+__all__ = ["canonical_lines"]
+
+_TIMES = {"started_at", "seconds", "act_seconds", "step_seconds"}
+_OF_THE_CALL = {"request_id", "retries"}
+"""Keys of a turn's metadata that differ from one request to the next."""
+
+
+def canonical_lines(folder: RunFolder) -> Iterator[bytes]:
+    """Yield the latest line of each episode without times, sorted by environment, seed and repetition."""
+    for row in sorted(folder.rows(), key=lambda row: row.key):
+        record = parse_line(folder.raw(row))
+        yield json.dumps(_without_times(record), sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _without_times(record: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in record.items() if name not in _TIMES and name != "earlier_failures"}
+    kept["transitions"] = [
+        {
+            name: {k: v for k, v in value.items() if k not in _OF_THE_CALL} if name == "metadata" else value
+            for name, value in turn.items()
+            if name not in _TIMES
+        }
+        for turn in record["transitions"]
+    ]
+    return kept

@@ -1,0 +1,78 @@
+"""How far an evaluation is: :class:`EvaluationProgress`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gem_eval.runs.episode_row import EpisodeRow
+
+__all__ = ["EvaluationProgress"]
+
+
+@dataclass
+class EvaluationProgress:
+    """Counts and running means. Episodes that were finished before a resume count from the beginning."""
+
+    folder: Path
+    """Of the run."""
+    total: int
+    """Episodes of the run."""
+    finished: int = 0
+    failed: int = 0
+    returns: float = 0.0
+    """The sum over the finished episodes."""
+    successes: int = 0
+    judged: int = 0
+    """Finished episodes that say whether they succeeded."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Failed episodes by ``source/kind``."""
+    messages: dict[str, str] = field(default_factory=dict)
+    """The first message of each of ``failures``."""
+    in_flight: int = 0
+    """Episodes that are being played."""
+    tokens: int = 0
+    """Sampled by the model."""
+
+    def add(self, row: EpisodeRow, message: str = "") -> None:
+        """Take in an episode; ``message`` says why it failed."""
+        self.tokens += row.completion_tokens or 0
+        if row.failure is not None:
+            self.failed += 1
+            kind = f"{row.failure['source']}/{row.failure['kind']}"
+            self.failures[kind] += 1
+            self.messages.setdefault(kind, message)
+            return
+        self.finished += 1
+        self.returns += row.episode_return
+        if row.success is not None:
+            self.judged += 1
+            self.successes += row.success
+
+    @property
+    def mean_return(self) -> float | None:
+        """The mean return of the finished episodes."""
+        return self.returns / self.finished if self.finished else None
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of successes among the episodes that say so."""
+        return self.successes / self.judged if self.judged else None
+
+    def line(self) -> str:
+        """Return the figures in a line."""
+        parts = []
+        if self.mean_return is not None:
+            parts.append(f"return {self.mean_return:.3f}")
+        if self.success_rate is not None:
+            parts.append(f"success {self.success_rate:.1%}")
+        if self.in_flight:
+            parts.append(f"{self.in_flight} playing")
+        parts += _errors(self.failures.most_common(3))
+        return ", ".join(parts)
+
+
+def _errors(counted: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"{count} {kind}" for kind, count in counted]

@@ -1,0 +1,294 @@
+"""From what is asked for to what will run: specs, versions and digests, as ``run.json`` records them."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from gem.arguments import check_names
+from gem.entry_points import load, name_of, source_digest
+from gem.env_spec import EnvSpec, WrapperSpec
+from gem.errors import ArgumentError, ArgumentTypeError
+from gem.registry import spec as find_spec
+from gem.rollout import EpisodeLimits, EpisodeRequest
+from gem.trajectory import EpisodeKey
+from gem.wrappers import wrapper
+from gem_eval.runs.errors import EvaluationConfigError
+from gem_eval.runs.evaluation_config import EvaluationConfig, EvaluationEnvironment
+from gem_eval.runs.run_config import RunConfig, RunEnvironment, without_credentials
+
+__all__ = ["differences", "episode_limits", "plan", "requests_at_most", "resolve", "settings_of"]
+
+MODEL_WRAPPERS = ("messages",)
+"""What a model gets in an environment of several turns, unless the configuration names wrappers."""
+
+_COMPARED = (
+    "agent",
+    "model",
+    "served_model",
+    "base_url",
+    "system",
+    "tools",
+    "sampling",
+    "limits",
+    "rewards",
+    "judge",
+    "packages",
+)
+"""What must be the same when a run is resumed, besides the environments and the agent's source. Sources of gem and
+gem_eval, which change in a checkout without a new version, are recorded only."""
+
+
+def resolve(
+    config: EvaluationConfig, *, served_model: str | None = None, rewards: Iterable[Mapping[str, Any]] = ()
+) -> RunConfig:
+    """Return the run that a configuration describes, with the versions and sources that are installed.
+
+    Args:
+        config: what to evaluate.
+        served_model: the model as its server names it.
+        rewards: the rewards as they describe themselves, without what may be secret.
+
+    Raises:
+        EvaluationConfigError: for impossible limits or arguments. Errors of ``gem.spec`` are passed on.
+    """
+    episode_limits(config)
+    environments = tuple(_environment(config, item) for item in config.environments)
+    return RunConfig(
+        environments=environments,
+        agent=config.agent or config.model or served_model or "model",
+        name=config.name,
+        model=None if config.agent else config.model or served_model,
+        served_model=served_model,
+        base_url=without_credentials(config.base_url),
+        system=config.system,
+        tools=config.tools,
+        sampling=dict(config.sampling),
+        wrappers=config.wrappers,
+        episodes=config.episodes,
+        group=config.group,
+        seed=config.seed,
+        limits={name: value for name, value in config.limits.items() if value is not None},
+        retries=config.retries,
+        concurrency=config.concurrency,
+        mode=config.mode,
+        track=config.track,
+        give_up_after=config.give_up_after,
+        api_key_env=config.api_key_env,
+        rewards=tuple(rewards),
+        judge=dict(config.judge),
+        client=dict(config.client),
+        prices=config.prices,
+        started_at=time.time(),
+        packages=dict(_versions(environments, config)),
+        sources=_sources(config),
+        python=platform.python_version(),
+        platform=platform.platform(),
+    )
+
+
+def episode_limits(config: EvaluationConfig) -> EpisodeLimits:
+    """Return the limits of each episode.
+
+    Raises:
+        EvaluationConfigError: for an unknown limit, or one out of range.
+    """
+    try:
+        check_names("limits", config.limits, [item.name for item in fields(EpisodeLimits)])
+        return EpisodeLimits(**config.limits)  # type: ignore[arg-type]  # checks its arguments itself
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise EvaluationConfigError(str(error)) from error
+
+
+def plan(environments: Sequence[RunEnvironment]) -> Iterator[EpisodeRequest]:
+    """Yield the episodes of a run, the environments in turn, each with its wrappers.
+
+    Raises:
+        MissingPluginError: if nothing installed brings one of the wrappers.
+    """
+    specs = [replace(item.spec, wrappers=tuple(map(_wrapper_spec, item.wrappers))) for item in environments]
+    for number in range(max((item.episodes for item in environments), default=0)):
+        for item, spec in zip(environments, specs, strict=True):
+            if number < item.episodes:
+                key = EpisodeKey(item.label, item.seed + number // item.group, number % item.group)
+                yield EpisodeRequest(spec, key)
+
+
+def _wrapper_spec(name: str) -> WrapperSpec:
+    entry_point = name_of(wrapper(name))
+    if load(entry_point) is not wrapper(name):
+        raise EvaluationConfigError(f"the wrapper {name!r} has no importable name, as an evaluation needs")
+    return WrapperSpec(entry_point)
+
+
+def requests_at_most(item: RunEnvironment, run: RunConfig) -> int | None:
+    """Return how many actions the episodes of an environment can take; None if nothing bounds them."""
+    limits = [
+        run.limits.get("max_turns"),
+        item.spec.kwargs.get("max_turns"),
+        1 if item.spec.turns == "single" else None,
+    ]
+    # A tool wrapper adds turns to those of the environment, which then does not bound them.
+    bounds = [limit for limit in limits if isinstance(limit, int)]
+    return item.episodes * min(bounds) if bounds else None
+
+
+def settings_of(run: RunConfig) -> EvaluationConfig:
+    """Return the configuration that began a run, so that it can be resumed."""
+    return EvaluationConfig(
+        environments=tuple(
+            EvaluationEnvironment(
+                id=item.id,
+                label=item.label if item.label != item.spec.id else None,
+                episodes=item.episodes,
+                group=item.group,
+                seed=item.seed,
+                wrappers=item.wrappers,
+                kwargs=item.kwargs,
+            )
+            for item in run.environments
+        ),
+        name=run.name,
+        agent=run.agent if run.model is None else None,
+        model=run.model,
+        base_url=run.base_url,
+        system=run.system,
+        tools=run.tools,
+        sampling=run.sampling,
+        wrappers=run.wrappers,
+        episodes=run.episodes,
+        group=run.group,
+        seed=run.seed,
+        limits=run.limits,
+        retries=run.retries,
+        concurrency=run.concurrency,
+        mode=run.mode,
+        track=run.track,
+        give_up_after=run.give_up_after,
+        api_key_env=run.api_key_env,
+        rewards=run.rewards,
+        judge=run.judge,
+        client=run.client,
+        prices=run.prices,
+    )
+
+
+def differences(before: RunConfig, now: RunConfig) -> list[str]:
+    """Return a sentence for each difference between two configurations that can change what episodes hold."""
+    now = RunConfig.from_dict(json.loads(now.to_json()))  # as the other one was read: with lists for tuples
+    found = list(_environment_differences(before, now))
+    for name in _COMPARED:
+        old, new = getattr(before, name), getattr(now, name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += _changes(old, new, name)
+        elif old != new:
+            found.append(f"{name} was {_shown(old)} and is {_shown(new)}")
+    agents_old, agents_new = _agents_source(before), _agents_source(now)
+    return found + _changes(agents_old, agents_new, "the source of")
+
+
+def _agents_source(run: RunConfig) -> dict[str, str | None]:
+    return {name: digest for name, digest in run.sources.items() if name not in ("gem", "gem_eval")}
+
+
+def _environment(config: EvaluationConfig, item: EvaluationEnvironment) -> RunEnvironment:
+    try:
+        spec = find_spec(item.id).with_kwargs(item.kwargs)
+        spec.to_dict()  # refuses arguments that a record cannot hold
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise EvaluationConfigError(str(error)) from error
+    wrappers = config.setting(item, "wrappers")
+    if wrappers is None:
+        wrappers = MODEL_WRAPPERS if config.agent is None and spec.turns == "multi" else ()
+    return RunEnvironment(
+        label=item.label or spec.id,
+        id=item.id,
+        spec=spec,
+        digest=spec.source_digest,
+        episodes=config.setting(item, "episodes"),
+        group=config.setting(item, "group"),
+        seed=config.setting(item, "seed"),
+        wrappers=tuple(wrappers),
+        kwargs=dict(item.kwargs),
+    )
+
+
+def _versions(environments: Iterable[RunEnvironment], config: EvaluationConfig) -> Iterator[tuple[str, str]]:
+    """Yield the versions of gem-core, gem-eval, the environments' distributions, and what these require."""
+    from importlib import metadata
+
+    wanted = {"gem-core", "gem-eval"} | {item.spec.distribution for item in environments if item.spec.distribution}
+    for name in sorted(wanted):
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        yield name, distribution.version
+        for requirement in distribution.requires or [] if name not in ("gem-core", "gem-eval") else []:
+            required = _name_of_requirement(requirement)
+            if required is not None and required not in wanted:
+                try:
+                    yield required, metadata.version(required)
+                except metadata.PackageNotFoundError:  # of an extra, or of another platform
+                    continue
+
+
+def _name_of_requirement(requirement: str) -> str | None:
+    import re
+
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return None if match is None or "extra ==" in requirement else match[0]
+
+
+def _sources(config: EvaluationConfig) -> dict[str, str | None]:
+    sources = {"gem": source_digest("gem.core:Env"), "gem_eval": source_digest("gem_eval.runs.resolution:resolve")}
+    if config.agent is not None and ":" in config.agent:
+        top = config.agent.partition(":")[0].partition(".")[0]
+        sources[top] = source_digest(config.agent)
+    return sources
+
+
+def _environment_differences(before: RunConfig, now: RunConfig) -> Iterator[str]:
+    old_labels, new_labels = ([item.label for item in run.environments] for run in (before, now))
+    yield from (f"environment {_shown(label)} is missing now" for label in old_labels if label not in new_labels)
+    yield from (f"environment {_shown(label)} is new" for label in new_labels if label not in old_labels)
+    for item in now.environments:
+        was = before.environment(item.label)
+        if was is None:
+            continue
+        if was.digest != item.digest:
+            yield f"{item.label}: the code of the environment has changed (its source digest {_change(was, item)})"
+        for name in ("episodes", "group", "seed", "wrappers"):
+            if getattr(was, name) != getattr(item, name):
+                yield f"{item.label}: {name} was {_shown(getattr(was, name))} and is {_shown(getattr(item, name))}"
+        yield from _changes(dict(was.spec.kwargs), dict(item.spec.kwargs), f"{item.label}: argument")
+        if _entry_point(was.spec) != _entry_point(item.spec):
+            yield f"{item.label}: its class was {_entry_point(was.spec)} and is {_entry_point(item.spec)}"
+
+
+def _entry_point(spec: EnvSpec) -> str:
+    return str(spec.to_dict()["entry_point"])
+
+
+def _change(was: RunEnvironment, item: RunEnvironment) -> str:
+    return f"was {str(was.digest)[:12]} and is {str(item.digest)[:12]}"
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any], what: str) -> list[str]:
+    missing = object()
+    return [
+        f"{what} {name} was {_shown(old.get(name))} and is {_shown(new.get(name))}"
+        for name in sorted({*old, *new})
+        if old.get(name, missing) != new.get(name, missing)
+    ]
+
+
+def _shown(value: Any) -> str:
+    if value is None or value in ("", (), {}):
+        return "not set"
+    text = ascii(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
