@@ -33,6 +33,19 @@ CHATML = """
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 
+ALTERNATING = """
+{%- for message in messages %}
+{%- if (message.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}
+{{- '<' + message.role + '>' + message.content + '</' + message.role + '>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<assistant>' }}{% endif %}
+"""
+"""As the templates of Gemma and the first ones of Mistral: user and assistant in turn, and no other role."""
+
+SILENT = ALTERNATING.replace("{%- if (m", "{%- if message.role == 'tool' %}{%- continue %}{% endif %}{%- if (m")
+"""Drops the messages of tools without a word."""
+
+
 def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
@@ -53,7 +66,13 @@ def call(identifier: str | None, name: str, arguments: Any) -> dict[str, Any]:
 class Tokenizer:
     def __init__(self, chat_template: str = CHATML) -> None:
         self.chat_template = chat_template
-        self._template = jinja2.Environment().from_string(chat_template)
+        environment = jinja2.Environment(extensions=["jinja2.ext.loopcontrols"])
+        environment.globals["raise_exception"] = self._raise
+        self._template = environment.from_string(chat_template)
+
+    @staticmethod
+    def _raise(message: str) -> None:
+        raise jinja2.TemplateError(message)
 
     def apply_chat_template(
         self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool, **arguments: Any
@@ -197,6 +216,25 @@ class TestConcatChat:
             '<assistant>hm\n<tool_call>{"name": "add", "arguments": {"a": }</tool_call></assistant>'
             "<user>two</user><assistant>"
         )
+
+    @pytest.mark.parametrize("template", [ALTERNATING, SILENT], ids=["raises", "drops"])
+    def test_a_template_without_tool_messages_gets_those_of_a_user(self, template: str) -> None:
+        """Nothing raises: answers of tools are one message of the user, and native calls are text."""
+        tool_info: Info = {"use_tool": True, "tool_results": [{"text": "one"}, {"text": "two"}]}
+        env = ConcatChat(
+            Script("rules", ("four", {"use_tool": True}), ("two", tool_info)), tokenizer=Tokenizer(template)
+        )
+        native = assistant(None, tool_calls=[call("1", "add", "{}"), call("2", "add", "{}")])
+        written = '<tool_call>{"name": "add", "arguments": {}}</tool_call>'
+        assert shown(env, ["<dice/>", native])[-1] == (
+            "<user>rules</user><assistant><dice/></assistant><user>four</user>"
+            f"<assistant>{written}\n{written}</assistant><user>one\ntwo</user><assistant>"
+        )
+
+    def test_a_template_that_refuses_every_conversation_is_refused_at_construction(self) -> None:
+        """The error has the template's own words, and nothing is left for an episode to find out."""
+        with pytest.raises(ArgumentError, match="no conversation at all"):
+            ConcatChat(Script("rules"), tokenizer=Tokenizer("{{ raise_exception('no conversation at all') }}"))
 
     def test_arguments_go_on_to_the_template(self) -> None:
         """Those that the wrapper sets itself cannot be set."""

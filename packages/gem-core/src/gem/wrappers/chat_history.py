@@ -13,7 +13,7 @@ from gem.arguments import boolean, integer
 from gem.core import Action, Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.text import action_text
-from gem.wrappers.chat_template import ChatTokenizer, GrowingPrompt, chat_tokenizer, render
+from gem.wrappers.chat_template import ChatTokenizer, GrowingPrompt, chat_tokenizer, render, renders_tool_messages
 from gem.wrappers.history import (
     Content,
     HistoryWrapper,
@@ -27,6 +27,7 @@ from gem.wrappers.history import (
     line,
     messages_from_state,
     other_parts,
+    piece,
     reply_messages,
     text_if_possible,
     text_with_calls,
@@ -87,6 +88,9 @@ class ConcatChat(HistoryWrapper):
     If the template allows, a late turn costs as much as an early one, except for the copy of the text; see
     :mod:`gem.wrappers.chat_template`.
 
+    The constructor notices a template that refuses the role ``"tool"``, as Gemma's does. A tool's answer
+    is then a message of the user, and native calls are written out in the assistant's text.
+
     Args:
         env: the environment.
         tokenizer: anything with ``apply_chat_template``, for example one of Hugging Face ``transformers``.
@@ -94,9 +98,10 @@ class ConcatChat(HistoryWrapper):
             published, the first observation falls out too, and with it the instructions;
             :class:`gem.wrappers.context.SlidingWindow` keeps them.
         chat_template_kwargs: passed on to ``apply_chat_template``, for example ``tools`` or ``enable_thinking``.
-    """
 
-    _tool_role = "tool"
+    Raises:
+        ArgumentError: if the template cannot render a conversation of user and assistant.
+    """
 
     def __init__(
         self,
@@ -111,6 +116,7 @@ class ConcatChat(HistoryWrapper):
         self._max_turns = None
         if max_history_length is not None:
             self._max_turns = integer("max_history_length", max_history_length, minimum=1)
+        self._knows_tools = renders_tool_messages(self._tokenizer, self._template_arguments)
         self._prompt = GrowingPrompt(self._tokenizer, self._template_arguments)
         self._messages: list[Message] = []
         self._answers: list[int] = []
@@ -124,8 +130,15 @@ class ConcatChat(HistoryWrapper):
 
     def _extend(self, action: Action, observation: Content, info: Info) -> None:
         message = _for_template(assistant_message(action, info))
+        answer = reply_messages(message, text_if_possible(observation), info, "tool")
+        if not self._knows_tools:
+            if tool_calls(message):
+                message = {"role": "assistant", "content": text_with_calls(message)}
+            # Such templates also want roles to alternate, so several answers are one message.
+            contents = [*(piece(reply["content"]) for reply in answer[:-1]), answer[-1]["content"]]
+            answer = [{"role": "user", "content": join(contents)}]
         self._messages.append(message)
-        self._add(reply_messages(message, text_if_possible(observation), info, self._tool_role))
+        self._add(answer)
 
     def _add(self, answer: list[Message]) -> None:
         self._answers.append(len(self._messages))

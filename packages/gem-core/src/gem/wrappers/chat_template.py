@@ -21,17 +21,21 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from gem.errors import ArgumentTypeError
+from gem.errors import ArgumentError, ArgumentTypeError
 from gem.wrappers.history import Message, extended
 from gem.wrappers.template_locality import is_local
 
-__all__ = ["ChatTokenizer", "GrowingPrompt", "chat_tokenizer", "render"]
+__all__ = ["ChatTokenizer", "GrowingPrompt", "chat_tokenizer", "render", "renders_tool_messages"]
 
 FIRST = 3
 """First messages that stand-ins have in common with the conversation; a template may drop all but one of them."""
 
 _SHORT = 12
 """Messages up to which rendering all of them costs no more than rendering two stand-ins."""
+
+
+_ANSWER = "31415926"
+"""The content of the message that is tried as a tool's; no template prints it by itself."""
 
 
 class ChatTokenizer(Protocol):
@@ -62,6 +66,28 @@ def render(tokenizer: ChatTokenizer, messages: Sequence[Message], arguments: Map
     if not isinstance(text, str):
         raise ArgumentTypeError(f"apply_chat_template(tokenize=False) must return a str, got {type(text).__name__}")
     return text
+
+
+def renders_tool_messages(tokenizer: ChatTokenizer, arguments: Mapping[str, Any]) -> bool:
+    """Try a template with the roles that a conversation has; return whether it renders the role ``"tool"``.
+
+    Raises:
+        ArgumentError: if it cannot render user and assistant in turn.
+        ArgumentTypeError: if the tokenizer returns no text.
+    """
+    turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+    try:
+        render(tokenizer, [*turns, {"role": "user", "content": _ANSWER}], arguments)
+    except ArgumentTypeError:
+        raise
+    except Exception as error:  # templates raise what they like
+        raise ArgumentError(
+            f"the chat template cannot render a conversation of user and assistant: {type(error).__name__}: {error}"
+        ) from error
+    try:
+        return _ANSWER in render(tokenizer, [*turns, {"role": "tool", "content": _ANSWER}], arguments)
+    except Exception:
+        return False
 
 
 class GrowingPrompt:
