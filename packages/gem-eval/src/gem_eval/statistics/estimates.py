@@ -85,8 +85,7 @@ def estimate_share(values: Mapping[Any, Sequence[float]], confidence: float = CO
     notes = []
     if few:
         notes.append(
-            f"too few successes or failures among {_groups(means.size)}: the interval counts one more seed at 0 and "
-            "one at 1"
+            "few successes or few failures: the interval counts one more seed at 0 and one at 1"
         )
     sizes = [len(group) for group in values.values() if len(group)]
     return Estimate(
