@@ -11,8 +11,10 @@ __all__ = ["gem_commands", "gem_model_clients", "gem_rewards", "gem_run_trackers
 def gem_commands() -> Named:
     """Return the commands."""
     return {
+        "compare": "gem_eval.cli.compare:compare_command",
         "eval": "gem_eval.cli.eval:eval_command",
         "fake-model": "gem_eval.cli.fake_model:fake_model_command",
+        "results": "gem_eval.cli.results:results_command",
         "view": "gem_eval.cli.view:view_command",
     }
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gem.cli.output import Table, console
-from gem_eval.cli.printable import printable
+from gem.cli.output import Table, console, printable
 
 if TYPE_CHECKING:
     from gem_eval.statistics.estimates import Estimate
     from gem_eval.statistics.run_summary import Distribution, EnvironmentSummary, RunSummary
 
-__all__ = ["mean_text", "print_run_summary", "print_runs_side_by_side", "share_text"]
+__all__ = ["mean_text", "one_line", "print_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
 
 
 def print_run_summary(summary: RunSummary) -> None:
     """Print the figures of one run, how its episodes ended and failed, its price, and all notes."""
-    out = console()
-    out.print(_heading(summary), style="bold", markup=False, soft_wrap=True)
+    print_line(_heading(summary), "bold")
     if len(summary.environments) == 1:
         _print_environment(summary.environments[0])
     else:
@@ -29,26 +28,26 @@ def print_run_summary(summary: RunSummary) -> None:
         _print_effort(summary)
     stops = _merged(item.stop_reasons for item in summary.environments)
     if stops:
-        out.print(f"ended: {_counts(stops)}", markup=False, soft_wrap=True)
+        print_line(f"ended: {_counts(stops)}")
     failures = _merged(
         {f"{failure.source}/{failure.kind}": failure.count for failure in item.failures}
         for item in summary.environments
     )
     if failures:
-        out.print(f"failed: {_counts(failures)}", style="red", markup=False, soft_wrap=True)
+        print_line(f"failed: {_counts(failures)}", "red")
     costs = [item.cost for item in summary.environments if item.cost is not None]
     if costs:
-        out.print(f"cost: {sum(costs):.4g}", markup=False, soft_wrap=True)
+        print_line(f"cost: {sum(costs):.4g}")
     for note in _notes(summary):
-        out.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+        print_line(f"note: {note}", "dim")
 
 
 def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
     """Print several runs, environment by environment."""
-    names = [printable(summary.name) for summary in summaries]
+    names = [one_line(summary.name) for summary in summaries]
     columns = ("episodes", "failed", "mean return", "success", "turns")
     for env in dict.fromkeys(item.env for summary in summaries for item in summary.environments):
-        table = Table(("run", *columns), right=columns, title=printable(env))
+        table = Table(("run", *columns), right=columns, title=one_line(env))
         for name, summary in zip(names, summaries, strict=True):
             item = next((item for item in summary.environments if item.env == env), None)
             if item is not None:
@@ -61,10 +60,19 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
                     _mean(item.turns),
                 )
         table.show()
-    out = console()
     for name, summary in zip(names, summaries, strict=True):
         for note in _notes(summary):
-            out.print(f"note: {name}: {note}", style="dim", markup=False, soft_wrap=True)
+            print_line(f"note: {name}: {note}", "dim")
+
+
+def print_line(text: str = "", style: str = "") -> None:
+    """Print a line: wrapped between words on a terminal, in one piece into a pipe."""
+    console().print(text, style=style, markup=False, soft_wrap=not sys.stdout.isatty())
+
+
+def one_line(text: object) -> str:
+    """Return a text from a file or a server on one line, without control characters."""
+    return printable(" ".join(str(text).split()))
 
 
 def share_text(estimate: Estimate | None) -> str:
@@ -86,7 +94,7 @@ def mean_text(estimate: Estimate | None) -> str:
 
 
 def _heading(summary: RunSummary) -> str:
-    parts = [printable(part) for part in (summary.name, summary.agent) if part]
+    parts = [one_line(part) for part in (summary.name, summary.agent) if part]
     played = _progress(summary.episodes, summary.planned).replace("/", " of ")
     parts.append(f"{played} episodes")
     if summary.failed:
@@ -96,7 +104,7 @@ def _heading(summary: RunSummary) -> str:
 
 def _print_environment(item: EnvironmentSummary) -> None:
     """Print the figures of one environment, one a line."""
-    table = Table(("", printable(item.env)))
+    table = Table(("", one_line(item.env)))
     sizes = f" of up to {item.group_size} episodes" if item.group_size > 1 else ""
     lines = {
         "episodes": f"{_progress(item.episodes, item.planned)}, {item.groups} seeds{sizes}",
@@ -104,7 +112,7 @@ def _print_environment(item: EnvironmentSummary) -> None:
         "success": share_text(item.success),
         **{f"pass@{k}": share_text(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
         **{f"pass^{k}": share_text(estimate) for k, estimate in item.pass_all_k.items() if k > 1},
-        **{printable(name): mean_text(score) for name, score in item.scores.items()},
+        **{one_line(name): mean_text(score) for name, score in item.scores.items()},
         "turns": _spread(item.turns),
         "prompt tokens": _spread(item.prompt_tokens),
         "completion tokens": _spread(item.completion_tokens),
@@ -123,7 +131,7 @@ def _print_results(summary: RunSummary) -> None:
     table = Table(("environment", *columns), right=columns)
     for item in summary.environments:
         table.add_row(
-            printable(item.env),
+            one_line(item.env),
             _progress(item.episodes, item.planned),
             mean_text(item.mean_return),
             share_text(item.success),
@@ -138,7 +146,7 @@ def _print_attempts(summary: RunSummary) -> None:
     for item in summary.environments:
         for k in item.pass_at_k:
             if k > 1:  # both are the success rate for one attempt
-                table.add_row(printable(item.env), str(k), share_text(item.pass_at_k[k]), share_text(item.pass_all_k[k]))
+                table.add_row(one_line(item.env), str(k), share_text(item.pass_at_k[k]), share_text(item.pass_all_k[k]))
     if table.rows:
         table.show()
 
@@ -147,7 +155,7 @@ def _print_scores(summary: RunSummary) -> None:
     table = Table(("environment", "reward", "mean"), right=("mean",))
     for item in summary.environments:
         for name, score in item.scores.items():
-            table.add_row(printable(item.env), printable(name), mean_text(score))
+            table.add_row(one_line(item.env), one_line(name), mean_text(score))
     if table.rows:
         table.show()
 
@@ -158,7 +166,7 @@ def _print_effort(summary: RunSummary) -> None:
     for item in summary.environments:
         if item.turns is not None:
             table.add_row(
-                printable(item.env),
+                one_line(item.env),
                 f"{_number(item.turns.mean, digits=3)} ({item.turns.p95:.0f})",
                 _mean(item.prompt_tokens),
                 _mean(item.completion_tokens),
@@ -179,7 +187,7 @@ def _notes(summary: RunSummary) -> list[str]:
     notes = list(summary.notes)
     for note, count in of_environments.items():
         notes.append(note if count == total else f"{note} ({count} of {total} environments)")
-    return [printable(note) for note in notes]
+    return [one_line(note) for note in notes]
 
 
 def _environment_notes(item: EnvironmentSummary) -> Iterable[str]:
@@ -203,7 +211,7 @@ def _merged(counts: Iterable[dict[str, int]]) -> Counter[str]:
 
 
 def _counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {printable(name)}" for name, count in counts.most_common())
+    return ", ".join(f"{count} {one_line(name)}" for name, count in counts.most_common())
 
 
 def _per_cent(share: float) -> str:
@@ -221,13 +229,18 @@ def _blank_zero(count: int) -> str:
 def _agent_share(item: EnvironmentSummary) -> str:
     """Return the agent's part of the time in which the agent or the environment was busy."""
     busy = item.act_seconds + item.step_seconds
-    return f"{item.act_seconds / busy:.0%}" if busy > 0 else ""
+    return f"{100 * item.act_seconds / busy:.0f} %" if busy > 0 else ""
 
 
 def _spread(distribution: Distribution | None) -> str:
     if distribution is None:
         return ""
-    return f"{_mean(distribution)} (p50 {_number(distribution.p50, 3)}, p95 {_number(distribution.p95, 3)})"
+    return f"{_mean(distribution)} (p50 {_observed(distribution.p50)}, p95 {_observed(distribution.p95)})"
+
+
+def _observed(value: float) -> str:
+    """Return a value that occurred, which is whole where it is a count."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1000 else _number(value, digits=3)
 
 
 def _mean(distribution: Distribution | None) -> str:

@@ -84,9 +84,7 @@ def estimate_share(values: Mapping[Any, Sequence[float]], confidence: float = CO
     low, high, few = share_bounds(means, confidence)
     notes = []
     if few:
-        notes.append(
-            "few successes or few failures: the interval counts one more seed at 0 and one at 1"
-        )
+        notes.append("few successes or few failures: the interval counts one more seed at 0 and one at 1")
     sizes = [len(group) for group in values.values() if len(group)]
     return Estimate(
         float(means.mean()),

@@ -1,0 +1,137 @@
+"""``gem compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from gem.cli.output import Table, json_option, print_json
+
+if TYPE_CHECKING:
+    from gem_eval.runs import RunFolder
+    from gem_eval.statistics import ComparedMeans, RunComparison
+
+__all__ = ["compare_command"]
+
+_FOLDER = click.Path(exists=True, file_okay=False)
+
+
+@click.command("compare")
+@click.argument("folder_a", metavar="A", type=_FOLDER)
+@click.argument("folder_b", metavar="B", type=_FOLDER)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="success, return, turns, tool_calls, prompt_tokens, completion_tokens, seconds, cost, or the name of an "
+    "applied reward.  [default: success where both runs know it, else return]",
+)
+@json_option
+def compare_command(folder_a: str, folder_b: str, metric: str | None, as_json: bool) -> None:
+    """Compare two runs, paired by seed.
+
+    Prints for each environment how much better B is than A, with the 95 % interval of the difference, whether chance
+    explains it, and the difference that these seeds would have shown four times out of five. Seeds that only one run
+    has are left out; where fewer than two meet, the comparison is not paired.
+
+    \b
+    Examples:
+      gem compare runs/before runs/after
+      gem compare runs/small runs/large --metric return
+      gem compare runs/before runs/after --json
+    """
+    from gem_eval.runs import RunFolder
+    from gem_eval.statistics import compare_runs
+
+    a, b = RunFolder.open(folder_a), RunFolder.open(folder_b)
+    comparison = compare_runs(a.rows(), b.rows(), metric)
+    warnings = list(_differences(a, b))
+    if as_json:
+        runs = {"a": _identity(a), "b": _identity(b)}
+        notes = [*comparison.notes, *warnings]
+        print_json({**runs, **comparison.to_dict(), "notes": notes})
+        return
+    _print(a, b, comparison, warnings)
+
+
+def _identity(run: RunFolder) -> dict[str, str]:
+    return {"name": run.name, "folder": str(run.path), "agent": run.config.agent}
+
+
+def _print(a: RunFolder, b: RunFolder, comparison: RunComparison, warnings: list[str]) -> None:
+    from gem_eval.cli.run_table import one_line, print_line
+    from gem_eval.statistics import in_words
+
+    for letter, run in (("A", a), ("B", b)):
+        agent = f", agent {one_line(run.config.agent)}" if run.config.agent else ""
+        print_line(f"{letter}  {one_line(run.name)}{agent}")
+    for item in comparison.environments:
+        print_line()
+        print_line(one_line(item.env), "bold")
+        if item.result is None:
+            print_line(f"No episode of one of the runs has the metric {one_line(item.metric)}.")
+            continue
+        _print_means(item.metric, item.result)
+        print_line(one_line(in_words(item.result, item.metric)))
+        for note in item.result.notes:
+            print_line(f"note: {note}", "dim")
+    if comparison.overall is not None:
+        print_line()
+        print_line(f"all {len(comparison.environments)} environments, equal weights", "bold")
+        _print_means("success", comparison.overall)
+        print_line(in_words(comparison.overall, "success"))
+    print_line()
+    if not comparison.environments:
+        print_line("The runs have no environment in common.", "yellow")
+    for letter, names in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if names:
+            print_line(f"only in {letter}: {', '.join(map(one_line, names))}", "yellow")
+    for warning in warnings:
+        print_line(f"warning: {one_line(warning)}", "yellow")
+    for note in comparison.notes:
+        print_line(f"note: {note}", "dim")
+
+
+def _print_means(metric: str, result: ComparedMeans) -> None:
+    from gem_eval.cli.run_table import one_line
+
+    scale = 100 if metric == "success" else 1
+    unit = " in %" if metric == "success" else ""
+    columns = ("seeds", "A", "B", "B − A", f"{100 * result.confidence:.3g} %", "p")
+    table = Table((f"{one_line(metric)}{unit}", *columns), right=columns)
+    digits = ".1f" if metric == "success" else ".4g"
+
+    def number(value: float | None, sign: str = "") -> str:
+        return "" if value is None else f"{scale * value:{sign}{digits}}".replace("-", "−")
+
+    interval = "" if result.low is None else f"{number(result.low, '+')} … {number(result.high, '+')}"
+    table.add_row(
+        "paired" if result.paired else "unpaired",
+        str(result.groups) if result.paired else f"{result.groups_a}, {result.groups_b}",
+        number(result.mean_a),
+        number(result.mean_b),
+        number(result.difference, "+"),
+        interval,
+        "" if result.p_value is None else f"{result.p_value:.3f}" if result.p_value >= 0.001 else "< 0.001",
+    )
+    table.show()
+
+
+def _differences(a: RunFolder, b: RunFolder) -> Iterator[str]:
+    """Yield what else differs between the runs than the agent."""
+    for left in a.config.environments:
+        right = b.config.environment(left.label)
+        if right is None:
+            continue
+        if left.digest != right.digest:
+            yield f"{left.label}: the runs played different versions of its code"
+        if dict(left.spec.kwargs) != dict(right.spec.kwargs):
+            yield f"{left.label}: the runs made it with different arguments"
+        if left.wrappers != right.wrappers:
+            yield f"{left.label}: the runs used different wrappers"
+    if dict(a.config.limits) != dict(b.config.limits):
+        yield "the runs had different limits"
+    for letter, run in (("A", a), ("B", b)):
+        if run.running:
+            yield f"{letter} goes on; these are its figures so far"
