@@ -11,7 +11,7 @@ from gem.core import Observation
 from gem.data import Grade, QuestionEnv, Rows, RowStream, open_dataset
 from gem.errors import DatasetError
 from gem.text import extract_code_from_model
-from gem_envs_code.judge import SANDBOX, JudgeResult, judge
+from gem_envs_code.judge import SANDBOX, JudgeResult, judge, limits_for
 from gem_envs_code.suite import Suite, read_suite
 
 __all__ = ["MALFORMED_REWARD", "CodeEnv", "JudgedEnv"]
@@ -82,17 +82,7 @@ class JudgedEnv(QuestionEnv):
 
     def judge(self, code: str, suite: Suite) -> JudgeResult:
         """Run a program in the sandbox."""
-        from gem_tools.sandbox import Limits
-
-        longest = max(len(case.output.encode()) for case in suite.cases)
-        limits = Limits(
-            # CPU time decides. The wall clock only ends a program that waits forever, so it runs far longer: other
-            # programs on the machine must not change a result.
-            seconds=10 * self.seconds + 10.0,
-            cpu_seconds=self.seconds,
-            memory=self.memory,
-            output=2 * longest + (64 << 10),
-        )
+        limits = limits_for(suite, seconds=self.seconds, memory=self.memory)
         return judge(code, suite, sandbox=self._sandbox.value, limits=limits, workers=self.max_workers)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from gem_envs_code.suite import Case, Suite
 if TYPE_CHECKING:
     from gem_tools.sandbox import Execution, Limits, Sandbox
 
-__all__ = ["MEMORY", "RUNTIME_ERROR", "SANDBOX", "TIME_LIMIT", "WRONG_ANSWER", "JudgeResult", "judge"]
+__all__ = ["MEMORY", "RUNTIME_ERROR", "SANDBOX", "TIME_LIMIT", "WRONG_ANSWER", "JudgeResult", "judge", "limits_for"]
 
 WRONG_ANSWER = "wrong answer"
 TIME_LIMIT = "time limit"
@@ -142,6 +142,27 @@ def judge(
     if checks.failure is not None or len(questions) < run.passed:
         return JudgeResult(checks.passed, total, WRONG_ANSWER)
     return JudgeResult(run.passed, total, run.failure)
+
+
+def limits_for(suite: Suite, *, seconds: float, memory: int) -> Limits:
+    """Return the limits of each test of a suite.
+
+    Args:
+        suite: the tests.
+        seconds: CPU time.
+        memory: bytes.
+    """
+    from gem_tools.sandbox import Limits
+
+    longest = max(len(case.output.encode()) for case in suite.cases)
+    return Limits(
+        # CPU time decides. The wall clock only ends a program that waits forever, so it runs far longer: other
+        # programs on the machine must not change a result.
+        seconds=10 * seconds + 10.0,
+        cpu_seconds=seconds,
+        memory=memory,
+        output=2 * longest + (64 << 10),
+    )
 
 
 class _Run:

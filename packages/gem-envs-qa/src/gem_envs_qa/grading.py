@@ -17,10 +17,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["exact_match", "f1", "golds_of", "normalised", "scores"]
+__all__ = ["exact_match", "f1", "golds_of", "is_too_long", "normalised", "scores"]
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_LONGEST = 10_000
+"""Maximum number of characters of a short answer; a longer one is wrong unless a right answer has a similar length."""
 _FEW_WORDS = 8
 """Up to this number of words a search is faster than counting."""
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -40,6 +42,11 @@ def golds_of(gold: Any) -> list[str]:
     if isinstance(gold, Iterable) and not isinstance(gold, (bytes, dict)):
         return [text for item in gold for text in golds_of(item)]
     return [] if gold is None else [str(gold)]
+
+
+def is_too_long(answer: str, golds: Iterable[str]) -> bool:
+    """Return whether an answer is too long to be compared, and so wrong."""
+    return len(answer) > _LONGEST and len(answer) > 2 * max(map(len, golds), default=0)
 
 
 def exact_match(answer: str, golds: Iterable[str]) -> bool:

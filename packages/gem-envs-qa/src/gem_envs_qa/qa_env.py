@@ -15,14 +15,11 @@ from gem.arguments import boolean, choice, string
 from gem.core import Observation
 from gem.data import Grade, QuestionEnv, open_dataset
 from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
-from gem_envs_qa.grading import golds_of, scores
+from gem_envs_qa.grading import golds_of, is_too_long, scores
 
 __all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_boxed"]
 
 EXACT_MATCH, F1 = "exact_match", "f1"
-
-_LONGEST = 10_000
-"""Maximum number of characters of a short answer; a longer one is wrong unless a right answer has a similar length."""
 
 _UPRIGHT = re.compile(r"\\(?:text(?:bf|it|rm|tt)?|math(?:bf|it|rm|tt))\{([^{}]*)\}")
 
@@ -58,7 +55,7 @@ class ShortAnswerEnv(QuestionEnv):
         if answer is None:
             return Grade(0.0, correct=False, well_formed=False, info={"f1": 0.0})
         golds = self.golds(row)
-        if len(answer) > _LONGEST and len(answer) > 2 * max(map(len, golds), default=0):
+        if is_too_long(answer, golds):
             return Grade(0.0, correct=False, info={"f1": 0.0})
         correct, shared = scores(answer, golds)
         return Grade(shared if self.metric == F1 else float(correct), correct, True, {"f1": shared})

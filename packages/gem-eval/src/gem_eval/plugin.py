@@ -16,6 +16,7 @@ def gem_commands() -> Named:
         "fake-model": "gem_eval.cli.fake_model:fake_model_command",
         "results": "gem_eval.cli.results:results_command",
         "view": "gem_eval.cli.view:view_command",
+        "rescore": "gem_eval.cli.rescore:rescore_command",
     }
 
 
@@ -33,10 +34,15 @@ def gem_model_clients() -> Named:
 def gem_rewards() -> Named:
     """Return the rewards by name."""
     return {
+        "checklist": "gem_eval.rewards.checklist:ChecklistReward",
         "composite": "gem_eval.rewards.composite:CompositeReward",
         "environment": "gem_eval.rewards.environment:EnvironmentReward",
+        "evolving_rubric": "gem_eval.rewards.evolving_rubric:EvolvingRubricReward",
         "exact": "gem_eval.rewards.exact:ExactReward",
         "numeric": "gem_eval.rewards.numeric:NumericReward",
+        "pairwise": "gem_eval.rewards.pairwise:PairwiseReward",
+        "process": "gem_eval.rewards.process:ProcessReward",
+        "rubric": "gem_eval.rewards.rubric:RubricReward",
     }
 
 

@@ -5,6 +5,7 @@
     run.json         configuration, code and seeds (RunConfig); replaced in one piece
     episodes.jsonl   one trajectory a line, appended
     index.jsonl      one row an episode (EpisodeRow), appended after the episode's line; may be deleted
+    scores/          what ``gem rescore`` adds: one file a reward; see score_files.py
     live.json        while the run goes on: process, progress; replaced in one piece
 
 Durability: an episode is handed to the operating system, in one write, before :meth:`RunFolder.append` returns, so a
@@ -30,6 +31,7 @@ from gem_eval.runs.errors import RunFolderError, RunInUseError
 from gem_eval.runs.index import EpisodeIndex, encode
 from gem_eval.runs.lines import end_of_lines, parse_line
 from gem_eval.runs.run_config import RunConfig
+from gem_eval.runs.score_files import RunScores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -53,6 +55,7 @@ class RunFolder:
         self.live_path = self.path / "live.json"
         self.config = self._read_config()
         self._index = EpisodeIndex(self.path, self.config.prices)
+        self._scores = RunScores(self.path)
         self._episodes: int | None = None  # descriptors of the writer
         self._rows: int | None = None
         self._size = 0
@@ -135,12 +138,11 @@ class RunFolder:
         if self._index.refresh() and self._index.scanned:
             self._store_index()
         rows = self._index.rows
-        if attempts:
-            return list(rows)
-        latest = {row.key: row for row in rows}
-        if len(latest) == len(rows):
-            return list(rows)
-        return sorted(latest.values(), key=lambda row: row.offset)
+        if not attempts:
+            latest = {row.key: row for row in rows}
+            if len(latest) < len(rows):
+                rows = sorted(latest.values(), key=lambda row: row.offset)
+        return self._scores.attach(rows)
 
     def raw(self, row: EpisodeRow) -> bytes:
         """Return the line of an episode as it is in the file, with its newline."""
@@ -163,7 +165,9 @@ class RunFolder:
             record = parse_line(line)
         except (ValueError, RecursionError) as error:
             raise RunFolderError(f"{self.episodes_path}: there is no episode at byte {row.offset}: {error}") from error
-        return Trajectory.from_dict(record)
+        trajectory = Trajectory.from_dict(record)
+        trajectory.scores.update(self._scores.of(row))
+        return trajectory
 
     def finished_keys(self) -> set[EpisodeKey]:
         """Return the keys of the episodes that need not be played again: those that did not fail."""

@@ -1,0 +1,13 @@
+"""The plugin of this package, which adds rewards to GEM by name."""
+
+from __future__ import annotations
+
+from gem.plugins import Named, hookimpl
+
+__all__ = ["gem_rewards"]
+
+
+@hookimpl
+def gem_rewards() -> Named:
+    """Return the judge of programs as a reward."""
+    return {"code": "gem_envs_code.code_reward:CodeReward"}

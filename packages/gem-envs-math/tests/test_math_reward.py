@@ -1,0 +1,63 @@
+"""The reward ``math``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gem
+from gem.policies import ScriptedPolicy, make_policy
+from gem.rewards import make_reward, score_episode
+from gem.rollout import play_episode
+from gem.trajectory import Trajectory, Transition
+from gem_envs_math import grader, plugin
+from gem_envs_math.math_reward import MathReward
+
+
+def said(text: Any, answer: Any) -> Trajectory:
+    """Return an episode of one action, whose right answer is in its info."""
+    return Trajectory(None, 0, [Transition("o", text, 0.0, True, False, {"answer": answer})])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("agent", ["reference", "other"])
+def test_a_recorded_episode_gets_what_the_environment_paid(seed: int, agent: str) -> None:
+    """The episode, read from a file, is graded anew with the answer of its question."""
+    with gem.make("math:WordProblems-v0") as env:
+        policy = make_policy("reference", env) if agent == "reference" else ScriptedPolicy(["it is \\boxed{-17}"])
+        episode = Trajectory.from_dict(play_episode(env, policy, seed=seed).to_dict())
+    reward = make_reward("math")
+    score = score_episode(reward, episode)
+    assert (score.value, score.readable) == (episode.episode_return, True)
+    reward.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "value"),
+    [
+        ("so \\boxed{\\frac12}", "0.5", 1.0),
+        ("so \\boxed{3}", ["2", "3"], 1.0),
+        ("so \\boxed{3}", "2", 0.0),
+        ("so 2", "2", 0.0),
+        ("", "2", 0.0),
+    ],
+)
+def test_answers_are_compared_as_mathematics(text: str, answer: Any, value: float) -> None:
+    """The grader's rules hold, and an answer outside the box is none."""
+    score = score_episode(MathReward(), said(text, answer))
+    assert (score.value, score.readable) == (value, True)
+
+
+@pytest.mark.parametrize("how", ["timeout", "crash"])
+def test_a_comparison_that_did_not_end_is_unreadable(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """It pays nothing, and says that the grader could not tell."""
+    monkeypatch.setattr(grader, "grade", lambda said, gold: grader.GradeResult(False, how))
+    score = score_episode(MathReward(), said("\\boxed{2}", "2"))
+    assert (score.value, score.metadata["unreadable"]) == (0.0, how)
+
+
+def test_the_plugin_offers_it() -> None:
+    """The name leads to the class."""
+    assert list(plugin.gem_rewards()) == ["math"]
+    assert isinstance(make_reward("math", extract="text"), MathReward)

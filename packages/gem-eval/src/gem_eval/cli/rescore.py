@@ -1,0 +1,154 @@
+"""``gem rescore``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gem.cli.output import Table, json_option, print_json, progress
+
+if TYPE_CHECKING:
+    from gem.rewards import Reward
+    from gem_eval.rewards.rescoring import RescoreSummary
+
+__all__ = ["rescore_command"]
+
+
+@click.command("rescore")
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True))
+@click.option("--reward", "names", multiple=True, metavar="NAME", help="A reward by name; may be repeated.")
+@click.option(
+    "--rewards", "file", type=click.Path(exists=True, dir_okay=False), help="A JSON file with a list of them."
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="[LABEL.]KEY=VALUE", help="An argument of the reward; JSON or text."
+)
+@click.option("--model", help="The judge, for rewards that ask a model.")
+@click.option("--base-url", help="Address of the judge's server.")
+@click.option("--api-key-env", metavar="NAME", help="Environment variable with the judge's key.")
+@click.option("--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes at once.")
+@click.option("--limit", type=click.IntRange(min=1), help="Score only the first episodes.")
+@click.option("--anew", is_flag=True, help="Replace earlier scores, which are kept in scores/replaced.")
+@json_option
+def rescore_command(
+    folder: str,
+    names: tuple[str, ...],
+    file: str | None,
+    settings: tuple[str, ...],
+    model: str | None,
+    base_url: str | None,
+    api_key_env: str | None,
+    concurrency: int,
+    limit: int | None,
+    anew: bool,
+    as_json: bool,
+) -> None:
+    """Grade the recorded episodes of a run anew.
+
+    No model plays; a reward may ask a judge. DIR is a run folder, or a JSONL file of episodes. Each reward writes
+    DIR/scores/LABEL.jsonl beside the episodes, which stay as they are; gem results and gem view show the scores. An
+    interrupted command goes on where it stopped when it is run again.
+
+    \b
+    Examples:
+      gem rescore runs/a --reward math
+      gem rescore runs/a --reward exact --set extract=boxed --set normalize=case,punctuation
+      gem rescore runs/a --reward math --reward qa_f1 --set qa_f1.answer_from=info:gold
+      gem rescore runs/a --rewards rewards.json --model judge --base-url http://127.0.0.1:8000/v1
+    """
+    import asyncio
+
+    from gem_eval.rewards.episode_source import open_episodes
+    from gem_eval.rewards.rescoring import rescore
+
+    rewards = _rewards(names, file, settings)
+    episodes, scores_folder = open_episodes(folder)
+    judge = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
+    with progress() as bar:
+        task = bar.add_task("episodes", total=None, note="")
+
+        async def run() -> list[RescoreSummary]:
+            bar.update(task, total=len(rewards) * sum(not row.failed for row in episodes.rows()[:limit]))
+            return await rescore(
+                episodes,
+                rewards,
+                scores_folder,
+                run_folder=Path(folder) if Path(folder).is_dir() else None,
+                judge={name: value for name, value in judge.items() if value is not None},
+                concurrency=concurrency,
+                limit=limit,
+                anew=anew,
+                on_score=lambda label, row, score: bar.update(task, advance=1, note=f"{label} {score.value:.2f}"),
+            )
+
+        try:
+            summaries = asyncio.run(run())
+        except KeyboardInterrupt:
+            raise click.ClickException(
+                "interrupted; the scores so far are kept, run the command again to go on"
+            ) from None
+    if as_json:
+        print_json({"episodes": folder, "rewards": [summary.to_dict() for summary in summaries]})
+    else:
+        _show(summaries)
+    if summaries and not any(summary.readable for summary in summaries):
+        raise click.ClickException("no reward could tell for any episode" if _scored(summaries) else "nothing to score")
+
+
+def _scored(summaries: Iterable[RescoreSummary]) -> bool:
+    return any(summary.episodes for summary in summaries)
+
+
+def _show(summaries: Iterable[RescoreSummary]) -> None:
+    columns = ("episodes", "new", "mean", "unreadable")
+    table = Table(("reward", *columns, "scores"), right=columns)
+    for summary in summaries:
+        unreadable = ", ".join(f"{count} {kind}" for kind, count in sorted(summary.unreadable.items()))
+        mean = "" if summary.mean is None else f"{summary.mean:.3f}"
+        table.add_row(summary.label, str(summary.episodes), str(summary.new), mean, unreadable, summary.path)
+    table.show()
+
+
+def _rewards(names: Iterable[str], file: str | None, settings: Iterable[str]) -> list[Reward]:
+    """Return the rewards of the command line, with their settings."""
+    from gem.rewards import make_reward
+
+    given: list[dict[str, Any]] = [{"name": name} for name in names]
+    if file is not None:
+        given.extend(_from_file(Path(file)))
+    if not given:
+        raise click.UsageError("name a reward, for example --reward exact; 'gem doctor' lists what is installed")
+    for setting in settings:
+        target, equals, text = setting.partition("=")
+        if not equals or not target:
+            raise click.UsageError(f"--set takes KEY=VALUE or LABEL.KEY=VALUE, got {setting!r}")
+        label, dot, key = target.rpartition(".")
+        chosen = [item for item in given if not dot or label in (item.get("label"), item["name"])]
+        if not chosen:
+            raise click.UsageError(f"--set {setting!r}: no reward is called {label!r}")
+        for item in chosen:
+            item[key] = _value(text)
+    return [make_reward(item) for item in given]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _from_file(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"{path} is not JSON: {error}") from error
+    items = found if isinstance(found, list) else [found]
+    rewards = [{"name": item} if isinstance(item, str) else item for item in items]
+    if not all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in rewards):
+        raise click.UsageError(f"{path} must hold a list of rewards, each a name or an object with a 'name'")
+    return rewards

@@ -1,0 +1,196 @@
+"""Scores beside a run: one file a reward, ``scores/LABEL.jsonl``, derived from the episodes, which stay as they are.
+
+The first line of a file names the reward by its configuration, every other line scores an episode::
+
+    {"schema": 1, "label": "style", "reward": {"name": "rubric", "criteria": [...], ...}}
+    {"offset": 0, "env": "game:Wordle-v0", "seed": 0, "repetition": 0, "value": 0.5, "parts": {}, "reasons": [], ...}
+
+Lines are only appended, each in one write; of several lines for one episode the last counts. A file may be cut off at
+any byte, and may be deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from gem.rewards import Score
+from gem_eval.runs.episode_row import EpisodeRow
+from gem_eval.runs.errors import RunFolderError
+from gem_eval.runs.lines import end_of_lines, parse_line
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["SCORES_FOLDER", "RunScores", "ScoreWriter", "read_score_file", "score_path"]
+
+SCORES_FOLDER = "scores"
+_SCHEMA = 1
+_REPLACED = "replaced"
+"""The folder within the folder of scores for files that another configuration has replaced."""
+
+_ByEpisode = dict[tuple[int, str, int, int], Score]
+"""Offset, environment, seed and repetition of an episode → its score."""
+
+
+def score_path(folder: Path, label: str) -> Path:
+    """Return the file of a reward's scores. A label that no file name can hold gets a digest in its place."""
+    plain = re.sub(r"[^\w.-]", "_", label, flags=re.ASCII)[:80]
+    if plain != label or plain.startswith("."):
+        plain = f"{plain.lstrip('.')}-{sha256(label.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return folder / f"{plain}.jsonl"
+
+
+def read_score_file(path: Path) -> tuple[dict[str, Any] | None, _ByEpisode]:
+    """Return the first line of a file of scores, and the scores by episode; None and none if it has no such line.
+
+    Lines that are no scores are left out.
+    """
+    header: dict[str, Any] | None = None
+    scores: _ByEpisode = {}
+    if not end_of_lines(path):
+        return None, scores
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            try:
+                record = parse_line(line)
+                if number == 0:
+                    header = record if record["schema"] == _SCHEMA and isinstance(record["label"], str) else None
+                    if header is None:
+                        return None, {}
+                else:
+                    key = (record["offset"], record["env"], record["seed"], record["repetition"])
+                    scores[key] = Score.from_dict(record)
+            except (ValueError, KeyError, TypeError, RecursionError):
+                if number == 0:
+                    return None, {}
+    return header, scores
+
+
+class ScoreWriter:
+    """Appends the scores of one reward to its file; a context manager.
+
+    Args:
+        folder: the folder of scores; made if it is missing.
+        label: the name of the scores.
+        reward: the configuration of the reward.
+        anew: put aside scores of an earlier run, whatever gave them.
+
+    Raises:
+        RunFolderError: if the file has scores of another configuration, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, label: str, reward: Mapping[str, Any], *, anew: bool = False) -> None:
+        self.path = score_path(folder, label)
+        header = {"schema": _SCHEMA, "label": label, "reward": json.loads(json.dumps(reward))}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            found, scores = read_score_file(self.path)
+            if found is not None and not anew and found["reward"] != header["reward"]:
+                raise RunFolderError(
+                    f"{self.path} has scores of another configuration: "
+                    f"{_differences(found['reward'], header['reward'])}; "
+                    "give this reward another label, or replace them with --anew"
+                )
+            if self.path.exists() and (anew or found is None):
+                aside = folder / _REPLACED
+                aside.mkdir(exist_ok=True)
+                self.path.replace(aside / f"{self.path.stem}-{time.time_ns()}.jsonl")
+                found, scores = None, {}
+            self._file = self.path.open("ab", buffering=0)
+            if found is None:
+                self._write(header)
+            elif end_of_lines(self.path) < self.path.stat().st_size:
+                self._file.write(b"\n")  # closes a line that was cut off; readers skip it
+        except OSError as error:
+            raise RunFolderError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+        self.scores = scores
+
+    def score_of(self, row: EpisodeRow) -> Score | None:
+        """Return the score that an episode has; None if it has none."""
+        return self.scores.get(_key(row))
+
+    def write(self, row: EpisodeRow, score: Score) -> None:
+        """Append the score of an episode."""
+        self.scores[_key(row)] = score
+        key = {"offset": row.offset, "env": row.env, "seed": row.seed, "repetition": row.repetition}
+        self._write({**key, **score.to_dict()})
+
+    def close(self) -> None:
+        """Close the file. Calling it again does nothing."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        # ASCII, so that lone surrogates survive.
+        self._file.write(json.dumps(record, separators=(",", ":"), default=repr).encode("ascii") + b"\n")
+
+
+class RunScores:
+    """The scores beside a run, kept current while a process appends to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / SCORES_FOLDER
+        self._read: dict[Path, tuple[tuple[int, int], str, _ByEpisode]] = {}
+
+    def attach(self, rows: Iterable[EpisodeRow]) -> list[EpisodeRow]:
+        """Return rows with the values of all rewards; None for one that could not tell."""
+        by_label = self._current()
+        if not by_label:
+            return list(rows)
+        return [_with_values(row, by_label) for row in rows]
+
+    def of(self, row: EpisodeRow) -> dict[str, dict[str, Any]]:
+        """Return the whole scores of an episode: label → ``Score.to_dict()``."""
+        found = {label: scores.get(_key(row)) for label, scores in self._current().items()}
+        return {label: score.to_dict() for label, score in found.items() if score is not None}
+
+    def _current(self) -> dict[str, _ByEpisode]:
+        """Return label → scores, from files that have changed since the last call, or from memory."""
+        read = {}
+        with suppress(OSError):
+            for path in sorted(self.folder.glob("*.jsonl")):
+                status = path.stat()
+                stamp = (status.st_size, status.st_mtime_ns)
+                known = self._read.get(path)
+                if known is not None and known[0] == stamp:
+                    read[path] = known
+                    continue
+                header, scores = read_score_file(path)
+                if header is not None:
+                    read[path] = stamp, header["label"], scores
+        self._read = read
+        return {label: scores for _, label, scores in read.values()}
+
+
+def _key(row: EpisodeRow) -> tuple[int, str, int, int]:
+    return row.offset, row.env, row.seed, row.repetition
+
+
+def _with_values(row: EpisodeRow, by_label: Mapping[str, _ByEpisode]) -> EpisodeRow:
+    key = _key(row)
+    found = {label: score for label, scores in by_label.items() if (score := scores.get(key)) is not None}
+    values = {label: score.value if score.readable else None for label, score in found.items()}
+    return replace(row, scores={**row.scores, **values}) if values else row
+
+
+def _differences(old: Any, new: Any) -> str:
+    if not isinstance(old, dict):
+        return "the file names no reward"
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return ", ".join(f"{name} was {old.get(name)!r:.60} and is {new.get(name)!r:.60}" for name in names)
