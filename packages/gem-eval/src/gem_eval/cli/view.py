@@ -20,7 +20,23 @@ __all__ = ["view_command"]
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
 @click.option("--open/--no-open", "opens", default=None, help="Open the page in a browser.  [default: on a desktop]")
-def view_command(folders: tuple[str, ...], port: int, opens: bool | None) -> None:
+@click.option("--export", "target", type=click.Path(dir_okay=False), help="Write the page to this file instead.")
+@click.option("--episodes", type=click.IntRange(min=1), default=100, show_default=True, help="Most episodes to export.")
+@click.option(
+    "--filter",
+    "filters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Export only such episodes, as in the address of the page: outcome=unsolved, env=…, return=0..0.5, text=…",
+)
+def view_command(
+    folders: tuple[str, ...],
+    port: int,
+    opens: bool | None,
+    target: str | None,
+    episodes: int,
+    filters: tuple[str, ...],
+) -> None:
     """Show runs as a page in the browser: episodes, plots, conversations.
 
     The page is served on this machine for as long as the command runs, under an address that only this command
@@ -30,12 +46,34 @@ def view_command(folders: tuple[str, ...], port: int, opens: bool | None) -> Non
     Examples:
       gem view runs/sudoku
       gem view runs/before runs/after --no-open --port 8000
+      gem view runs/sudoku --export page.html --episodes 50 --filter outcome=unsolved
     """
     from gem_eval.viewer.viewed_run import ViewedRun
 
+    if target is not None:
+        _export(folders, target, episodes, filters)
+        return
+    if filters:
+        raise click.UsageError("--filter belongs to --export; the page itself filters as one looks")
     runs = [ViewedRun(folder) for folder in folders]
     with suppress(KeyboardInterrupt):  # an interrupt is the normal end
         asyncio.run(_serve(runs, port, _has_desktop() if opens is None else opens))
+
+
+def _export(folders: tuple[str, ...], target: str, episodes: int, filters: tuple[str, ...]) -> None:
+    from pathlib import Path
+
+    from gem_eval.runs import RunFolder
+    from gem_eval.viewer.episode_filter import parse_conditions
+    from gem_eval.viewer.export import export_page
+
+    page = export_page([RunFolder(folder) for folder in folders], parse_conditions(filters), episodes)
+    try:
+        Path(target).write_bytes(page.content)
+    except OSError as error:
+        raise click.ClickException(f"{target} cannot be written: {error.strerror or error}") from error
+    size = len(page.content) / 1e6
+    click.echo(f"{target}: {page.episodes:,} of {page.available:,} episodes, {size:.1f} MB")
 
 
 async def _serve(runs: list[ViewedRun], port: int, opens: bool) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from threading import Lock
 from typing import Any
 
 from gem.errors import GemError, TrajectoryError
+from gem.trajectory import SCHEMA, Trajectory
 from gem_eval.runs import EpisodeRow, RunFolder, RunFolderError
+from gem_eval.runs.lines import parse_line
 
-__all__ = ["RunReadError", "ViewedRun"]
+__all__ = ["RunReadError", "ViewedRun", "as_read_by_page"]
 
 _LONGEST_RECORD = 2**29
 """Bytes of one episode's record that are read at most; a browser holds no longer text."""
@@ -72,13 +75,27 @@ class ViewedRun:
 
 
 def as_read_by_page(line: bytes) -> bytes:
-    """Return a record in the schema that the page reads.
+    """Return a record in the form that the page reads: schema 2, with edits only where the page can apply them.
 
     Raises:
-        ValueError: if the line is not a JSON object.
+        TrajectoryError: if the line holds no trajectory.
+        ValueError: if it is not JSON.
     """
-    from gem_eval.runs.lines import parse_line
+    record = parse_line(line)
+    if isinstance(record, dict) and record.get("schema") == SCHEMA and not _has_parsed_arguments(record):
+        return line
+    trajectory = Trajectory.from_dict(record)
+    return json.dumps(trajectory.to_dict(whole=_has_parsed_arguments(record))).encode("ascii")
 
-    if not isinstance(parse_line(line), dict):
-        raise ValueError("the line is no JSON object")
-    return line
+
+def _has_parsed_arguments(record: dict[str, Any]) -> bool:
+    """Whether a tool call has arguments that are not text, which edits quote as Python writes them as JSON."""
+    transitions = record.get("transitions")
+    for transition in transitions if isinstance(transitions, list) else ():
+        action = transition.get("action") if isinstance(transition, dict) else None
+        calls = action.get("tool_calls") if isinstance(action, dict) else None
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict) and not isinstance(function.get("arguments", ""), str):
+                return True
+    return False

@@ -57,10 +57,10 @@ export class EpisodeView {
       setContent(this.body, block("raw", "JSON", jsonText(this.record)));
       return;
     }
-    const { turns, final, failure } = this.episode;
+    const { turns, finals, failure } = this.episode;
     this.sections = turns.map((turn, index) => this.turnSection(turn, index));
     const end = el("section", { class: "turn end", "aria-label": "End" });
-    end.append(...this.endBlocks(final, failure));
+    end.append(...this.endBlocks(finals, failure));
     const info = Object.keys(this.episode.resetInfo).length ? el("div", { class: "extras" }, details("Info of the reset", () => jsonText(this.episode.resetInfo))) : null;
     setContent(this.body, info, this.sections, end);
     for (const section of this.sections) this.watcher.observe(section);
@@ -162,9 +162,12 @@ export class EpisodeView {
     return blocks;
   }
 
-  endBlocks(final, failure) {
+  endBlocks(finals, failure) {
     const blocks = [];
-    if (final.added !== null && final.added !== undefined && final.added !== "") blocks.push(...observationBlocks("Final observation", final));
+    for (const [agent, final] of finals) {
+      if (final.added === null || final.added === "") continue;
+      blocks.push(...observationBlocks(agent === null ? "Final observation" : `Final observation of ${plain(agent, 40)}`, final));
+    }
     for (const earlier of this.episode.earlierFailures) blocks.push(failureBlock("Earlier attempt", earlier));
     if (failure) blocks.push(failureBlock("Failure", failure));
     for (const [name, score] of this.episode.scores) blocks.push(scoreBlock(name, score));
@@ -216,11 +219,12 @@ export function outcomeBadge(outcome) {
 }
 
 function observationBlocks(label, seen) {
-  if (reading.history || seen.kept === null) return valueBlocks("observation", label, seen.whole());
+  if (seen.kept === null) return valueBlocks("observation", label, seen.added);
+  if (reading.history) return wholeBlocks(label, seen);
   const list = el("div", { class: "seen" });
   const expand = el(
     "button",
-    { type: "button", class: "kept", onclick: () => setContent(list, valueBlocks("observation whole", label, seen.whole())) },
+    { type: "button", class: "kept", onclick: () => setContent(list, wholeBlocks(label, seen)) },
     `${seen.kept} as before: show all`,
   );
   const empty = seen.added === "" || (Array.isArray(seen.added) && !seen.added.length);
@@ -228,6 +232,15 @@ function observationBlocks(label, seen) {
   blocks.at(-1).querySelector(".content").append(expand);
   list.append(...blocks);
   return [list];
+}
+
+/** All that the agent saw; a record that is broken may not say. */
+function wholeBlocks(label, seen) {
+  try {
+    return valueBlocks("observation whole", label, seen.whole());
+  } catch (error) {
+    return [block("failure", label, el("p", {}, `This observation cannot be rebuilt: ${plain(String(error.message), 200)}`))];
+  }
 }
 
 function failureBlock(label, failure) {

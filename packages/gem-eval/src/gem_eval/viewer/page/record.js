@@ -14,11 +14,11 @@ import { observations } from "./history.js";
 /** Read a record. */
 export function readEpisode(record) {
   const transitions = (Array.isArray(record.transitions) ? record.transitions : []).filter(isObject);
-  const seen = observations(transitions, record.final_observation);
+  const { seen, finals } = observations(record, transitions);
   const turns = transitions.map((transition, index) => turnOf(transition, seen[index]));
   return {
     turns,
-    final: seen.at(-1),
+    finals,
     return: turns.reduce((total, turn) => total + (turn.reward ?? 0), 0),
     stopReason: textOf(record.stop_reason),
     failure: failureOf(record.failure),
@@ -50,7 +50,7 @@ function turnOf(transition, observation) {
     tokens,
     tokenIds,
     tokenCount: Math.max(tokens?.length ?? 0, tokenIds?.length ?? 0),
-    logprobs: Array.isArray(transition.logprobs) ? transition.logprobs : null,
+    logprobs: Array.isArray(transition.logprobs) ? transition.logprobs.map(logprobOf) : null,
     topLogprobs: Array.isArray(transition.top_logprobs) ? transition.top_logprobs : null,
     promptTokens: numberOf(usage.prompt_tokens),
     completionTokens: numberOf(usage.completion_tokens) ?? (tokenIds ? tokenIds.length : null),
@@ -60,6 +60,12 @@ function turnOf(transition, observation) {
     agent: textOf(transition.agent),
     metadata: isObject(transition.metadata) ? transition.metadata : {},
   };
+}
+
+/** A log-probability; JSON has no infinities, so that a record writes them as text. */
+function logprobOf(value) {
+  if (typeof value === "number") return value;
+  return value === "-Infinity" ? -Infinity : null;
 }
 
 function failureOf(value) {

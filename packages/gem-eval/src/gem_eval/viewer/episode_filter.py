@@ -1,0 +1,112 @@
+"""Conditions on episodes, in the same words as in the address of the page (``filter.js``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gem.errors import ArgumentError
+from gem_eval.runs import EpisodeRow
+
+__all__ = ["CONDITIONS", "matching_rows", "parse_conditions"]
+
+Quantity = Callable[[EpisodeRow, Mapping[Any, float]], "float | None"]
+
+_RANGES: dict[str, Quantity] = {
+    "return": lambda row, shares: row.episode_return,
+    "turns": lambda row, shares: row.turns,
+    "tokens": lambda row, shares: row.completion_tokens,
+    "seconds": lambda row, shares: row.seconds,
+    "group": lambda row, shares: shares.get((row.env, row.seed)),
+}
+
+_CHOICES: dict[str, Callable[[EpisodeRow], str | None]] = {
+    "env": lambda row: row.env,
+    "seed": lambda row: str(row.seed),
+    "outcome": lambda row: _outcome(row),
+    "failure": lambda row: _failure(row),
+    "stop": lambda row: row.stop_reason,
+}
+
+CONDITIONS = ("text", *_CHOICES, *_RANGES)
+"""The names of all conditions."""
+
+
+def parse_conditions(texts: Iterable[str]) -> dict[str, str]:
+    """Return conditions written as ``name=value``.
+
+    Raises:
+        ArgumentError: for another form or an unknown name.
+    """
+    conditions = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in CONDITIONS:
+            raise ArgumentError(f"a filter is name=value with one of {', '.join(CONDITIONS)}; got {text!r}")
+        if name in _RANGES:
+            _bounds(value)
+        conditions[name] = value
+    return conditions
+
+
+def matching_rows(rows: Sequence[EpisodeRow], conditions: Mapping[str, str]) -> list[EpisodeRow]:
+    """Return the rows that meet all conditions, in their order."""
+    shares = _group_shares(rows)
+    tests = [_test(name, value, shares) for name, value in conditions.items() if value]
+    return [row for row in rows if all(test(row) for test in tests)]
+
+
+def _test(name: str, value: str, shares: Mapping[Any, float]) -> Callable[[EpisodeRow], bool]:
+    if name == "text":
+        words = value.lower().split()
+        return lambda row: all(word in _searched(row) or str(row.seed) == word for word in words)
+    if name in _CHOICES:
+        choice = _CHOICES[name]
+        return lambda row: choice(row) == value
+    low, high, is_open = _bounds(value)
+    quantity = _RANGES[name]
+
+    def within(row: EpisodeRow) -> bool:
+        found = quantity(row, shares)
+        return found is not None and found >= low and (found < high if is_open else found <= high)
+
+    return within
+
+
+def _bounds(text: str) -> tuple[float, float, bool]:
+    """Return the ends of ``low..high``, and whether the high end is left out (``low..<high``)."""
+    first, dots, last = text.partition("..")
+    is_open = last.startswith("<")
+    try:
+        low = float(first) if first.strip() else -math.inf
+        high = low if not dots else float(last.removeprefix("<")) if last.strip("< ") else math.inf
+    except ValueError as error:
+        raise ArgumentError(f"a range is low..high, where either end may be missing; got {text!r}") from error
+    return low, high, is_open
+
+
+def _searched(row: EpisodeRow) -> str:
+    fields = [row.env, f"seed {row.seed}", row.stop_reason, _failure(row), row.agent]
+    return " ".join(field for field in fields if field).lower()
+
+
+def _outcome(row: EpisodeRow) -> str:
+    if row.failed:
+        return "failed"
+    if row.success is None:
+        return "scored"
+    return "solved" if row.success else "unsolved"
+
+
+def _failure(row: EpisodeRow) -> str | None:
+    return None if row.failure is None else f"{row.failure['source']}: {row.failure['kind']}"
+
+
+def _group_shares(rows: Iterable[EpisodeRow]) -> dict[Any, float]:
+    """Return, for each environment and seed, the share of solved episodes among those with a verdict."""
+    verdicts: dict[Any, list[bool]] = {}
+    for row in rows:
+        if row.success is not None and not row.failed:
+            verdicts.setdefault((row.env, row.seed), []).append(row.success)
+    return {key: sum(values) / len(values) for key, values in verdicts.items()}
