@@ -157,6 +157,7 @@ class ChromiumPage:
 
     def __init__(self, browser: Chromium, session: str, target: str) -> None:
         self._browser, self._session, self._target = browser, session, target
+        self._loaded = threading.Event()
         self.requests: list[str] = []
         """The address of each request."""
         self.dialogs: list[str] = []
@@ -172,6 +173,8 @@ class ChromiumPage:
         """Record an event."""
         if event == "Network.requestWillBeSent":
             self.requests.append(about["request"]["url"])
+        elif event == "Page.loadEventFired":
+            self._loaded.set()
         elif event == "Page.javascriptDialogOpening":
             self.dialogs.append(about["message"])
         elif event == "Runtime.exceptionThrown":
@@ -184,23 +187,44 @@ class ChromiumPage:
 
     def goto(self, address: str) -> None:
         """Load an address, or go to another part of the same page."""
-        self.call("Page.navigate", url=address)
+        self._loaded.clear()
+        if "loaderId" in self.call("Page.navigate", url=address) and not self._loaded.wait(_PATIENCE):
+            raise RuntimeError(f"{address} does not load")
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression, waited for where it is a promise."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.call(
+            "Runtime.evaluate",
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
+            allowUnsafeEvalBlockedByCSP=False,
+        )
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description") or details["text"])
         return result["result"].get("value")
 
-    def wait_for(self, condition: str) -> Any:
-        """Wait until an expression is true, and return its value."""
-        return self.evaluate(
-            "new Promise((resolve) => { const look = () => { let found; try { found = (" + condition + "); } catch { }"
-            " if (found) resolve(found === true || typeof found !== 'object' ? found : true);"
-            " else setTimeout(look, 10); }; look(); })"
-        )
+    def wait_for(self, condition: str) -> None:
+        """Wait until an expression is true.
+
+        Raises:
+            RuntimeError: if it takes too long; the message says what the page complained about.
+        """
+        # In the page, so that nothing is asked again and again.
+        look = f"""new Promise((resolve) => {{
+            const end = Date.now() + {_PATIENCE * 500};
+            const look = () => {{
+                let found = false;
+                try {{ found = Boolean({condition}); }} catch {{ /* not yet */ }}
+                if (found || Date.now() > end) resolve(found);
+                else setTimeout(look, 10);
+            }};
+            look();
+        }})"""
+        if not self.evaluate(look):
+            shown = self.evaluate("location.href + ' ' + document.body.innerText.slice(0, 500)")
+            raise RuntimeError(f"never true: {condition}; the page complains: {self.errors}; it shows: {shown}")
 
     def text(self, selector: str = "body") -> str:
         """Return the text of the first element that fits a selector."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gem.env_spec import EnvSpec
 from gem.trajectory import Failure, Trajectory, Transition
 from gem_eval.runs import Prices, RunConfig, RunEnvironment, RunFolder
+
+if TYPE_CHECKING:
+    from chromium import Chromium, ChromiumPage
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -157,3 +160,42 @@ def make_run(tmp_path: Path) -> Callable[..., RunFolder]:
         return RunFolder(folder.path)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """One browser for all tests."""
+    from chromium import Chromium
+
+    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def view(chromium: Chromium) -> Iterator[Callable[..., ChromiumPage]]:
+    """A function that serves runs and opens their page at an address; it fails if the page complains."""
+    from gem_eval.viewer.server import serve_runs
+    from gem_eval.viewer.viewed_run import ViewedRun
+
+    serving: list[Any] = []
+    pages: list[tuple[ChromiumPage, str]] = []
+
+    def open_page(*runs: RunFolder, at: str = "", **window: Any) -> ChromiumPage:
+        server = serve_runs([ViewedRun(run.path) for run in runs])
+        address = chromium.loop.run(server.__aenter__())
+        serving.append(server)
+        page = chromium.page(**window)
+        pages.append((page, address))
+        page.goto(address + at)
+        page.wait_for("document.documentElement.dataset.ready && !document.querySelector('.waiting')")
+        return page
+
+    yield open_page
+    for page, address in pages:
+        foreign = [request for request in page.requests if not request.startswith((address, "data:"))]
+        assert not foreign
+        assert not page.errors
+        assert not page.dialogs
+        page.close()
+    for server in serving:
+        chromium.loop.run(server.__aexit__(None, None, None))

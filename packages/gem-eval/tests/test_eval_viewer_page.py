@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from chromium import BROWSER, Chromium, ChromiumPage
+from chromium import BROWSER, ChromiumPage
 
 from gem_eval.runs import RunFolder
-from gem_eval.viewer.viewed_run import ViewedRun
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="opens pages in a browser: install chromium"),
@@ -18,42 +16,6 @@ pytestmark = [
 
 MakeRun = Callable[..., RunFolder]
 View = Callable[..., ChromiumPage]
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """One browser for all tests of the module."""
-    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
-
-
-@pytest.fixture
-def view(chromium: Chromium) -> Iterator[View]:
-    """A function that serves runs and opens their page at an address; it fails if the page complains."""
-    from gem_eval.viewer.server import serve_runs
-
-    serving: list[Any] = []
-    pages: list[tuple[ChromiumPage, str]] = []
-
-    def open_page(*runs: RunFolder, at: str = "", **window: Any) -> ChromiumPage:
-        server = serve_runs([ViewedRun(run.path) for run in runs])
-        address = chromium.loop.run(server.__aenter__())
-        serving.append(server)
-        page = chromium.page(**window)
-        pages.append((page, address))
-        page.goto(address + at)
-        page.wait_for("document.documentElement.dataset.ready && !document.querySelector('.waiting')")
-        return page
-
-    yield open_page
-    for page, address in pages:
-        foreign = [request for request in page.requests if not request.startswith((address, "data:"))]
-        assert not foreign
-        assert not page.errors
-        assert not page.dialogs
-        page.close()
-    for server in serving:
-        chromium.loop.run(server.__aexit__(None, None, None))
 
 
 def test_the_table_shows_every_episode(make_run: MakeRun, view: View) -> None:

@@ -40,7 +40,9 @@ def document(parts: Iterable[tuple[str, bytes]]) -> bytes:
         ]
     )
     head = f'    <meta http-equiv="Content-Security-Policy" content="{policy}">\n    <style>{styles}</style>\n'
-    html = _SCRIPT.sub("", _STYLE.sub("", html)).replace('    <meta name="viewport"', head + '    <meta name="viewport"')
+    html = _SCRIPT.sub("", _STYLE.sub("", html)).replace(
+        '    <meta name="viewport"', head + '    <meta name="viewport"'
+    )
     before, after = html.split("  </body>")
     pieces = [before.encode()]
     # Base64 holds no character that could end the element, and a browser runs no script of this type.

@@ -17,6 +17,7 @@ _MOST = 500
 def run_facts(folder: RunFolder) -> dict[str, Any]:
     """Return what the page shows of a run's configuration, JSON-serialisable and each of a known type."""
     config = folder.config
+    wrappers = dict.fromkeys(name for item in config.environments for name in item.wrappers or config.wrappers or ())
     return {
         "name": short_text(str(folder.name)),
         "folder": short_text(str(folder.path)),

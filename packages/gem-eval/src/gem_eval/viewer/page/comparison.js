@@ -21,7 +21,8 @@ export class Comparison {
     this.other = other;
     this.actions = actions;
     this.order = [];
-    this.summary = el("div", { class: "summary" });
+    this.figures = el("dl", { class: "figures" });
+    this.plots = el("div", { class: "plots" });
     this.search = el("input", {
       type: "search",
       placeholder: "Search environment, seed",
@@ -35,12 +36,12 @@ export class Comparison {
       "div",
       { class: "overview" },
       el("div", { class: "title" }, el("h1", {}, "Comparison"), el("p", { class: "about" }, this.names())),
-      this.summary,
+      this.figures,
       el("div", { class: "filter-bar", role: "search", "aria-label": "Filter" }, this.search, this.chips, this.result),
-      this.tableHolder,
+      el("div", { class: "results" }, this.plots, this.tableHolder),
     );
-    tooltips(this.summary);
-    this.tip = this.summary.lastChild;
+    tooltips(this.plots);
+    this.tip = this.plots.lastChild;
     this.table = new VirtualTable("Pairs of episodes", this.columns(), {
       address: (index) => actions.address(this.pairs[index]),
       onSort: actions.onSort,
@@ -134,11 +135,10 @@ export class Comparison {
       }),
     );
     setContent(
-      this.summary,
-      el("dl", { class: "figures" }, figures.map(([name, value, remark]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark))))),
-      el("div", { class: "plots" }, card("Who solved what", "on the same seeds", grid), this.differencePlot(differences, filter)),
-      this.tip,
+      this.figures,
+      figures.map(([name, value, remark]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
     );
+    setContent(this.plots, card("Who solved what", "on the same seeds", grid), this.differencePlot(differences, filter), this.tip);
     this.tip.hidden = true;
   }
 
@@ -167,16 +167,16 @@ export class Comparison {
     const { one, other } = this;
     const pair = (index) => this.pairs[index];
     return [
-      { key: "env", label: "Environment", width: "minmax(8rem, 2fr)", value: (index) => one.env[pair(index).a], show: (index) => visible(plain(one.env[pair(index).a] ?? "–", 100)) },
+      { key: "env", label: "Environment", width: "minmax(10.5rem, 2.4fr)", value: (index) => one.env[pair(index).a], show: (index) => visible(plain(one.env[pair(index).a] ?? "–", 100)) },
       { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.6fr)", right: true, value: (index) => Number(one.seed[pair(index).a]), show: (index) => String(one.seed[pair(index).a]) },
-      { key: "repetition", label: "Rep.", width: "minmax(3rem, 0.5fr)", right: true, priority: 2, value: (index) => one.repetition[pair(index).a], show: (index) => String(one.repetition[pair(index).a]) },
+      { key: "repetition", label: "Rep.", width: "2.4rem", right: true, priority: 3, value: (index) => one.repetition[pair(index).a], show: (index) => String(one.repetition[pair(index).a]) },
       { key: "outcome-a", label: "A", width: "6.6rem", priority: 1, value: (index) => one.outcome(pair(index).a), show: (index) => outcomeBadge(one.outcome(pair(index).a)) },
       { key: "outcome-b", label: "B", width: "6.6rem", priority: 1, value: (index) => other.outcome(pair(index).b), show: (index) => outcomeBadge(other.outcome(pair(index).b)) },
       { key: "return-a", label: "Return A", width: "minmax(4.6rem, 0.8fr)", right: true, value: (index) => one.return[pair(index).a], show: (index) => number(one.return[pair(index).a]) },
       { key: "return-b", label: "Return B", width: "minmax(4.6rem, 0.8fr)", right: true, value: (index) => other.return[pair(index).b], show: (index) => number(other.return[pair(index).b]) },
       { key: "difference", label: "B − A", width: "minmax(4.4rem, 0.8fr)", right: true, value: (index) => pair(index).difference, show: (index) => difference(pair(index).difference) },
-      { key: "turns-a", label: "Turns A", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 2, value: (index) => one.turns[pair(index).a], show: (index) => number(one.turns[pair(index).a]) },
-      { key: "turns-b", label: "Turns B", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 2, value: (index) => other.turns[pair(index).b], show: (index) => number(other.turns[pair(index).b]) },
+      { key: "turns-a", label: "Turns A", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => one.turns[pair(index).a], show: (index) => number(one.turns[pair(index).a]) },
+      { key: "turns-b", label: "Turns B", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => other.turns[pair(index).b], show: (index) => number(other.turns[pair(index).b]) },
     ];
   }
 }

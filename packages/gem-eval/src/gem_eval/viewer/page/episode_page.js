@@ -24,7 +24,7 @@ export class EpisodePage {
     this.title = `${plain(run.env[row] ?? "Episode", 80)}, seed ${run.seed[row]}`;
     if (run.repetition[row]) this.title += `, repetition ${run.repetition[row]}`;
     const count = kind === "pair" ? 2 : 1;
-    this.views = Array.from({ length: count }, (_, side) => new EpisodeView(runs[side], rows[side], actions.address));
+    this.views = Array.from({ length: count }, (_, side) => new EpisodeView(runs[side], rows[side], actions.address, kind === "pair" ? "AB"[side] : null));
     this.buttons = {
       tokens: this.button("Tokens", "t", () => this.toggle("tokens")),
       history: this.button("Whole history", "e", () => this.toggle("history")),
@@ -44,11 +44,8 @@ export class EpisodePage {
         el("div", { class: "switches" }, Object.values(this.buttons)),
         this.legend,
       ),
-      el(
-        "div",
-        { class: "sides" },
-        this.views.map((view, side) => (kind === "pair" ? el("section", { class: "side-by-side", "aria-label": `Run ${"AB"[side]}` }, this.sideHead(side), view.element) : view.element)),
-      ),
+      kind === "pair" ? el("div", { class: "side-heads" }, this.sideHead(0), this.sideHead(1)) : null,
+      el("div", { class: "sides" }, this.views.map((view) => view.element)),
     );
     this.update();
   }
@@ -64,8 +61,8 @@ export class EpisodePage {
   }
 
   go(turn) {
-    for (const view of this.views) view.go(turn);
-    if (this.kind === "pair") window.scrollTo({ top: this.topOf(turn) });
+    // The first side last, so that on a narrow screen, where they are below each other, its turn is what one sees.
+    for (const view of [...this.views].reverse()) view.go(turn);
   }
 
   detach() {
@@ -137,11 +134,5 @@ export class EpisodePage {
       outcomeBadge(run.outcome(row)),
       el("span", { class: "about" }, `return ${number(run.return[row])}`),
     );
-  }
-
-  /** Where a turn begins that both sides show, or the later of the two. */
-  topOf(turn) {
-    const tops = this.views.map((view) => view.sections[turn - 1]).filter(Boolean).map((section) => section.getBoundingClientRect().top + window.scrollY);
-    return tops.length ? Math.min(...tops) - 120 : 0;
   }
 }

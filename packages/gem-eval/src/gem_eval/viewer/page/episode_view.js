@@ -8,6 +8,9 @@ import { readEpisode } from "./record.js";
 import { plain, textBlock, visible } from "./text.js";
 import { hasTokens, tokenView } from "./tokens.js";
 
+/** Turns before and after the present one that are drawn with it. */
+const NEAR = 4;
+
 const OUTCOMES = { solved: "Solved", unsolved: "Not solved", failed: "Failed", scored: "Scored" };
 
 /** Settings that hold for all episodes that are looked at. */
@@ -18,16 +21,19 @@ export class EpisodeView {
    * @param {Run} run
    * @param {number} row The episode's row.
    * @param {(turn: number) => string} address The address of a turn.
+   * @param {string|null} side "A" or "B" where two episodes are next to each other.
    */
-  constructor(run, row, address) {
+  constructor(run, row, address, side = null) {
+    this.side = side;
     this.run = run;
     this.row = row;
     this.address = address;
     this.turn = 0;
     this.raw = false;
     this.body = el("div", { class: "turns" }, el("p", { class: "waiting" }, "Loading …"));
-    this.side = el("aside", { class: "side", "aria-label": "Facts of the episode" });
-    this.element = el("article", { class: "episode" }, this.body, this.side);
+    this.facts = el("aside", { class: "side", "aria-label": "Facts of the episode" });
+    this.element = el("article", { class: "episode" }, this.body, this.facts);
+    if (side) this.element.style.setProperty("--side", String(1 + "AB".indexOf(side)));
     this.watcher = new IntersectionObserver((entries) => this.drawNear(entries), { rootMargin: "1200px 0px" });
     this.sections = [];
   }
@@ -42,7 +48,7 @@ export class EpisodeView {
       return;
     }
     this.draw();
-    this.go(turn, false);
+    this.go(turn);
   }
 
   close() {
@@ -61,17 +67,20 @@ export class EpisodeView {
     this.sections = turns.map((turn, index) => this.turnSection(turn, index));
     const end = el("section", { class: "turn end", "aria-label": "End" });
     end.append(...this.endBlocks(finals, failure));
-    const info = Object.keys(this.episode.resetInfo).length ? el("div", { class: "extras" }, details("Info of the reset", () => jsonText(this.episode.resetInfo))) : null;
+    const info = Object.keys(this.episode.resetInfo).length ? el("div", { class: "extras reset" }, details("Info of the reset", () => jsonText(this.episode.resetInfo))) : null;
     setContent(this.body, info, this.sections, end);
+    // Rows of the grid in which two episodes are aligned.
+    info?.style.setProperty("--turn", "1");
+    for (const [index, section] of [...this.sections, end].entries()) section.style.setProperty("--turn", String(index + 2));
     for (const section of this.sections) this.watcher.observe(section);
   }
 
   /** Go to a turn, counted from 1; 0 is the beginning. */
-  go(turn, smooth = false) {
+  go(turn) {
     if (!this.episode) return;
     this.turn = Math.max(0, Math.min(this.episode.turns.length, turn));
     for (const [index, section] of this.sections.entries()) section.classList.toggle("current", index === this.turn - 1);
-    for (const link of this.side.querySelectorAll("a.tick")) {
+    for (const link of this.facts.querySelectorAll("a.tick")) {
       const current = Number(link.dataset.turn) === this.turn;
       if (current) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
@@ -82,10 +91,9 @@ export class EpisodeView {
       if (!this.raw) window.scrollTo({ top: 0 });
       return;
     }
-    // Sections in between have estimated heights until they are drawn, so the place is found again afterwards.
-    this.drawSection(section);
-    section.scrollIntoView({ block: "start", behavior: smooth ? "smooth" : "instant" });
-    requestAnimationFrame(() => section.scrollIntoView({ block: "start", behavior: "instant" }));
+    // What is drawn later, above the turn, would push it away.
+    for (const near of this.sections.slice(Math.max(0, this.turn - 1 - NEAR), this.turn + NEAR)) this.drawSection(near);
+    section.scrollIntoView({ block: "start", behavior: "instant" });
     section.focus({ preventScroll: true });
   }
 
@@ -124,6 +132,7 @@ export class EpisodeView {
     const head = el(
       "header",
       {},
+      this.side ? el("span", { class: `side-name side-${this.side}` }, this.side) : null,
       el("h2", {}, el("a", { href: this.address(index + 1) }, `Turn ${index + 1}`)),
       chips,
       el("span", { class: "facts" }, facts.join(" · ")),
@@ -192,7 +201,7 @@ export class EpisodeView {
     ].filter(([, value]) => value !== null && value !== undefined);
     const size = Math.max(...episode.turns.map((turn) => Math.abs(turn.reward ?? 0)), 1e-9);
     setContent(
-      this.side,
+      this.facts,
       el("dl", { class: "facts-list" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value instanceof Node ? value : visible(plain(value, 200)))])),
       el(
         "nav",

@@ -173,21 +173,21 @@ function tableColumns(run) {
   const some = (values) => values.some((value) => value !== null && value !== 0);
   const seedValue = (row) => (run.seed[row] === null ? null : Number(run.seed[row]));
   return [
-    { key: "env", label: "Environment", width: "minmax(8rem, 2.4fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
+    { key: "env", label: "Environment", width: "minmax(10.5rem, 3fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
     { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.7fr)", right: true, value: seedValue, show: (row) => String(run.seed[row] ?? "–") },
-    run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "minmax(3rem, 0.5fr)", 2, String) : null,
+    run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "2.4rem", 3, String) : null,
     { key: "outcome", label: "Outcome", width: "6.6rem", value: (row) => run.outcome(row), show: (row) => outcomeBadge(run.outcome(row)) },
     numeric("return", "Return", "minmax(4rem, 0.8fr)", 0, number),
     numeric("turns", "Turns", "minmax(3.4rem, 0.7fr)", 1, number),
     some(run.tool_calls) ? numeric("tool_calls", "Tools", "minmax(3.4rem, 0.7fr)", 3, number) : null,
     some(run.completion_tokens) ? numeric("completion_tokens", "Tokens", "minmax(4rem, 0.8fr)", 2, count) : null,
-    numeric("seconds", "Time", "minmax(4.4rem, 0.9fr)", 2, duration),
+    numeric("seconds", "Time", "minmax(3.8rem, 0.8fr)", 2, duration),
     some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, money) : null,
-    ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4.4rem, 0.9fr)", 2, number, values)),
+    ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4rem, 0.8fr)", 3, number, values)),
     {
       key: "stop",
       label: "Ended by",
-      width: "minmax(7rem, 1.4fr)",
+      width: "minmax(6.5rem, 1.4fr)",
       priority: 2,
       value: (row) => failureName(run, row) ?? run.stop_reason[row],
       show: (row) => visible(plain(failureName(run, row) ?? run.stop_reason[row] ?? "–", 60)),

@@ -34,7 +34,7 @@ function distribution({ run, filter, onFilter }, name, title, xLabel, whole, for
   const rows = filtered(run, filter, name).filter((row) => isKnown(quantity(run, row)) && run.failureSource[row] === null);
   if (!rows.length) return null;
   const values = rows.map((row) => quantity(run, row));
-  const borders = bins(values, whole);
+  const borders = bins(values, whole, 20);
   const totals = borders.map(() => [0, 0]);
   const find = finder(borders);
   rows.forEach((row, index) => {
