@@ -140,6 +140,7 @@ def test_listing_imports_no_environment_package(bare: set[str]) -> None:
     assert "pydantic" not in loaded
 
 
+@pytest.mark.slow("gem doctor imports every package in another process")
 def test_the_commands_import_no_environment_package(bare: set[str]) -> None:
     """'gem list' and 'gem doctor' import no environment package."""
     code = "from gem.cli.main import cli\n"

@@ -126,6 +126,14 @@ class Env(Generic[ObsT, ActT]):
         self._arguments = (args, kwargs)
         return self
 
+    if not TYPE_CHECKING:  # a type checker must still find misspelt attributes
+
+        def __getattr__(self, name: str) -> Any:
+            # Python calls this only for attributes that are missing; the original's environments had a few more.
+            from gem.migration import moved_member
+
+            return moved_member(self, name)
+
     @property
     def rng(self) -> random.Random:
         """This environment's own generator, the only source of randomness in its episodes.

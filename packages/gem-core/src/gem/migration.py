@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["MOVED", "RENAMED", "install", "moved_attribute"]
+__all__ = [
+    "MEMBERS",
+    "MOVED",
+    "OLD_ARGUMENTS",
+    "RENAMED",
+    "install",
+    "moved_attribute",
+    "moved_member",
+    "without_old_arguments",
+]
 
 _ADAPTERS = "gem.migration_adapters"
 _GAMES = {
@@ -39,6 +48,8 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
     "gem.envs.registration": (
         "gem-core",
         {
+            "ENV_REGISTRY": f"{_ADAPTERS}:ENV_REGISTRY",
+            "EnvSpec": "gem.env_spec:EnvSpec",
             "make": "gem.registry:make",
             "make_vec": "gem.vector:make_vec",
             "print_envs": "gem.registry:print_envs",
@@ -59,7 +70,17 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "gem.tools.base_tool": ("gem-core", {"BaseTool": f"{_ADAPTERS}:BaseTool"}),
     "gem.tools.tool_env_wrapper": ("gem-core", {"ToolEnvWrapper": "gem.tools:ToolEnvWrapper"}),
-    "gem.utils.constants": ("gem-core", {"TERMINAL_STATE": "gem.text:TERMINAL_STATE"}),
+    "gem.utils.constants": (
+        "gem-core",
+        {
+            "LanguageGameReward": f"{_ADAPTERS}:LanguageGameReward",
+            "TERMINAL_STATE": "gem.text:TERMINAL_STATE",
+        },
+    ),
+    "gem.utils.debug": (
+        "gem-core",
+        {name: f"{_ADAPTERS}:{name}" for name in ("ppprint", "run_and_print_episode", "run_and_print_episode_async")},
+    ),
     "gem.utils.parsing": (
         "gem-core",
         {
@@ -67,6 +88,12 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
             "extract_last_boxed_answer": "gem.text:extract_last_boxed_answer",
             "extract_last_tagged_answer": "gem.text:extract_last_tagged_answer",
         },
+    ),
+    "gem.vector.async_vector_env": ("gem-core", {"AsyncVectorEnv": f"{_ADAPTERS}:AsyncVectorEnv"}),
+    "gem.vector.sync_vector_env": ("gem-core", {"SyncVectorEnv": f"{_ADAPTERS}:SyncVectorEnv"}),
+    "gem.vector.vector_env": (
+        "gem-core",
+        {"AutoresetMode": "gem.vector.env_runner:AutoresetMode", "VectorEnv": "gem.vector:VectorEnv"},
     ),
     "gem.wrappers.episode_tracking_wrapper": (
         "gem-core",
@@ -89,23 +116,54 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
         for module, name in _GAMES.items()
     },
     "gem.envs.game_env.wikigame": ("gem-envs-games", {"WikiGameEnv": "gem_envs_games.wiki_game:WikiGameEnv"}),
-    "gem.envs.math_env": ("gem-envs-math", {"MathEnv": "gem_envs_math:MathEnv"}),
+    "gem.envs.math_env": ("gem-envs-math", {"MathEnv": "gem_envs_math.migration_adapters:MathEnv"}),
     "gem.envs.math_visual_env": ("gem-envs-math", {"MathVisualEnv": "gem_envs_math:MathVisualEnv"}),
-    "gem.envs.qa_env": ("gem-envs-qa", {"QaEnv": "gem_envs_qa:QaEnv"}),
-    "gem.envs.code_env": ("gem-envs-code", {"CodeEnv": "gem_envs_code:CodeEnv"}),
+    "gem.envs.qa_env": ("gem-envs-qa", {"QaEnv": "gem_envs_qa.migration_adapters:QaEnv"}),
+    "gem.envs.code_env": ("gem-envs-code", {"CodeEnv": "gem_envs_code.migration_adapters:CodeEnv"}),
     "gem.envs.reasoning_gym": (
         "gem-envs-reasoning",
-        {"ReasoningGymEnv": "gem_envs_reasoning:ReasoningGymEnv"},
+        {"ReasoningGymEnv": "gem_envs_reasoning.migration_adapters:ReasoningGymEnv"},
     ),
     "gem.tools.python_code_tool": ("gem-tools", {"PythonCodeTool": "gem_tools.migration_adapters:PythonCodeTool"}),
     "gem.tools.search_tool": ("gem-tools", {"SearchTool": "gem_tools.migration_adapters:SearchTool"}),
     "gem.tools.mcp_tool": ("gem-tools", {"MCPTool": "gem_tools.migration_adapters:MCPTool"}),
+    "gem.utils.math_grader": (
+        "gem-envs-math",
+        {
+            name: f"gem_envs_math.migration_adapters:{name}"
+            for name in (
+                "answer_tag_reward_fn",
+                "answer_tag_reward_fn_for_orz",
+                "boxed_reward_fn",
+                "extract_answer",
+                "extract_boxed_answer",
+                "grade",
+                "r1_distill_qwen_math_reward_fn",
+            )
+        },
+    ),
+    "gem.utils.qa_em": (
+        "gem-envs-qa",
+        {
+            "em_check": "gem_envs_qa.migration_adapters:em_check",
+            "normalize_answer": "gem_envs_qa.grading:normalised",
+        },
+    ),
     "gem.utils.sandbox": ("gem-tools", {"run_python": "gem_tools.sandbox:run_python"}),
 }
 """Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""
 
 RENAMED: dict[str, tuple[str, str]] = {"gem.testing": ("gem-testing", "gem_testing")}
 """Old package → the distribution that brings it now, and its new name; each of its modules has moved with it."""
+
+MEMBERS = frozenset(("dataset", "entry_point", "env_id", "idx", "seed", "turn_count"))
+"""The members that every environment of the original had, or those with a data set; environments here have others."""
+
+OLD_ARGUMENTS = {
+    "use_mp": "grading has a time limit in every environment",
+    "verbose": "use the module logging",
+}
+"""Argument of the original's environments → what there is in its place."""
 
 _PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(1, module.count("."))} - MOVED.keys()
 
@@ -122,6 +180,28 @@ def moved_attribute(module: str, name: str) -> Any:
     from gem.entry_points import load
 
     return load(target)
+
+
+def moved_member(env: Any, name: str) -> Any:
+    """Return what the original had under the name of a missing attribute of an environment.
+
+    Raises:
+        AttributeError: if it had nothing, or if this environment has no counterpart.
+    """
+    if name in MEMBERS:
+        from gem.entry_points import load
+
+        return load(f"{_ADAPTERS}:member")(env, name)
+    raise AttributeError(f"{type(env).__name__!r} object has no attribute {name!r}")
+
+
+def without_old_arguments(owner: str, kwargs: Any) -> dict[str, Any]:
+    """Return arguments without those of the original that mean nothing here; each causes a warning."""
+    import warnings
+
+    for name in OLD_ARGUMENTS.keys() & kwargs.keys():
+        warnings.warn(f"{owner} ignores the argument {name!r} of gem-llm; {OLD_ARGUMENTS[name]}", stacklevel=4)
+    return {name: value for name, value in kwargs.items() if name not in OLD_ARGUMENTS}
 
 
 class _Finder:

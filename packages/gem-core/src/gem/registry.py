@@ -24,6 +24,7 @@ from gem.errors import (
     EnvironmentConflictError,
     InvalidIdError,
     PluginWarning,
+    UnknownArgumentError,
     UnknownEnvironmentError,
 )
 from gem.ids import EnvId, normalized_distribution, parse_id, process_key
@@ -133,7 +134,16 @@ def make(
         made_as = _seeded(made_as, seed_value(seed), takes_seed(entry_point))
     if not callable(entry_point):
         raise EntryPointError(f"{made_as.id}: {name_of(made_as.entry_point)} is not callable")
-    env = entry_point(**made_as.kwargs)
+    try:
+        env = entry_point(**made_as.kwargs)
+    except UnknownArgumentError:
+        from gem.migration import without_old_arguments
+
+        known = without_old_arguments(made_as.id, made_as.kwargs)
+        if len(known) == len(made_as.kwargs):
+            raise
+        made_as = replace(made_as, kwargs=known)
+        env = entry_point(**known)
     if not isinstance(env, Env):
         raise EntryPointError(
             f"{made_as.id}: {name_of(made_as.entry_point)} returned an object of type {type(env).__name__}, "

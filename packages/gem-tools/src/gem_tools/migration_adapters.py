@@ -33,10 +33,10 @@ class PythonCodeTool(_ExecutesActions, python_tool.PythonTool):
 
     def __init__(self, timeout: float = 5, sandbox_type: str = "none", keep_error_last_line: bool = False) -> None:
         super().__init__(timeout, _SANDBOXES.get(sandbox_type, sandbox_type), keep_error_last_line)
-        self._sandbox_type = sandbox_type
+        self.sandbox_type = sandbox_type
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PythonCodeTool:
-        return PythonCodeTool(self.timeout, self._sandbox_type, self.keep_error_last_line)
+        return PythonCodeTool(self.timeout, self.sandbox_type, self.keep_error_last_line)
 
 
 class SearchTool(_ExecutesActions, search.SearchTool):

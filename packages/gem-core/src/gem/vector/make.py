@@ -36,9 +36,9 @@ class EnvMaker:
 
 def make_vec(
     env_ids: str | EnvSpec | Sequence[str | EnvSpec],
+    wrappers: WrapperLike | Iterable[WrapperLike] | None = None,
     *,
     num_envs: int | None = None,
-    wrappers: WrapperLike | Iterable[WrapperLike] | None = None,
     mode: str = "sync",
     autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
     seed: int | None = None,
@@ -52,9 +52,9 @@ def make_vec(
 
     Args:
         env_ids: an id or spec, or a list of them, one for each environment.
+        wrappers: applied to every environment, as in :func:`gem.make`.
         num_envs: number of environments. One id is repeated (default 1); a list is cycled, so that environment i
             is ``env_ids[i % len(env_ids)]``.
-        wrappers: applied to every environment, as in :func:`gem.make`.
         mode: ``"sync"`` (one after the other, in the calling thread), ``"thread"``, or the name of a plugin's mode.
         autoreset: ``"same_step"``, ``"next_step"`` or ``"disabled"``; see :class:`AutoresetMode`.
         seed: environment i is seeded with ``seed + i`` in its first reset without a seed. A constructor with a
@@ -82,7 +82,9 @@ def make_vec(
     elif isinstance(wrappers, Iterable):
         applied = tuple(wrappers)
     else:
-        raise ArgumentTypeError(f"wrappers must be names or callables, got {type(wrappers).__name__}")
+        raise ArgumentTypeError(
+            f"wrappers must be names or callables, got {type(wrappers).__name__}; the number of environments is num_envs=…"
+        )
     first_seed = None if seed is None else seed_value(seed)
     makers: list[EnvMaker] = []
     seeds: list[int | None] = []
