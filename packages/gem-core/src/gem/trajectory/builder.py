@@ -330,7 +330,7 @@ class TrajectoryBuilder:
 
 def _info(info: Any) -> Info:
     if not isinstance(info, Mapping):
-        raise TrajectoryError(f"info is a {type(info).__name__}, not a dict")
+        raise TrajectoryError(f"info is of type {type(info).__name__}, not a dict")
     converted: Info = json_value(info, "info")
     return converted
 

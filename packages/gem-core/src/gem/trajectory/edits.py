@@ -44,8 +44,9 @@ def action_text(action: Any) -> str:
     calls = action.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
-        arguments = function.get("arguments") if isinstance(function, dict) else None
-        texts.append(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
+        if isinstance(function, dict):
+            arguments = function.get("arguments")
+            texts.append(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
     return "".join(text for text in texts if isinstance(text, str))
 
 

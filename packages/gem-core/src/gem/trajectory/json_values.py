@@ -80,7 +80,7 @@ def _converted(value: Any, depth: int) -> Any:
         raise _NotJSONError(f"{value}, which JSON cannot hold")
     if depth == 0:
         raise _NotJSONError(f"nested more than {MAX_DEPTH} levels deep, or contains itself")
-    if isinstance(value, Mapping):
+    if kind is dict or (kind is not list and isinstance(value, Mapping)):
         members = {}
         key: Any = None
         try:

@@ -87,7 +87,9 @@ class _Search:
 
     def _find(self, item: Any) -> int | None:
         known, first = self.old.given, self._old_from
-        if first < len(known) and known[first] is item:
+        if first >= len(known):
+            return None
+        if known[first] is item:
             return first
         try:
             return known.index(item, first, first + _AHEAD)

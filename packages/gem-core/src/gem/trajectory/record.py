@@ -10,6 +10,7 @@ from gem.errors import ArgumentError, TrajectoryError
 from gem.trajectory.edit_chain import Track, latest_observation
 from gem.trajectory.encoding import encoded_as_ascii
 from gem.trajectory.json_values import json_value
+from gem.trajectory.token_edits import continues
 from gem.trajectory.transition import EpisodeKey, Failure, Transition, no_value
 from gem.trajectory.turns import are_recorded, edited_turns, read_turns, record_anew, whole_turns
 
@@ -97,6 +98,22 @@ class Trajectory:
             reset_info=self.reset_info.get(name, {}),
             final_observation=seen.get(name) if isinstance(seen, dict) else None,
         )
+
+    def prompt_continuations(self) -> list[bool | None]:
+        """Return for each turn whether its prompt is exactly the agent's previous one, continued.
+
+        True means that the token ids of the prompt are those of the previous prompt, then those sampled for it, then
+        new ones; so nothing was tokenized anew in between. None where there is no previous turn of that agent, or one
+        of the two has no ``prompt_token_ids``.
+        """
+        found: list[bool | None] = []
+        before: dict[str | None, tuple[list[int] | None, list[int] | None]] = {}
+        for turn in self.transitions:
+            prompt = turn.prompt_token_ids
+            old, sampled = before.get(turn.agent, (None, None))
+            found.append(None if prompt is None or old is None else continues(prompt, old, sampled or []))
+            before[turn.agent] = prompt, turn.token_ids
+        return found
 
     def __len__(self) -> int:
         """Return the number of turns."""
