@@ -83,7 +83,7 @@ def make_vec(
         applied = tuple(wrappers)
     else:
         raise ArgumentTypeError(
-            f"wrappers must be names or callables, got {type(wrappers).__name__}; the number of environments is num_envs=…"
+            f"wrappers must be names or callables, got {type(wrappers).__name__}; the number is passed as num_envs=…"
         )
     first_seed = None if seed is None else seed_value(seed)
     makers: list[EnvMaker] = []
