@@ -45,6 +45,20 @@ class Brevity(Reward):
     def score(self, trajectory):
         return Score(1.0 / max(1, len(trajectory)))
 
+class Notes:
+    def __init__(self, folder):
+        self.file = (folder / "notes.txt").open("w")
+
+    def episode(self, trajectory):
+        print("episode", trajectory.seed, file=self.file)
+
+    def summary(self, figures):
+        print("summary", figures, file=self.file)
+
+    def close(self):
+        print("close", file=self.file)
+        self.file.close()
+
 @click.command("greet")
 def greet():
     click.echo("hello")
@@ -115,6 +129,17 @@ def test_gem_model_clients(site: PluginSite) -> None:
     install(site, "gem_model_clients", "{'echo': 'a_plugin:Echo'}")
     assert open_client("echo:there").model == "echo:there"
     assert open_client("echo:there", "parrot").model == "parrot"
+
+
+def test_gem_run_trackers(site: PluginSite, tmp_path: Path) -> None:
+    """A plugin's tracker gets the run folder, each episode and the figures at the end."""
+    from gem_eval.trackers import RunTracking
+
+    install(site, "gem_run_trackers", "{'notes': 'a_plugin:Notes'}")
+    with RunTracking(["notes"], tmp_path) as tracking:
+        tracking.episode(gem.Trajectory(None, 7))
+        tracking.summary({"success": 0.5})
+    assert (tmp_path / "notes.txt").read_text().splitlines() == ["episode 7", "summary {'success': 0.5}", "close"]
 
 
 def test_gem_rewards(site: PluginSite) -> None:

@@ -58,7 +58,7 @@ class Hooks:
 
     @hookspec
     def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
-        """Return run trackers by name: callables that take a run folder and receive each finished episode."""
+        """Return run trackers by name: callables from a run folder to a ``gem_eval.trackers.RunTracker``."""
 
 
 _HOOKS = tuple(name for name in vars(Hooks) if name.startswith("gem_"))

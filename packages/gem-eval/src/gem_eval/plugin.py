@@ -49,4 +49,7 @@ def gem_rewards() -> Named:
 @hookimpl
 def gem_run_trackers() -> Named:
     """Return the run trackers by name."""
-    return {}
+    return {
+        "jsonl": "gem_eval.trackers.jsonl:JsonlTracker",
+        "tensorboard": "gem_eval.trackers.tensorboard:TensorboardTracker",
+    }

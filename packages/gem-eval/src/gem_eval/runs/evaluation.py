@@ -22,6 +22,7 @@ from gem_eval.runs.progress import EvaluationProgress
 from gem_eval.runs.resolution import differences, episode_limits, plan, resolve
 from gem_eval.runs.run_config import RunConfig
 from gem_eval.runs.scoring import EpisodeScorer
+from gem_eval.trackers.tracking import RunTracking
 
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient
@@ -70,12 +71,13 @@ async def evaluate(
     config = config if isinstance(config, EvaluationConfig) else EvaluationConfig.from_dict(config)
     config = completed(config, has_client=client is not None)
     scorer = EpisodeScorer(config.rewards)
+    RunTracking.check(config.track)
     agent = await open_agent(config, client)
     try:
         run = resolve(config, served_model=agent.served_model, rewards=scorer.configs)
         check_reference(config, run.environments)
         requests = plan(run.environments)
-        with _opened(run, out, resume, allow_changes) as folder:
+        with _opened(run, out, resume, allow_changes) as folder, RunTracking(config.track, folder.path) as tracking:
             scorer.begin(folder.path, config.judge)
             progress = EvaluationProgress(folder=folder.path, total=sum(item.episodes for item in run.environments))
             done = set()
@@ -95,7 +97,7 @@ async def evaluate(
                 agent=run.agent,
                 done=done,
             )
-            recorder = _Recorder(folder, scorer, progress, config)
+            recorder = _Recorder(folder, scorer, progress, config, tracking)
             watcher = asyncio.ensure_future(_watch(engine, folder, progress, observer))
             try:
                 async with engine:
@@ -109,6 +111,8 @@ async def evaluate(
                 with suppress(asyncio.CancelledError):
                     await watcher
                 await recorder.finish()
+                if config.track:
+                    tracking.summary(_figures(folder, run))
                 if observer is not None:
                     observer(progress)
     finally:
@@ -122,15 +126,28 @@ def evaluate_sync(config: EvaluationConfig | Mapping[str, Any], **options: Any) 
     return asyncio.run(evaluate(config, **options))
 
 
+def _figures(folder: RunFolder, run: RunConfig) -> dict[str, Any]:
+    from gem_eval.statistics.run_summary import summarize_run
+
+    planned = {item.label: item.episodes for item in run.environments}
+    return summarize_run(folder.rows(), name=folder.name, agent=run.agent, planned=planned).to_dict()
+
+
 class _Recorder:
     """Scores and writes the episodes, several at a time where rewards have to wait for a judge."""
 
     def __init__(
-        self, folder: RunFolder, scorer: EpisodeScorer, progress: EvaluationProgress, config: EvaluationConfig
+        self,
+        folder: RunFolder,
+        scorer: EpisodeScorer,
+        progress: EvaluationProgress,
+        config: EvaluationConfig,
+        tracking: RunTracking,
     ) -> None:
         self._folder = folder
         self._scorer = scorer
         self._progress = progress
+        self._tracking = tracking
         self._most = config.concurrency
         self._give_up_after = config.give_up_after
         self._scoring: dict[asyncio.Task[None], Trajectory] = {}
@@ -173,6 +190,7 @@ class _Recorder:
     def _write(self, trajectory: Trajectory) -> None:
         row = self._folder.append(trajectory)
         self._progress.add(row, trajectory.error or "")
+        self._tracking.episode(trajectory)
 
 
 async def _watch(

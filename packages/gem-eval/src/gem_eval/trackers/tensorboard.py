@@ -1,0 +1,46 @@
+"""The run tracker ``tensorboard``: event files in the folder ``tensorboard`` of the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gem.errors import MissingPluginError
+from gem.trajectory import Trajectory
+from gem_eval.trackers.tracker import episode_figures, flat_figures, recorded_episodes
+
+__all__ = ["TensorboardTracker"]
+
+
+class TensorboardTracker:
+    """Writes the figures of each episode as scalars ``ENVIRONMENT/return`` and so on, and those of the run at its end.
+
+    The step is the number of the episode within the run. Show them with ``tensorboard --logdir DIR``.
+
+    Raises:
+        MissingPluginError: if the library tensorboardX is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from tensorboardX import SummaryWriter
+        except ModuleNotFoundError as error:
+            raise MissingPluginError(
+                "the tracker tensorboard needs the library tensorboardX; run: pip install 'gem-eval[tensorboard]'"
+            ) from error
+        self._step = recorded_episodes(folder)
+        self._writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def episode(self, trajectory: Trajectory) -> None:
+        env = trajectory.key.env or "unknown"
+        for name, value in episode_figures(trajectory).items():
+            self._writer.add_scalar(f"{env}/{name}", value, self._step)
+        self._step += 1
+
+    def summary(self, figures: Mapping[str, Any]) -> None:
+        for name, value in flat_figures(figures):
+            self._writer.add_scalar(f"summary/{name}", value, self._step)
+
+    def close(self) -> None:
+        self._writer.close()
