@@ -27,12 +27,11 @@ __all__ = [
 
 CONFIDENCE = 0.95
 
-FEW = 7
-"""Effective successes and failures, n·p and n·(1 − p), that Wilson's interval needs to hold what it promises.
+FEW = 2.5
+"""Successes and failures, G·p and G·(1 − p), below which Wilson's interval for grouped data is too short.
 
-Found by simulation and, for groups of one, by exact enumeration (benchmarks/eval_statistics.py): with 5 the coverage
-falls to 92.1 % where p = 0.03, with 7 it stays above 93 %. A rule on G·min(p, 1 − p) would widen intervals that hold:
-many groups with a small share each are as good as few with a large one.
+Found by simulation and, for groups of one, by exact enumeration (benchmarks/eval_statistics.py). A larger number
+lengthens intervals that hold already.
 """
 
 Floats = NDArray[np.float64]
@@ -84,7 +83,7 @@ def estimate_share(values: Mapping[Any, Sequence[float]], confidence: float = CO
     low, high, few = share_bounds(means, confidence)
     notes = []
     if few:
-        notes.append("few successes or few failures: the interval counts one more seed at 0 and one at 1")
+        notes.append("few successes or few failures: the interval allows for one more seed at 0 and one at 1")
     sizes = [len(group) for group in values.values() if len(group)]
     return Estimate(
         float(means.mean()),
@@ -148,9 +147,10 @@ def share_bounds(means: Floats, confidence: float = CONFIDENCE) -> tuple[Floats,
 
     Groups that are all equal give no standard error; n is then G.
 
-    Where n·min(p, 1 − p) < 7, too few episodes carry information for that. There one group at 0 and one at 1 join the
-    others, and the interval is Student's t on G + 2 means, cut to 0 … 1 (the idea of Agresti and Caffo, The American
-    Statistician 54, 2000: one success and one failure more in each sample).
+    Where G·min(p, 1 − p) < 2.5, too few groups carry information for that. There the interval is lengthened to hold
+    another one as well: Student's t on G + 2 means, with one group at 0 and one at 1 beside the others, cut to 0 … 1
+    (the idea of Agresti and Caffo, The American Statistician 54, 2000: one success and one failure more in each
+    sample). In its place, rather than beside it, it would fall short just below the switch.
 
     Args:
         means: of the groups; shape (…, G). Leading axes are independent data sets.
@@ -160,16 +160,13 @@ def share_bounds(means: Floats, confidence: float = CONFIDENCE) -> tuple[Floats,
         Lower and upper bound, and whether the second rule applied; each of shape (…).
     """
     p = means.mean(axis=-1)
-    n = _effective_count(means, p)
-    few: NDArray[np.bool_] = n * np.minimum(p, 1 - p) < FEW
-    low, high = _wilson(p, n, t_quantile((1 + confidence) / 2, max(means.shape[-1] - 1, 1)))
+    few: NDArray[np.bool_] = means.shape[-1] * np.minimum(p, 1 - p) < FEW - 1e-9
+    low, high = _wilson(p, _effective_count(means, p), t_quantile((1 + confidence) / 2, max(means.shape[-1] - 1, 1)))
     ends = np.broadcast_to(np.array([0.0, 1.0]), (*means.shape[:-1], 2))
     pseudo_low, pseudo_high = mean_bounds(np.concatenate([means, ends], axis=-1), confidence)
-    # The estimate itself always belongs to the interval.
-    pseudo_low, pseudo_high = np.minimum(pseudo_low, p), np.maximum(pseudo_high, p)
     return (
-        np.clip(np.where(few, pseudo_low, low), 0, 1),
-        np.clip(np.where(few, pseudo_high, high), 0, 1),
+        np.clip(np.where(few, np.minimum(low, pseudo_low), low), 0, 1),
+        np.clip(np.where(few, np.maximum(high, pseudo_high), high), 0, 1),
         few,
     )
 
