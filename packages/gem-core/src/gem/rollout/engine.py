@@ -140,6 +140,7 @@ class RolloutEngine:
         self._taker: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
         self._exhausted = False
+        self._stopped = False
         self._state = "new"
 
     @property
@@ -219,7 +220,7 @@ class RolloutEngine:
 
     def stop(self) -> None:
         """Start nothing more and drop the running episodes; those that are finished can still be taken."""
-        self._exhausted = True
+        self._exhausted = self._stopped = True
         self._again.clear()
         for task in list(self._running):
             task.cancel()
@@ -248,7 +249,7 @@ class RolloutEngine:
                 trajectory, request, oldest = self._finished.popleft()
                 if self._is_stale(oldest):
                     self._counts.stale += 1
-                    if not self._exhausted or self._running:
+                    if not self._stopped:
                         self._again.append(request)
                     continue
                 self._counts.delivered += 1
