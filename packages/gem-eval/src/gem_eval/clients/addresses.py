@@ -25,12 +25,14 @@ class ServerAddress:
         api: the address below which ``/chat/completions`` is, for example ``http://localhost:8000/v1``.
         query: what follows each address, for example ``?api-version=1``; may hold a secret.
         authorization: the header for a user name and password in the URL; None without them.
+        password: that password; empty without one.
     """
 
     root: str
     api: str
     query: str = ""
     authorization: str | None = None
+    password: str = ""
 
     def __repr__(self) -> str:
         return f"ServerAddress({self.api!r})"
@@ -68,6 +70,7 @@ class ServerAddress:
             api=origin + (path if version is not None else f"{path}/v1"),
             query=f"?{parts.query}" if parts.query else "",
             authorization=authorization,
+            password=unquote(parts.password or ""),
         )
 
 

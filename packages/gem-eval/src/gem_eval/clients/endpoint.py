@@ -106,7 +106,7 @@ class EndpointClient:
         authorization = f"Bearer {key.strip()}" if key.strip() else self._address.authorization
         if not (key.isascii() and key.strip().isprintable()):
             raise ArgumentError("api_key holds characters that no HTTP header can")
-        secrets = [(authorization or "").partition(" ")[2], *(headers or {}).values()]
+        secrets = [self._address.password, (authorization or "").partition(" ")[2], *(headers or {}).values()]
         secrets += [value for _, value in parse_qsl(self._address.query[1:])]
         secrets = [text for text in secrets if len(text) >= _SHORTEST_SECRET]
         transport = HttpTransport(

@@ -11,7 +11,6 @@ import orjson
 __all__ = ["decoded", "encoded", "readable"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 
 
 def encoded(value: Any) -> bytes:
@@ -43,9 +42,12 @@ def decoded(data: bytes | str) -> Any:
 
 
 def readable(text: str, limit: int = 400) -> str:
-    """Return a server's text for a message: one line, without control characters, at most ``limit`` characters."""
-    line = _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text[: 4 * limit])).strip()
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    """Return a server's text for a message: one line of printable characters, at most ``limit`` of them."""
+    shown = text[: 4 * limit]
+    if not shown.isprintable():
+        shown = "".join(character if character.isprintable() else " " for character in shown)
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
 def _clean(value: Any) -> Any:

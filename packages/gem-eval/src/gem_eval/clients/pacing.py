@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 
 from gem.arguments import integer, real
 
@@ -31,17 +32,26 @@ class RequestPacer:
         requests_per_minute: None for no limit.
         tokens_per_minute: of prompts and answers together, as the server counts them; None for no limit. The tokens of
             an answer are known only afterwards, so that the rate holds on average.
+        clock: returns seconds.
     """
 
     def __init__(
-        self, concurrency: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
+        self,
+        concurrency: int,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.concurrency = integer("concurrency", concurrency, minimum=1)
         self.limit = float(concurrency)
         """How many requests may be in flight at present."""
         self.in_flight = 0
-        self._requests = None if requests_per_minute is None else _Allowance("requests_per_minute", requests_per_minute)
-        self._tokens = None if tokens_per_minute is None else _Allowance("tokens_per_minute", tokens_per_minute)
+        self._clock = clock
+        self._requests = self._tokens = None
+        if requests_per_minute is not None:
+            self._requests = _Allowance("requests_per_minute", requests_per_minute, clock)
+        if tokens_per_minute is not None:
+            self._tokens = _Allowance("tokens_per_minute", tokens_per_minute, clock)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._halted_until = 0.0
         self._lowered_at = 0.0
@@ -49,9 +59,12 @@ class RequestPacer:
 
     async def enter(self) -> None:
         """Wait for a place. Each call that returns must be followed by one of :meth:`leave`."""
-        if not self._waiting and self.in_flight < self.limit and self._delay() <= 0:
+        if not self._waiting and self.in_flight < self.limit and self.delay() <= 0:
             self._admit()
             return
+        if not self._waiting and self._timer is not None:  # it may belong to a loop that has ended
+            self._timer.cancel()
+            self._timer = None
         loop = asyncio.get_running_loop()
         place: asyncio.Future[None] = loop.create_future()
         self._waiting.append(place)
@@ -89,7 +102,7 @@ class RequestPacer:
         Args:
             seconds: how long.
         """
-        now = time.monotonic()
+        now = self._clock()
         # The requests that were in flight together are refused together; they count as one refusal.
         if now >= self._lowered_at:
             self.limit = max(_FLOOR, min(self.limit, float(self.in_flight)) * _DECREASE)
@@ -101,11 +114,11 @@ class RequestPacer:
         if self._requests is not None:
             self._requests.take(1)
 
-    def _delay(self) -> float:
-        """Return the seconds until the next request may begin."""
+    def delay(self) -> float:
+        """Return the seconds until the next request may begin, as far as pauses and rates are concerned."""
         delay = 0.0
         if self._halted_until:
-            delay = self._halted_until - time.monotonic()
+            delay = self._halted_until - self._clock()
             if delay <= 0:
                 self._halted_until = 0.0
         if self._requests is not None:
@@ -122,7 +135,7 @@ class RequestPacer:
                 continue
             if self.in_flight >= self.limit:
                 return
-            delay = self._delay()
+            delay = self.delay()
             if delay > 0:
                 if self._timer is None:
                     self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
@@ -138,16 +151,15 @@ class RequestPacer:
 class _Allowance:
     """A token bucket, which may be overdrawn."""
 
-    def __init__(self, name: str, per_minute: float) -> None:
-        self._rate = real(name, per_minute) / _WINDOW
-        if self._rate <= 0:
-            real(name, per_minute, minimum=1e-6)
+    def __init__(self, name: str, per_minute: float, clock: Callable[[], float]) -> None:
+        self._rate = real(name, per_minute, minimum=1e-3) / _WINDOW
+        self._clock = clock
         self._most = max(1.0, self._rate * _BURST)
         self._left = self._most
-        self._at = time.monotonic()
+        self._at = self._clock()
 
     def delay(self) -> float:
-        now = time.monotonic()
+        now = self._clock()
         self._left = min(self._most, self._left + (now - self._at) * self._rate)
         self._at = now
         return 0.0 if self._left >= 1.0 else (1.0 - self._left) / self._rate
