@@ -452,6 +452,27 @@ def test_a_policy_plays_through_a_server() -> None:
     assert sum(retries) > 0
 
 
+def test_an_address_without_a_server_is_given_up_soon() -> None:
+    """Three attempts, where a server that has answered before gets as many as the settings allow."""
+
+    async def run() -> list[ModelError]:
+        failures = []
+        async with FakeModel(faults=["engine-dead@2"]) as model:
+            for _ in range(2):
+                async with EndpointClient(model.url, "m", retries=5, first_delay=0.001) as client:
+                    try:
+                        for _ in range(2):
+                            await client.chat(HELLO)
+                    except ModelError as error:
+                        failures.append(error)
+        return failures
+
+    known, unknown = asyncio.run(run())
+    assert (known.failure_kind, known.attempts) == ("unreachable", 6)
+    assert (unknown.failure_kind, unknown.attempts) == ("unreachable", 3)
+    assert "no connection to 127.0.0.1" in str(unknown)
+
+
 def test_context_overflow_is_no_model_error() -> None:
     """So that `except ModelError` does not swallow the end of an episode."""
     assert not issubclass(ContextOverflow, ModelError)

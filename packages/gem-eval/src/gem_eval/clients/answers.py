@@ -17,6 +17,9 @@ __all__ = ["chat_answer", "generate_answer", "llamacpp_answer", "text_answer"]
 _REASONING = ("reasoning", "reasoning_content")
 """The names that servers have for reasoning: vLLM the first, all others the second."""
 
+_MOST = 2**53
+"""Counts that JSON holds in every language are smaller."""
+
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 _DETAILS = (
     ("completion_tokens_details", "reasoning_tokens", "reasoning_tokens"),
@@ -209,10 +212,14 @@ def _usage(usage: Any) -> dict[str, int] | None:
     counts: dict[str, int] = {}
     for name in _COUNTS:
         count = usage.get(name)
-        if type(count) is int and count >= 0:
+        if type(count) is int and 0 <= count < _MOST:
             counts[name] = count
     for details, inner, name in _DETAILS:
-        if isinstance(held := usage.get(details), dict) and type(count := held.get(inner)) is int and count >= 0:
+        if (
+            isinstance(held := usage.get(details), dict)
+            and type(count := held.get(inner)) is int
+            and 0 <= count < _MOST
+        ):
             counts[name] = count
     return counts or None
 

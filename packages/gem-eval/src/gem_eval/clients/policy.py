@@ -112,7 +112,8 @@ class ModelPolicy(Policy[Any, Any]):
         completion = await self.client.complete(prompt, sampling=self.sampling)
         if completion.token_ids is None:
             raise NotSupportedError(
-                "exact tokens need a server that gives the ids that it sampled, and this one does not"
+                "exact tokens need a server that gives the ids that it sampled, and this one does not; "
+                "some give them if the client is opened with token_ids=True"
             )
         if completion.prompt_token_ids not in (None, prompt):
             raise NotSupportedError(

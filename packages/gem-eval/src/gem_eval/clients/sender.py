@@ -29,6 +29,10 @@ _LONGEST_DELAY = 60.0
 """Seconds of the longest delay before another attempt, where the server names none."""
 
 
+_RETRIES_UNSEEN = 2
+"""Repetitions of a request to an address at which no server has answered yet: it is more likely wrong than busy."""
+
+
 class RequestSender:
     """Sends requests, paced and repeated, and drops from them what the server refuses.
 
@@ -59,6 +63,7 @@ class RequestSender:
         self._first_delay = real("first_delay", first_delay, minimum=0.0)
         self._secrets = sorted(set(secrets), key=len, reverse=True)
         self._jitter = random.Random()
+        self._reached = False
         self._renamed: dict[str, str] = {}
 
     async def send(self, url: Any, body: dict[str, Any], read: Read[ReadT], method: str = "POST") -> ReadT:
@@ -85,7 +90,7 @@ class RequestSender:
                 delay = self._delay(error, failures)
                 if error.failure_kind == "rate_limited" and error.retryable:
                     self._pacer.refused(delay)
-                if not error.retryable or failures > self._retries or now + delay - begun > self._retry_seconds:
+                if not error.retryable or failures > self._most(error) or now + delay - begun > self._retry_seconds:
                     raise self._final(error, failures) from None
                 await asyncio.sleep(delay)
             else:
@@ -106,6 +111,7 @@ class RequestSender:
         tokens = 0
         try:
             status, headers, content = await self._transport.request(method, url, data)
+            self._reached = True
             if not 200 <= status < 300:
                 raise refusal(status, headers, content)
             result = read(_answer(content, headers), headers)
@@ -119,6 +125,12 @@ class RequestSender:
             return result
         finally:
             pacer.leave(tokens)
+
+    def _most(self, error: ModelError) -> int:
+        """Return the number of repetitions after a failure; few where no server has ever been seen."""
+        if error.failure_kind == "unreachable" and not self._reached:
+            return min(self._retries, _RETRIES_UNSEEN)
+        return self._retries
 
     def _adapt(self, error: ModelError, body: dict[str, Any]) -> bool:
         """Change what is sent after a refusal that names a field; return whether anything changed."""

@@ -19,6 +19,9 @@ __all__ = ["IMPOSSIBLE", "TokenData", "attach", "from_content", "from_lists", "f
 IMPOSSIBLE = -9999.0
 """Stands for the logarithm of zero, which JSON cannot hold."""
 
+_HIGHEST = 1.0
+"""A logarithm of a probability is at most 0, but for rounding; servers of low precision round generously."""
+
 _ID_PREFIX = "token_id:"
 
 TopLogprobs = list[list[tuple[str, float]]]
@@ -57,17 +60,15 @@ def from_content(content: Any) -> TokenData:
         return data
     try:
         data.tokens = [entry["token"] for entry in content]
+        "".join(data.tokens)  # the fastest check that all are str
         data.logprobs = _finite([entry["logprob"] for entry in content])
         first = content[0]
         if first.get("top_logprobs"):
             data.top_logprobs = [
-                [
-                    (top["token"], lp if (lp := top["logprob"]) > IMPOSSIBLE else _floor(lp))
-                    for top in entry["top_logprobs"]
-                ]
-                for entry in content
+                [(top["token"], _checked(top["logprob"])) for top in entry["top_logprobs"]] for entry in content
             ]
-    except (KeyError, TypeError, ValueError, AttributeError):
+            "".join([token for alternatives in data.top_logprobs for token, _ in alternatives])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         data = _from_odd_content(content)
         first = content[0] if isinstance(content[0], dict) else {}
     if "id" in first:
@@ -155,26 +156,31 @@ def _finite(values: list[Any]) -> list[float]:
     """Return log-probabilities, with IMPOSSIBLE for what is lower.
 
     Raises:
-        TypeError, ValueError: if one is missing or NaN.
+        TypeError, ValueError, OverflowError: if one is missing or NaN.
     """
-    total = sum(values)
-    if IMPOSSIBLE < total < 1.0 - IMPOSSIBLE:  # no value is so low, nor NaN
+    if sum(values) > IMPOSSIBLE and max(values) <= _HIGHEST:  # so that no value is as low, nor NaN
         return values
-    return [value if value > IMPOSSIBLE else _floor(value) for value in values]
+    return [_checked(value) for value in values]
 
 
 def _finite_or_none(values: list[Any]) -> tuple[list[float] | None, str]:
     try:
         return _finite(values), ""
-    except (TypeError, ValueError):
-        missing = sum(not isinstance(value, (int, float)) or math.isnan(value) for value in values)
+    except (TypeError, ValueError, OverflowError):
+        missing = sum(not _is_logprob(value) for value in values)
         return None, f"{missing} of {len(values)} log-probabilities are missing"
 
 
-def _floor(value: float) -> float:
-    if value != value:
-        raise ValueError("NaN")
-    return IMPOSSIBLE
+def _is_logprob(value: Any) -> bool:
+    if type(value) is int and abs(value) > -IMPOSSIBLE:
+        return False  # a number that may not even fit a float
+    return isinstance(value, (int, float)) and value <= _HIGHEST  # which NaN is not
+
+
+def _checked(value: Any) -> float:
+    if not _is_logprob(value):
+        raise ValueError("no log-probability")
+    return value if value > IMPOSSIBLE else IMPOSSIBLE
 
 
 def _from_odd_content(content: list[Any]) -> TokenData:
@@ -197,14 +203,10 @@ def _from_odd_content(content: list[Any]) -> TokenData:
 def _value(entry: Mapping[str, Any]) -> Any:
     """Return the log-probability of an entry, from its probability if need be; None if it has neither."""
     value = entry.get("logprob")
-    if value is None and isinstance(chance := entry.get("prob"), (int, float)) and chance >= 0:
+    if value is None and isinstance(chance := entry.get("prob"), (int, float)) and 0 <= chance <= math.e:
         return math.log(chance) if chance > 0 else IMPOSSIBLE
     return value
 
 
 def _top(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[str, float]]:
-    return [
-        (token, max(float(value), IMPOSSIBLE))
-        for token, value in pairs
-        if isinstance(token, str) and isinstance(value, (int, float)) and value == value
-    ]
+    return [(token, _checked(value)) for token, value in pairs if isinstance(token, str) and _is_logprob(value)]
