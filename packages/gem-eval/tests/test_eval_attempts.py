@@ -69,7 +69,7 @@ def test_small_groups_are_left_out_and_counted() -> None:
     assert every is not None
     assert (at.value, every.value) == (1.0, pytest.approx((1 / 3 + 1) / 2))
     assert (at.groups, at.episodes) == (2, 5)
-    assert "1 of 3 seeds have fewer than 2 episodes and are left out" in at.notes
+    assert "left out, with fewer than 2 episodes: 1 of 3 seeds" in at.notes
     assert estimate_pass_at_k(groups, 4) is None
     whole = estimate_pass_at_k(groups, 1)
     assert whole is not None

@@ -105,9 +105,11 @@ def _heading(summary: RunSummary) -> str:
 def _print_environment(item: EnvironmentSummary) -> None:
     """Print the figures of one environment, one a line."""
     table = Table(("", one_line(item.env)))
-    sizes = f" of up to {item.group_size} episodes" if item.group_size > 1 else ""
+    equal = item.episodes == item.groups * item.group_size
+    sizes = f" × {item.group_size}" if equal else f" with up to {item.group_size} episodes"
+    seeds = f": {item.groups} seeds{sizes}" if item.group_size > 1 else ""
     lines = {
-        "episodes": f"{_progress(item.episodes, item.planned)}, {item.groups} seeds{sizes}",
+        "episodes": f"{_progress(item.episodes, item.planned)}{seeds}",
         "mean return": mean_text(item.mean_return),
         "success": share_text(item.success),
         **{f"pass@{k}": share_text(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
@@ -118,7 +120,7 @@ def _print_environment(item: EnvironmentSummary) -> None:
         "completion tokens": _spread(item.completion_tokens),
         "tool calls": _spread(item.tool_calls) if item.tool_calls is not None and item.tool_calls.total else "",
         "seconds": _spread(item.seconds),
-        "time of the agent": _agent_share(item),
+        "agent's share of time": _agent_share(item),
     }
     for name, text in lines.items():
         if text:

@@ -73,7 +73,7 @@ def _estimate(successes: Mapping[Any, Sequence[bool]], k: int, of_group: Any, co
     if estimate is None:
         return None
     left_out = len(groups) - len(whole)
-    note = (f"{left_out} of {len(groups)} seeds have fewer than {k} episodes and are left out",) if left_out else ()
+    note = (f"left out, with fewer than {k} episodes: {left_out} of {len(groups)} seeds",) if left_out else ()
     return replace(estimate, episodes=sum(map(len, whole.values())), notes=(*estimate.notes, *note))
 
 

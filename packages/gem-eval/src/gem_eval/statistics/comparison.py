@@ -132,8 +132,8 @@ def detectable_difference(
     """Return the true difference that a two-sided t test finds with probability ``power``.
 
     (t at (1 + confidence)/2 + t at power) · SE, with the quantiles of Student's t (Julious, Statistics in Medicine 23,
-    2004, section 3). The exact answer, by the noncentral t distribution, is 3 % larger with 4 degrees of freedom, and
-    the same to 1 % from 10 on.
+    2004, section 3). The exact answer, by the noncentral t distribution, is 1 % larger with 4 degrees of freedom, and
+    closer with more.
     """
     return (t_quantile((1 + confidence) / 2, df) + t_quantile(power, df)) * standard_error
 

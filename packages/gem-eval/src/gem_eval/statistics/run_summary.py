@@ -219,11 +219,13 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
     scores = {name: estimate_mean(by_seed(scored, _score(name)), confidence) for name in names}
     costs = [row.cost for row in rows if usable(row.cost)]
     notes = []
-    left_out = sum(not usable(row.episode_return) for row in scored)
-    if left_out:
-        notes.append(f"{left_out} episodes are left out of the mean return: theirs is no finite number")
+    endless = sum(not usable(row.episode_return) for row in scored)
+    if endless:
+        notes.append(f"left out of the mean return, which is no finite number: {endless} of {len(scored)} episodes")
     if unknown and successes:
-        notes.append(f"{unknown} of {len(scored)} episodes do not say whether they succeeded and count in no success")
+        notes.append(
+            f"left out of success, as they do not say whether they succeeded: {unknown} of {len(scored)} episodes"
+        )
     return EnvironmentSummary(
         env=env,
         episodes=len(scored),
