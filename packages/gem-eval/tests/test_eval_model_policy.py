@@ -147,10 +147,11 @@ def test_a_conversation_with_calls_survives_the_round_trip(name: str) -> None:
 
 def test_native_tools_through_a_server() -> None:
     """The schemas reach the server, its call reaches the tool, and the tool's answer the server."""
-    texts = ['<tool_call>{"name": "double", "arguments": {"number": 2}}</tool_call>', "\\boxed{4}"]
 
-    def script(request: ModelRequest) -> str:
-        return texts[any(message["role"] == "tool" for message in request.messages)]
+    def script(request: ModelRequest) -> Any:
+        if any(message["role"] == "tool" for message in request.messages):
+            return "\\boxed{4}"
+        return {"role": "assistant", "content": "", "tool_calls": [CALL]}
 
     async def run() -> list[gem.Trajectory]:
         async with (
@@ -170,7 +171,7 @@ def test_native_tools_through_a_server() -> None:
     assert played.failure is None
     assert played.transitions[0].action["tool_calls"][0]["function"]["name"] == "double"
     assert played.transitions[0].finish_reason == "tool_calls"
-    assert played.transitions[1].observation[2]["content"] == "4"
+    assert played.transitions[1].observation[2]["content"] == "8"
 
 
 def test_everything_about_a_call_is_in_the_act() -> None:
