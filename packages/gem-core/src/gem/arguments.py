@@ -122,7 +122,7 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
                 advice = f"it takes {', '.join(names)}"
             else:
                 advice = "it takes none"
-            raise UnknownArgumentError(f"{owner} has no argument {name!r}; {advice}")
+            raise UnknownArgumentError(f"{owner} has no argument {name!r}; {advice}", name)
 
 
 def keyword_names(method: Any) -> tuple[str, ...] | None:

@@ -77,7 +77,15 @@ class ArgumentTypeError(GemError, TypeError):
 
 
 class UnknownArgumentError(ArgumentTypeError):
-    """A keyword argument that the constructor does not have."""
+    """A keyword argument that the constructor does not have.
+
+    Attributes:
+        argument: its name.
+    """
+
+    def __init__(self, message: str, argument: str = "") -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class IncompleteEnvError(GemError, TypeError):

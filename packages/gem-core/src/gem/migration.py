@@ -24,7 +24,7 @@ __all__ = [
     "install",
     "moved_attribute",
     "moved_member",
-    "without_old_arguments",
+    "without_old_argument",
 ]
 
 _ADAPTERS = "gem.migration_adapters"
@@ -160,10 +160,11 @@ MEMBERS = frozenset(("dataset", "entry_point", "env_id", "idx", "seed", "turn_co
 """The members that every environment of the original had, or those with a data set; environments here have others."""
 
 OLD_ARGUMENTS = {
+    "dataset": "it has no data set to share",
     "use_mp": "grading has a time limit in every environment",
     "verbose": "use the module logging",
 }
-"""Argument of the original's environments → what there is in its place."""
+"""Argument that every environment of the original took → why one that lacks it needs none."""
 
 _PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(1, module.count("."))} - MOVED.keys()
 
@@ -195,13 +196,12 @@ def moved_member(env: Any, name: str) -> Any:
     raise AttributeError(f"{type(env).__name__!r} object has no attribute {name!r}")
 
 
-def without_old_arguments(owner: str, kwargs: Any) -> dict[str, Any]:
-    """Return arguments without those of the original that mean nothing here; each causes a warning."""
+def without_old_argument(owner: str, kwargs: Any, name: str) -> dict[str, Any]:
+    """Return arguments without one of :data:`OLD_ARGUMENTS`, and warn of it."""
     import warnings
 
-    for name in OLD_ARGUMENTS.keys() & kwargs.keys():
-        warnings.warn(f"{owner} ignores the argument {name!r} of gem-llm; {OLD_ARGUMENTS[name]}", stacklevel=4)
-    return {name: value for name, value in kwargs.items() if name not in OLD_ARGUMENTS}
+    warnings.warn(f"{owner} ignores the argument {name!r} of gem-llm; {OLD_ARGUMENTS[name]}", stacklevel=4)
+    return {other: value for other, value in kwargs.items() if other != name}
 
 
 class _Finder:

@@ -14,7 +14,7 @@ from gem.arguments import check_names, keyword_names
 from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, GemError, MissingPluginError
-from gem.migration import OLD_ARGUMENTS, without_old_arguments
+from gem.migration import OLD_ARGUMENTS, without_old_argument
 from gem.text_env import MALFORMED_REWARD
 from gem.tools.base import Tool, ToolResult, failure
 
@@ -143,10 +143,9 @@ class TakesOldArguments:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         cls = type(self)
-        old = _old_names(cls, kwargs)
-        if old:
-            without_old_arguments(cls.__name__, old)
-        known = {name: value for name, value in kwargs.items() if name not in old}
+        known: dict[str, Any] = kwargs
+        for name in _old_names(cls, kwargs):
+            known = without_old_argument(cls.__name__, known, name)
         names = keyword_names(_adapted(cls).__init__)
         if names is not None:
             check_names(cls.__name__, known, names)

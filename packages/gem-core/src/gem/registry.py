@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gem import discovery
+from gem import discovery, migration
 from gem.arguments import nearest, seed_value, takes_seed
 from gem.core import Env
 from gem.discovery.official import NAMESPACES, install_line
@@ -134,16 +134,16 @@ def make(
         made_as = _seeded(made_as, seed_value(seed), takes_seed(entry_point))
     if not callable(entry_point):
         raise EntryPointError(f"{made_as.id}: {name_of(made_as.entry_point)} is not callable")
-    try:
-        env = entry_point(**made_as.kwargs)
-    except UnknownArgumentError:
-        from gem.migration import without_old_arguments
-
-        known = without_old_arguments(made_as.id, made_as.kwargs)
-        if len(known) == len(made_as.kwargs):
-            raise
-        made_as = replace(made_as, kwargs=known)
-        env = entry_point(**known)
+    while True:
+        try:
+            env = entry_point(**made_as.kwargs)
+            break
+        except UnknownArgumentError as error:
+            if error.argument not in migration.OLD_ARGUMENTS or error.argument not in made_as.kwargs:
+                raise
+            made_as = replace(
+                made_as, kwargs=migration.without_old_argument(made_as.id, made_as.kwargs, error.argument)
+            )
     if not isinstance(env, Env):
         raise EntryPointError(
             f"{made_as.id}: {name_of(made_as.entry_point)} returned an object of type {type(env).__name__}, "
