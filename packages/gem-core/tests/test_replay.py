@@ -18,10 +18,11 @@ from gem.cli.replay import replay_command
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec, WrapperSpec
 from gem.errors import ArgumentError, GemError
+from gem.multiagent import MultiAgentEnv
 from gem.policies import RandomPolicy, ScriptedPolicy
 from gem.replay import FIELDS, Difference, compare, replay, replay_all
 from gem.rollout import play_episode, rollout
-from gem.trajectory import Trajectory, TrajectoryWriter, Transition, read_trajectories
+from gem.trajectory import Failure, Trajectory, TrajectoryBuilder, TrajectoryWriter, Transition, read_trajectories
 from gem.wrappers import wrapper
 from gem.wrappers.limits import TimeLimit, WallClockLimit
 
@@ -612,3 +613,74 @@ def test_a_wrapper_of_a_strange_class_is_a_problem() -> None:
     assert trajectory.spec is not None
     spec = replace(trajectory.spec, wrappers=(WrapperSpec("nowhere:Wrapper"),))
     assert "nowhere" in str(replay(replace(trajectory, spec=spec)).problem)
+
+
+@pytest.mark.parametrize("reward", [float("nan"), "much"])
+def test_a_result_that_cannot_be_recorded_is_the_same_failure_again(reward: Any) -> None:
+    """A record that ends with an invalid result replays to it; once it is repaired, a note says so."""
+    CHANGES["reward"] = reward
+    trajectory = recorded()
+    assert trajectory.failure is not None
+    assert trajectory.failure.kind == "invalid_result"
+    assert replay(trajectory).result == "same"
+    CHANGES.clear()
+    outcome = replay(trajectory)
+    assert outcome.result == "same"
+    assert "the environment failed when it was recorded and not now" in outcome.notes[-1]
+
+
+def test_a_failure_of_the_model_is_none_of_the_environment() -> None:
+    """An episode that an endpoint ended is compared up to there, without a note."""
+    trajectory = recorded()
+    del trajectory.transitions[2:]
+    trajectory.final_observation = None
+    trajectory.failure = Failure("endpoint", "unreachable", "no answer", 2)
+    outcome = replay(trajectory)
+    assert (outcome.result, outcome.notes) == ("same", ())
+
+
+class Bidding(MultiAgentEnv):
+    """Two agents name numbers, one after the other or at once, and the higher one wins."""
+
+    def __init__(self, mode: Any = "parallel") -> None:
+        super().__init__(["ann", "bob"], mode=mode)
+
+    def _begin(self) -> None:
+        self.bids: dict[str, int] = {}
+        self.round = 0
+        self.limit = self.rng.randint(10, 99)
+
+    def observe(self, agent: str) -> str:
+        return f"Name a number up to {self.limit}. " + " ".join(f"{who}: {bid}" for who, bid in self.bids.items())
+
+    def _process_actions(self, actions: dict[str, Any]) -> Any:
+        if "fails" in CHANGES:
+            raise RuntimeError("nobody bids")
+        self.bids |= {agent: int(action) + CHANGES.get("more", 0) for agent, action in actions.items()}
+        self.round += 1
+        over = self.round == 4
+        rewards = {agent: float(over and bid == max(self.bids.values())) for agent, bid in self.bids.items()}
+        return {}, rewards, dict.fromkeys(self.agents, over), {}, {"ann": {"round": self.round}}
+
+
+@pytest.mark.parametrize("mode", ["parallel", "sequential"])
+def test_an_episode_of_several_agents_is_played_again(mode: str) -> None:
+    """All actions of a step are played at once; a changed environment is found out, and a failing one."""
+    spec = EnvSpec(id="test:Bidding-v0", entry_point=Bidding, kwargs={"mode": mode})
+    env = gem.make(spec)
+    assert isinstance(env, Bidding)
+    builder = TrajectoryBuilder(spec, 3)
+    builder.begin(*env.reset(seed=3))
+    while not builder.over:
+        actions: dict[str, Any] = {agent: str(7 + builder.turns) for agent in env.active_agents}
+        builder.add_step(actions, *env.step(actions), over=not env.agents)
+    trajectory = builder.finish()
+    assert replay(trajectory).result == "same"
+    CHANGES["more"] = 1
+    difference = replay(trajectory).difference
+    assert difference is not None
+    assert difference.field == "observation"
+    CHANGES["fails"] = True
+    difference = replay(trajectory).difference
+    assert difference is not None
+    assert (difference.turn, difference.field) == (1, "error")

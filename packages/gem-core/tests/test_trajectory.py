@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gem.env_spec import EnvSpec
 from gem.errors import MissingPluginError, TrajectoryError
-from gem.trajectory import Trajectory, TrajectoryWriter, Transition, read_trajectories, to_dataset
+from gem.trajectory import Failure, Trajectory, TrajectoryWriter, Transition, read_trajectories, to_dataset
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -82,13 +82,80 @@ def test_a_file_cut_off_at_any_byte_loses_at_most_its_last_line(tmp_path: Path) 
         writer.write(simple(0.5))
     content = path.read_bytes()
     first_line = content.index(b"\n") + 1
-    for cut in range(first_line, len(content) + 1, 7):
+    for cut in range(first_line, len(content) + 1):
         torn = tmp_path / "torn.jsonl"
         torn.write_bytes(content[:cut])
         with TrajectoryWriter(torn) as writer:
             writer.write(simple(0.75))
         read = [trajectory.episode_return for trajectory in read_trajectories(torn)]
         assert read in ([0.25, 0.75], [0.25, 0.5, 0.75])
+
+
+def test_a_file_cut_before_its_first_newline_is_empty(tmp_path: Path) -> None:
+    """A cut inside the first line leaves no episode, wherever it is; a missing newline alone loses none."""
+    line = simple().to_json().encode()
+    torn = tmp_path / "torn.jsonl"
+    for cut in range(len(line) + 1):
+        torn.write_bytes(line[:cut])
+        assert list(read_trajectories(torn)) == ([simple()] if cut == len(line) else [])
+
+
+def test_episodes_of_schema_1_are_read_and_written_as_schema_2(tmp_path: Path) -> None:
+    """A line of gem-core 0.1, which held whole observations and no failures."""
+    path = tmp_path / "old.jsonl"
+    path.write_text(
+        '{"schema":1,"spec":{"id":"a:B-v0","entry_point":"nowhere:B","kwargs":{"n":3},"tags":[],"wrappers":[]},"seed":7,'
+        '"transitions":[{"observation":"look","action":"go \\ud800","reward":0.5,"terminated":false,"truncated":false,'
+        '"info":{"a":1},"token_ids":[1,2],"logprobs":[-0.5,-1.0],"act_seconds":0.25},{"observation":[{"type":"text",'
+        '"text":"look go"}],"action":{"role":"assistant","content":"stop"},"reward":0.0,"terminated":false,"truncated":'
+        'true,"info":{"error":"ValueError: broke"}}],"reset_info":{"r":1},"final_observation":"done","agent":"script",'
+        '"metadata":{"m":[1]}}\n'
+    )
+    (old,) = read_trajectories(path, strict=True)
+    assert old == Trajectory(
+        EnvSpec(id="a:B-v0", entry_point="nowhere:B", kwargs={"n": 3}),
+        7,
+        [
+            Transition(
+                "look", "go \ud800", 0.5, False, False, {"a": 1}, [1, 2], logprobs=[-0.5, -1.0], act_seconds=0.25
+            ),
+            Transition(
+                [{"type": "text", "text": "look go"}],
+                {"role": "assistant", "content": "stop"},
+                0.0,
+                False,
+                True,
+                {"error": "ValueError: broke"},
+            ),
+        ],
+        {"r": 1},
+        "done",
+        "script",
+        {"m": [1]},
+    )
+    assert (old.error, old.failure, old.key) == ("ValueError: broke", None, ("a:B-v0", 7, 0))
+    assert Trajectory.from_dict(json.loads(old.to_json())) == old
+    assert json.loads(old.to_json())["schema"] == 2
+
+
+@pytest.mark.parametrize("library", ["orjson", "json"])
+def test_files_are_the_same_to_readers_whichever_library_wrote_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    """Orjson writes where it is installed; it would refuse lone surrogates and turn large integers into floats."""
+    if library == "json":
+        monkeypatch.setattr("gem.trajectory.encoding._fast_encoder", lambda: None)
+    else:
+        pytest.importorskip("orjson")
+    path = tmp_path / "runs.jsonl"
+    written = [simple(), simple(), simple()]
+    written[1].seed = 2**70
+    written[2].transitions[0].action = "\udfff ü 日 \x00 \u2028"
+    with TrajectoryWriter(path) as writer:
+        for trajectory in written:
+            writer.write(trajectory)
+    assert list(read_trajectories(path, strict=True)) == written
+    assert path.read_bytes().count(b"\n") == 3
 
 
 def test_strict_reading_names_the_torn_line(tmp_path: Path) -> None:
@@ -164,9 +231,15 @@ def test_to_dataset_has_one_row_a_turn(tmp_path: Path) -> None:
         return
     episodes = [simple(0.25), simple(0.5)]
     episodes[1].transitions[0].action = "lone \ud800 surrogate"
+    episodes[1].transitions[0].prompt_token_ids = [1, 2]
+    episodes[1].transitions[0].version = 7
+    episodes[1].failure = Failure("agent", "timeout", "slow", 1)
     path = tmp_path / "episodes.parquet"
     to_dataset(episodes).to_parquet(path)
     read = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path))
     assert read["reward"][:] == [0.25, 0.5]
     assert read["episode"][:] == [0, 1]
     assert EnvSpec.from_json(read[0]["spec"]).id == "a:B-v0"
+    assert (read[1]["prompt_token_ids"], read[1]["version"], read[1]["logprobs"]) == ([1, 2], "7", None)
+    assert json.loads(read[1]["failure"])["kind"] == "timeout"
+    assert to_dataset([]).column_names == read.column_names

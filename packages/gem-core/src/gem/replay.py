@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from gem import discovery
@@ -21,7 +22,7 @@ from gem.entry_points import source_digest
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.registry import make
-from gem.trajectory import Trajectory, Transition
+from gem.trajectory import Trajectory, TrajectoryBuilder
 from gem.vector.env_runner import describe
 
 __all__ = ["FIELDS", "Difference", "Replay", "compare", "replay", "replay_all"]
@@ -192,31 +193,44 @@ def _replay_in(env: Env[Any, Any], recorded: Trajectory, ignore: Collection[str]
     if difference is not None and recorded.seed is None:
         problem = f"recorded without a seed, so its random choices cannot be repeated ({difference})"
         return Replay(recorded, now, problem=problem, notes=notes)
-    if difference is None and recorded.error is not None and now.error is None:
+    failed = recorded.error is not None and (recorded.failure is None or recorded.failure.source == "environment")
+    if difference is None and failed and now.error is None:
         notes = (*notes, f"the environment failed when it was recorded and not now: {recorded.error}")
     return Replay(recorded, now, difference, notes=notes)
 
 
 def _play_again(env: Env[Any, Any], recorded: Trajectory) -> Trajectory:
     """Play the recorded actions; an exception ends the episode, as in a vector environment."""
-    now = Trajectory(recorded.spec, recorded.seed, agent=recorded.agent)
+    builder = TrajectoryBuilder(recorded.spec, recorded.seed, agent=recorded.agent)
     try:
-        now.final_observation, now.reset_info = env.reset(seed=recorded.seed)
+        builder.begin(*env.reset(seed=recorded.seed))
     except Exception as error:
-        now.final_observation, now.reset_info = "", {"error": describe(error)}
-        return now
-    for transition in recorded.transitions:
-        observation, action = now.final_observation, deepcopy(transition.action)
-        try:
-            after, reward, terminated, truncated, info = env.step(action)
-            turn = Transition(observation, action, float(reward), bool(terminated), bool(truncated), dict(info))
-        except Exception as error:
-            after, turn = observation, Transition(observation, action, 0.0, False, True, {"error": describe(error)})
-        now.transitions.append(turn)
-        now.final_observation = after
-        if turn.terminated or turn.truncated:
+        builder.begin("", {"error": describe(error)})
+        builder.fail("environment", "exception", describe(error))
+    if recorded.agents:
+        _play_steps_again(env, recorded, builder)
+    else:
+        for turn in recorded.transitions:
+            if builder.over:
+                break
+            try:
+                builder.add(turn.action, *env.step(deepcopy(turn.action)))
+            except Exception as error:
+                builder.fail("environment", "exception", describe(error), action=turn.action)
+    return builder.finish()
+
+
+def _play_steps_again(env: Env[Any, Any], recorded: Trajectory, builder: TrajectoryBuilder) -> None:
+    """Play the recorded actions of several agents, all those of a step at once."""
+    for _, turns in groupby(recorded.transitions, key=lambda turn: turn.step):
+        if builder.over:
             break
-    return now
+        actions = {str(turn.agent): turn.action for turn in turns}
+        try:
+            result = env.step(deepcopy(actions))
+            builder.add_step(actions, *result, over=not getattr(env.unwrapped, "agents", ()))  # type: ignore[arg-type]
+        except Exception as error:
+            builder.fail("environment", "exception", describe(error), actions=actions)
 
 
 def _for_replay(trajectory: Trajectory, ignore: frozenset[str]) -> tuple[EnvSpec, frozenset[str], tuple[str, ...]]:
