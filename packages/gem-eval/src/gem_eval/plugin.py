@@ -13,6 +13,7 @@ def gem_commands() -> Named:
     return {
         "compare": "gem_eval.cli.compare:compare_command",
         "eval": "gem_eval.cli.eval:eval_command",
+        "validate": "gem_eval.cli.validate:validate_command",
         "fake-model": "gem_eval.cli.fake_model:fake_model_command",
         "results": "gem_eval.cli.results:results_command",
         "view": "gem_eval.cli.view:view_command",

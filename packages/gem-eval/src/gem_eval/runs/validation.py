@@ -1,30 +1,37 @@
 """Whether environments tell agents apart, without a model: :func:`validate`.
 
-The reference policy must reach the return that the manifest declares, an agent that says nothing the floor, and a
-random one less than the reference. An environment in which one of these fails measures nothing.
+The reference policy must reach the return that the manifest declares, an agent that says nothing must get the floor,
+and a random agent less than the reference policy. An environment for which one of these does not hold measures nothing.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+from gem.arguments import nearest
 from gem.env_spec import EnvSpec
+from gem.errors import UnknownEnvironmentError
+from gem.ids import normalized_distribution
 from gem.policies import make_policy
+from gem.registry import all_specs
+from gem.registry import spec as find_spec
 from gem.rollout import EpisodeLimits, rollout
 from gem.trajectory import Trajectory
 
-__all__ = ["AGENTS", "AgentReturns", "EnvironmentValidation", "validate"]
+__all__ = ["AgentReturns", "EnvironmentValidation", "environments_of", "validate"]
 
-AGENTS = ("reference", "random", "null")
-
+_AGENTS = ("reference", "random", "null")
 _CLOSE = 1e-6
 """Tolerance for sums of rewards, which floating point rounds."""
 _SIGMAS = 4.0
+_MOST_TURNS = 10_000
+"""Turns after which an episode counts as endless."""
+_AT_A_TIME = 8
 _SHOWN_ERRORS = 3
 
 
@@ -39,7 +46,7 @@ class AgentReturns:
     lowest: float | None
     highest: float | None
     errors: tuple[str, ...] = ()
-    """The first messages of failed episodes."""
+    """The first different messages of failed episodes."""
 
 
 @dataclass(frozen=True)
@@ -64,44 +71,68 @@ class EnvironmentValidation:
         return {**asdict(self), "valid": self.valid}
 
 
+def environments_of(targets: Iterable[str]) -> tuple[list[EnvSpec], list[EnvSpec]]:
+    """Return the environments that ids, namespaces and distributions name, each once.
+
+    Returns:
+        Those to validate; and those that a namespace or distribution has and that need something that this machine may
+        lack (``requires``: docker, network, dataset …). An id stands for its environment whatever it needs.
+
+    Raises:
+        UnknownEnvironmentError: if a target is none of these.
+    """
+    chosen: dict[str, EnvSpec] = {}
+    left_out: dict[str, EnvSpec] = {}
+    every: list[EnvSpec] | None = None
+    for target in targets:
+        if ":" in target:
+            chosen[target] = find_spec(target)
+            continue
+        every = all_specs() if every is None else every
+        name = normalized_distribution(target)
+        found = [s for s in every if target == s.namespace or name == normalized_distribution(s.distribution or "")]
+        if not found:
+            known = {s.namespace for s in every} | {s.distribution for s in every if s.distribution}
+            hint = nearest(target, sorted(known))
+            advice = f"did you mean {hint!r}?" if hint else "'gem list' shows what there is"
+            raise UnknownEnvironmentError(f"{target!r} is no id, namespace or package of environments; {advice}")
+        for spec in found:
+            (left_out if spec.requires else chosen)[f"{spec.distribution}/{spec.id}"] = spec
+    return list(chosen.values()), list(left_out.values())
+
+
 def validate(
-    spec: EnvSpec, *, episodes: int = 16, step_timeout: float = 30.0, seconds: float = 120.0
+    spec: EnvSpec, *, episodes: int = 16, seconds: float = 20.0, step_timeout: float | None = 60.0
 ) -> EnvironmentValidation:
     """Play an environment with agents that need no model, and check what they earn.
 
     Args:
         spec: the environment.
-        episodes: of each agent.
-        step_timeout: seconds that a step may take.
-        seconds: that an episode may take.
+        episodes: of each agent, at most.
+        seconds: no agent begins a further episode after so many seconds of wall-clock time.
+        step_timeout: seconds that a step may take; None for no limit.
     """
     begin = time.perf_counter()
-    limits = EpisodeLimits(step_timeout=step_timeout, max_seconds=seconds, max_turns=_MOST_TURNS)
-    agents = AGENTS if spec.reference_policy is not None else AGENTS[1:]
-    returns: dict[str, AgentReturns] = {}
-    lists: dict[str, list[float]] = {}
-    for agent in agents:
-        played = list(
-            rollout(
-                spec,
-                partial(make_policy, agent),
-                num_envs=min(8, episodes),
-                episodes=episodes,
-                agent=agent,
-                limits=limits,
-            )
-        )
-        lists[agent] = [t.episode_return for t in played if t.error is None]
-        returns[agent] = _returns(played, lists[agent])
-    problems, notes = _verdict(spec, returns, lists)
-    return EnvironmentValidation(spec.id, returns, tuple(problems), tuple(notes), seconds=time.perf_counter() - begin)
+    agents = _AGENTS if spec.reference_policy is not None else _AGENTS[1:]
+    played = {agent: list(_play(spec, agent, episodes, seconds, step_timeout)) for agent in agents}
+    returns = {agent: [t.episode_return for t in some if t.error is None] for agent, some in played.items()}
+    figures = {agent: _figures(played[agent], returns[agent]) for agent in agents}
+    problems = tuple(_problems(spec, figures))
+    return EnvironmentValidation(spec.id, figures, problems, tuple(_notes(spec)), seconds=time.perf_counter() - begin)
 
 
-_MOST_TURNS = 10_000
-"""Turns after which an episode counts as endless."""
+def _play(spec: EnvSpec, agent: str, episodes: int, seconds: float, step_timeout: float | None) -> Iterator[Trajectory]:
+    end = time.monotonic() + seconds
+    limits = EpisodeLimits(step_timeout=step_timeout, max_turns=_MOST_TURNS)
+    maker = partial(make_policy, agent)
+    stream = rollout(spec, maker, num_envs=min(_AT_A_TIME, episodes), episodes=episodes, agent=agent, limits=limits)
+    for trajectory in stream:
+        yield trajectory
+        if time.monotonic() > end:
+            stream.close()
 
 
-def _returns(played: Sequence[Trajectory], returns: Sequence[float]) -> AgentReturns:
+def _figures(played: Sequence[Trajectory], returns: Sequence[float]) -> AgentReturns:
     errors = dict.fromkeys(t.error for t in played if t.error is not None)
     return AgentReturns(
         episodes=len(returns),
@@ -109,78 +140,63 @@ def _returns(played: Sequence[Trajectory], returns: Sequence[float]) -> AgentRet
         mean=math.fsum(returns) / len(returns) if returns else None,
         lowest=min(returns, default=None),
         highest=max(returns, default=None),
-        errors=tuple(list(errors)[:_SHOWN_ERRORS]),
+        errors=tuple(errors)[:_SHOWN_ERRORS],
     )
 
 
-def _verdict(
-    spec: EnvSpec, agents: Mapping[str, AgentReturns], returns: Mapping[str, Sequence[float]]
-) -> tuple[list[str], list[str]]:
-    problems = [
-        f"{item.failed} of {item.failed + item.episodes} episodes of the {agent} policy failed: {item.errors[0]}"
-        for agent, item in agents.items()
-        if item.failed
-    ]
-    notes = []
-    problems += _outside(spec, agents)
-    reference = agents.get("reference")
-    if reference is None:
-        notes.append("no reference policy is declared, so nothing shows that the task can be solved")
-    elif reference.mean is not None:
-        problems += _reference(spec, reference, len(returns["reference"]))
-        problems += _thoughtless(spec, agents, reference.mean)
+def _notes(spec: EnvSpec) -> Iterator[str]:
+    if spec.reference_policy is None:
+        yield "no reference policy is declared, so nothing shows that the task can be solved"
     if spec.reward_range is None:
-        notes.append("no reward_range is declared, so returns are only compared with each other")
-    else:
-        problems += _null(spec, agents["null"])
-    return problems, notes
+        yield "no reward_range is declared, so returns are only compared with each other"
 
 
-def _outside(spec: EnvSpec, agents: Mapping[str, AgentReturns]) -> Iterable[str]:
-    """Yield a sentence for each agent with a return outside the declared range."""
-    if spec.reward_range is None:
-        return
-    low, high = spec.reward_range
+def _problems(spec: EnvSpec, agents: Mapping[str, AgentReturns]) -> Iterator[str]:
     for agent, item in agents.items():
-        for value in (item.lowest, item.highest):
-            if value is not None and not low - _CLOSE <= value <= high + _CLOSE:
-                yield f"the {agent} policy got a return of {value:g}, and reward_range is [{low:g}, {high:g}]"
-                break
+        if item.failed:
+            total = item.failed + item.episodes
+            yield f"{item.failed} of {total} episodes of the {agent} policy failed: {item.errors[0]}"
+    reference = agents.get("reference")
+    if spec.reward_range is not None:
+        low, high = spec.reward_range
+        for agent, item in agents.items():
+            yield from _outside(agent, item, low, high)
+        if reference is not None:
+            yield from _reference(spec, reference, low, high)
+        yield from _null(spec, agents["null"], low)
+    if reference is not None and reference.mean is not None:
+        for agent in ("random", "null"):
+            mean = agents[agent].mean
+            if mean is not None and mean >= reference.mean - _CLOSE:
+                yield f"the {agent} policy earns as much as the reference policy: {mean:.4g} and {reference.mean:.4g}"
 
 
-def _reference(spec: EnvSpec, reference: AgentReturns, count: int) -> Iterable[str]:
-    """Yield what is wrong with the reference policy's mean return.
+def _outside(agent: str, item: AgentReturns, low: float, high: float) -> Iterator[str]:
+    """Yield a sentence if a return of an agent lies outside the declared range."""
+    for value in (item.lowest, item.highest):
+        if value is not None and not low - _CLOSE <= value <= high + _CLOSE:
+            yield f"the {agent} policy got a return of {value:g}, and reward_range is [{low:g}, {high:g}]"
+            return
+
+
+def _reference(spec: EnvSpec, reference: AgentReturns, low: float, high: float) -> Iterator[str]:
+    """Yield a sentence if the reference policy's mean return is not the declared one.
 
     Returns lie in [a, b] and have mean m, so their variance is at most (b - m)(m - a) (Bhatia and Davis, 2000); the
     observed mean may be off by four standard errors of that. Where m is b, every episode has to reach it.
     """
-    if spec.reward_range is None or reference.mean is None:
+    if reference.mean is None:
         return
-    low, high = spec.reward_range
     wanted = high if spec.reference_return is None else spec.reference_return
-    tolerance = _SIGMAS * math.sqrt(max(0.0, (high - wanted) * (wanted - low)) / count) + _CLOSE
-    if abs(reference.mean - wanted) > tolerance:
+    variance = max(0.0, (high - wanted) * (wanted - low))
+    if abs(reference.mean - wanted) > _SIGMAS * math.sqrt(variance / reference.episodes) + _CLOSE:
         yield f"the reference policy's mean return is {reference.mean:.4g}, and {wanted:g} is declared"
 
 
-def _null(spec: EnvSpec, null: AgentReturns) -> Iterable[str]:
-    """Yield what is wrong with the return of an agent that says nothing."""
-    assert spec.reward_range is not None
-    floor = spec.reward_range[0] if spec.null_return is None else spec.null_return
-    if null.lowest is not None and null.highest is not None:
-        worst = max((null.lowest, null.highest), key=lambda value: abs(value - floor))
-        if abs(worst - floor) > _CLOSE:
-            yield f"an agent that says nothing got a return of {worst:g}, and {floor:g} is declared"
-
-
-def _thoughtless(spec: EnvSpec, agents: Mapping[str, AgentReturns], best: float) -> Iterable[str]:
-    """Yield the agents that do as well as the reference policy without looking."""
-    share = getattr(spec, "thoughtless_share", None)
-    for agent in ("random", "null"):
-        mean = agents[agent].mean
-        if mean is None:
-            continue
-        if mean >= best - _CLOSE:
-            yield f"the {agent} policy earns as much as the reference policy: {mean:.4g} and {best:.4g}"
-        elif share is not None and best > 0 and mean > share * best + _CLOSE:
-            yield f"the {agent} policy earns {mean / best:.0%} of the reference policy, and {share:.0%} is declared"
+def _null(spec: EnvSpec, null: AgentReturns, low: float) -> Iterator[str]:
+    """Yield a sentence if an agent that says nothing gets another return than the declared one."""
+    floor = low if spec.null_return is None else spec.null_return
+    for value in (null.lowest, null.highest):
+        if value is not None and abs(value - floor) > _CLOSE:
+            yield f"an agent that says nothing got a return of {value:g}, and {floor:g} is declared"
+            return
