@@ -1,7 +1,8 @@
 """Whether environments tell agents apart, without a model: :func:`validate`.
 
-The reference policy must reach the return that the manifest declares, an agent that says nothing must get the floor,
-and a random agent less than the reference policy. An environment for which one of these does not hold measures nothing.
+The reference policy must reach the return that the manifest declares, an agent that says nothing the floor, and a
+random agent less than the reference policy; where an episode is one turn, the random agent answers another question. An
+environment for which one of these does not hold measures nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from functools import partial
 from typing import Any
 
 from gem.arguments import nearest
+from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import UnknownEnvironmentError
 from gem.ids import normalized_distribution
-from gem.policies import make_policy
+from gem.policies import Policy, make_policy
 from gem.registry import all_specs
 from gem.registry import spec as find_spec
 from gem.rollout import EpisodeLimits, rollout
@@ -32,6 +34,8 @@ _SIGMAS = 4.0
 _MOST_TURNS = 10_000
 """Turns after which an episode counts as endless."""
 _AT_A_TIME = 8
+_OTHER_SEEDS = 1_000_000
+"""The seed before those of the episodes whose random actions :class:`OtherQuestionPolicy` plays."""
 _SHOWN_ERRORS = 3
 
 
@@ -121,11 +125,33 @@ def validate(
     return EnvironmentValidation(spec.id, figures, problems, tuple(_notes(spec)), seconds=time.perf_counter() - begin)
 
 
+class OtherQuestionPolicy(Policy[Any, Any]):
+    """Acts at random as in another episode of the same environment.
+
+    What an environment of one turn samples as a random action may be the right answer to its own question.
+    """
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        self._other = env.unwrapped.spawn()
+        self._seed = _OTHER_SEEDS
+
+    def act(self, observation: Any, info: Info) -> Any:
+        self._seed += 1
+        self._other.reset(seed=self._seed)
+        return self._other.sample_random_action()
+
+    def close(self) -> None:
+        self._other.close()
+
+
 def _play(spec: EnvSpec, agent: str, episodes: int, seconds: float, step_timeout: float | None) -> Iterator[Trajectory]:
     end = time.monotonic() + seconds
     limits = EpisodeLimits(step_timeout=step_timeout, max_turns=_MOST_TURNS)
-    maker = partial(make_policy, agent)
-    stream = rollout(spec, maker, num_envs=min(_AT_A_TIME, episodes), episodes=episodes, agent=agent, limits=limits)
+    single = spec.turns == "single"
+    maker = OtherQuestionPolicy if single and agent == "random" else partial(make_policy, agent)
+    # A question takes less time than another copy of the set that it is from.
+    num_envs = 1 if single else min(_AT_A_TIME, episodes)
+    stream = rollout(spec, maker, num_envs=num_envs, episodes=episodes, agent=agent, limits=limits)
     for trajectory in stream:
         yield trajectory
         if time.monotonic() > end:
