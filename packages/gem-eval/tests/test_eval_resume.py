@@ -74,7 +74,7 @@ def killed_and_resumed(folder: Path, name: str, moments: list[int]) -> RunFolder
     return RunFolder(folder / name)
 
 
-@pytest.mark.slow("starts the command five times")
+@pytest.mark.slow(reason="starts the command five times")
 def test_a_run_that_is_killed_can_be_resumed(undisturbed: tuple[Path, list[bytes]]) -> None:
     """After three kills, the run has every episode once, byte-equal but for times to those of a run without any."""
     folder, lines = undisturbed

@@ -103,17 +103,13 @@ def _run(
 
 
 def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: bool) -> None:
+    from gem_eval.cli.results import summary_of
+    from gem_eval.cli.run_table import print_run_summary
     from gem_eval.runs import RunFolder
-    from gem_eval.statistics import summarize_run
 
     assert last is not None  # an evaluation reports before its first episode
     run = folder or RunFolder(last.folder)
-    summary = summarize_run(
-        run.rows(),
-        name=run.name,
-        agent=run.config.agent,
-        planned={item.label: item.episodes for item in run.config.environments},
-    )
+    summary = summary_of(run)
     all_failed = bool(last.failed) and not last.finished
     path = shlex.quote(str(run.path))
     if as_json:
@@ -127,7 +123,7 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
             }
         )
     else:
-        _print_summary(summary)
+        print_run_summary(summary)
         console().print(f"recorded in {path}", style="dim", markup=False, soft_wrap=True)
     if last.failed:
         share = "every episode" if all_failed else f"{last.failed} episodes"
@@ -141,16 +137,6 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         click.get_current_context().exit(130)
     if all_failed:
         click.get_current_context().exit(1)
-
-
-def _print_summary(summary: Any) -> None:
-    try:
-        from gem_eval.cli.run_table import print_run_summary  # type: ignore[import-not-found, unused-ignore]
-    except ModuleNotFoundError:  # until the tables have landed
-        for item in summary.environments:
-            click.echo(f"{item.env}: {item.episodes} episodes, return {item.mean_return}, success {item.success}")
-    else:
-        print_run_summary(summary)
 
 
 def _show_plan(config: EvaluationConfig, as_json: bool) -> None:

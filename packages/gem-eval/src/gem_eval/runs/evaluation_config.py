@@ -121,7 +121,8 @@ class EvaluationConfig:
             raise EvaluationConfigError(str(error)) from error
 
     def _check(self) -> None:
-        integer("concurrency", self.concurrency, minimum=1)
+        for name in ("episodes", "group", "concurrency"):
+            integer(name, getattr(self, name), minimum=1)
         integer("retries", self.retries, minimum=0)
         integer("give_up_after", self.give_up_after, minimum=0)
         if self.agent is not None and (self.model is not None or self.base_url is not None):
