@@ -8,7 +8,7 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -30,7 +30,7 @@ def episode(seed: int = 0, **fields: Any) -> Trajectory:
 class Recording:
     """Keeps what it is told, and misbehaves as told."""
 
-    made: list[Recording] = []
+    made: ClassVar[list[Recording]] = []
 
     def __init__(self, folder: Path) -> None:
         self.calls: list[str] = []

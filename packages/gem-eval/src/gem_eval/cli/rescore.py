@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import Table, json_option, print_json, progress
+from gem.cli.output import Table, json_option, print_json, printable, progress
 
 if TYPE_CHECKING:
     from gem.rewards import Reward
+    from gem_eval.rewards.calibration import Calibration, LabelledScore
+    from gem_eval.rewards.episode_source import EpisodeSource
     from gem_eval.rewards.rescoring import RescoreSummary
 
 __all__ = ["rescore_command"]
+
+_SHOWN = 10
+"""Disagreements in the table."""
+_REASON = 120
+"""Characters of a reason in the table."""
 
 
 @click.command("rescore")
@@ -32,6 +40,10 @@ __all__ = ["rescore_command"]
 @click.option("--api-key-env", metavar="NAME", help="Environment variable with the judge's key.")
 @click.option("--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes at once.")
 @click.option("--limit", type=click.IntRange(min=1), help="Score only the first episodes.")
+@click.option(
+    "--labels", type=click.Path(exists=True, dir_okay=False), help="Compare with these labels: JSON lines or CSV."
+)
+@click.option("--threshold", type=float, default=0.5, show_default=True, help="From where on a score passes.")
 @click.option("--anew", is_flag=True, help="Replace earlier scores, which are kept in scores/replaced.")
 @json_option
 def rescore_command(
@@ -44,6 +56,8 @@ def rescore_command(
     api_key_env: str | None,
     concurrency: int,
     limit: int | None,
+    labels: str | None,
+    threshold: float,
     anew: bool,
     as_json: bool,
 ) -> None:
@@ -59,13 +73,21 @@ def rescore_command(
       gem rescore runs/a --reward exact --set extract=boxed --set normalize=case,punctuation
       gem rescore runs/a --reward math --reward qa_f1 --set qa_f1.answer_from=info:gold
       gem rescore runs/a --rewards rewards.json --model judge --base-url http://127.0.0.1:8000/v1
+      gem rescore runs/a --rewards rewards.json --labels labels.csv
+
+    \b
+    --labels says how far a reward can be trusted: agreement, Cohen's kappa, its bias for long episodes, and where it
+    differs. The file has the columns seed and label (0 to 1, true or false, pass or fail), and where a run needs them
+    env and repetition.
     """
     import asyncio
 
+    from gem_eval.rewards.calibration import read_labels
     from gem_eval.rewards.episode_source import open_episodes
     from gem_eval.rewards.rescoring import rescore
 
     rewards = _rewards(names, file, settings)
+    known = None if labels is None else read_labels(labels)
     episodes, scores_folder = open_episodes(folder)
     judge = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
     with progress() as bar:
@@ -91,12 +113,87 @@ def rescore_command(
             raise click.ClickException(
                 "interrupted; the scores so far are kept, run the command again to go on"
             ) from None
+    found = {} if known is None else _calibrations(episodes, scores_folder, summaries, known, threshold)
     if as_json:
-        print_json({"episodes": folder, "rewards": [summary.to_dict() for summary in summaries]})
+        calibrations = {"calibration": {label: item.to_dict() for label, item in found.items()}} if found else {}
+        print_json({"episodes": folder, "rewards": [summary.to_dict() for summary in summaries], **calibrations})
     else:
         _show(summaries)
+        for label, item in found.items():
+            _show_calibration(label, item)
     if summaries and not any(summary.readable for summary in summaries):
         raise click.ClickException("no reward could tell for any episode" if _scored(summaries) else "nothing to score")
+
+
+def _calibrations(
+    episodes: EpisodeSource,
+    folder: Path,
+    summaries: Iterable[RescoreSummary],
+    labels: Mapping[tuple[str | None, int, int], float],
+    threshold: float,
+) -> dict[str, Calibration]:
+    """Return the agreement of each reward with the labels."""
+    from gem_eval.rewards.calibration import calibration, labelled_score
+    from gem_eval.runs.score_files import RunScores
+
+    beside = RunScores(folder)
+    found: dict[str, list[LabelledScore]] = {summary.label: [] for summary in summaries}
+    for row in episodes.rows():
+        label = labels.get((row.env, row.seed, row.repetition), labels.get((None, row.seed, row.repetition)))
+        scores = beside.scores_of(row) if label is not None and not row.failed else {}
+        if label is None or not scores.keys() & found.keys():
+            continue
+        trajectory = episodes.episode(row)
+        for name in scores.keys() & found.keys():
+            found[name].append(replace(labelled_score(trajectory, label, scores[name]), key=row.key))
+    if not any(found.values()):
+        raise click.ClickException("no label belongs to a scored episode; labels need its seed, and env and repetition")
+    return {name: calibration(items, threshold=threshold) for name, items in found.items()}
+
+
+def _show_calibration(label: str, found: Calibration) -> None:
+    table = Table((f"{printable(label)} against labels", "value", ""), right=("value",))
+    lost = f"{found.unreadable} more are unreadable" if found.unreadable else ""
+    rows = [
+        ("labelled episodes", str(found.labelled), lost),
+        ("agreement", _percent(found.agreement), f"both pass from {found.threshold:g} up"),
+        ("Cohen's kappa", _number(found.kappa), _interval(found.kappa_interval)),
+        ("passes, label fails", str(found.false_positive), ""),
+        ("fails, label passes", str(found.false_negative), ""),
+        ("score minus label", _number(found.bias, signed=True), "mean; above 0 is too generous"),
+        ("rank correlation", _number(found.correlation), "of scores and labels"),
+        ("bias for length", _number(found.length_bias, signed=True), "rank correlation of error and length"),
+        ("bias for position", _number(found.position_bias, signed=True), "shown first minus shown second"),
+    ]
+    for name, value, note in rows:
+        if value:
+            table.add_row(name, value, note)
+    table.show()
+    if not found.disagreements:
+        return
+    columns = ("seed", "repetition", "label", "score")
+    differ = Table(("environment", *columns, "reason"), right=columns, title="Disagreements, the largest first")
+    for item in found.disagreements[:_SHOWN]:
+        reason = printable(" ".join(item.score.reasons))[:_REASON]
+        key = item.key
+        differ.add_row(
+            printable(key.env), str(key.seed), str(key.repetition), f"{item.label:g}", f"{item.score.value:.2f}", reason
+        )
+    differ.show()
+    if len(found.disagreements) > _SHOWN:
+        click.echo(f"{len(found.disagreements) - _SHOWN} more with --json")
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _number(value: float | None, *, signed: bool = False) -> str:
+    return "" if value is None else f"{value:+.2f}" if signed else f"{value:.2f}"
+
+
+def _interval(bounds: tuple[float, float] | None) -> str:
+    return "" if bounds is None else f"95 % interval {bounds[0]:.2f} to {bounds[1]:.2f}; 0 is chance"
 
 
 def _scored(summaries: Iterable[RescoreSummary]) -> bool:

@@ -136,7 +136,7 @@ def _added(before: Any, last: Transition | None, now: Any) -> str:
             if said and added.lstrip().startswith(said):
                 return added.lstrip()[len(said) :].strip()
             # A text may also begin like the one before by chance ("turn 1", "turn 10"); a history ends its lines.
-            if added[0].isspace() or before[-1].isspace():
+            if "\n" in (added[0], before[-1]):
                 return added.strip()
         return now.strip()
     if isinstance(now, list):

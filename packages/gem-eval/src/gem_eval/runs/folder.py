@@ -31,7 +31,7 @@ from gem_eval.runs.errors import RunFolderError, RunInUseError
 from gem_eval.runs.index import EpisodeIndex, encode
 from gem_eval.runs.lines import end_of_lines, parse_line
 from gem_eval.runs.run_config import RunConfig
-from gem_eval.runs.score_files import RunScores
+from gem_eval.runs.score_files import SCORES_FOLDER, RunScores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,7 +55,7 @@ class RunFolder:
         self.live_path = self.path / "live.json"
         self.config = self._read_config()
         self._index = EpisodeIndex(self.path, self.config.prices)
-        self._scores = RunScores(self.path)
+        self._scores = RunScores(self.path / SCORES_FOLDER)
         self._episodes: int | None = None  # descriptors of the writer
         self._rows: int | None = None
         self._size = 0
@@ -166,7 +166,7 @@ class RunFolder:
         except (ValueError, RecursionError) as error:
             raise RunFolderError(f"{self.episodes_path}: there is no episode at byte {row.offset}: {error}") from error
         trajectory = Trajectory.from_dict(record)
-        trajectory.scores.update(self._scores.of(row))
+        trajectory.scores.update({label: score.to_dict() for label, score in self._scores.scores_of(row).items()})
         return trajectory
 
     def finished_keys(self) -> set[EpisodeKey]:

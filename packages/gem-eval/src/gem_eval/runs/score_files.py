@@ -142,10 +142,10 @@ class ScoreWriter:
 
 
 class RunScores:
-    """The scores beside a run, kept current while a process appends to them."""
+    """The scores in a folder beside episodes, kept current while a process appends to them."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / SCORES_FOLDER
+        self.folder = folder
         self._read: dict[Path, tuple[tuple[int, int], str, _ByEpisode]] = {}
 
     def attach(self, rows: Iterable[EpisodeRow]) -> list[EpisodeRow]:
@@ -155,10 +155,10 @@ class RunScores:
             return list(rows)
         return [_with_values(row, by_label) for row in rows]
 
-    def of(self, row: EpisodeRow) -> dict[str, dict[str, Any]]:
-        """Return the whole scores of an episode: label → ``Score.to_dict()``."""
+    def scores_of(self, row: EpisodeRow) -> dict[str, Score]:
+        """Return the whole scores of an episode by label."""
         found = {label: scores.get(_key(row)) for label, scores in self._current().items()}
-        return {label: score.to_dict() for label, score in found.items() if score is not None}
+        return {label: score for label, score in found.items() if score is not None}
 
     def _current(self) -> dict[str, _ByEpisode]:
         """Return label → scores, from files that have changed since the last call, or from memory."""
