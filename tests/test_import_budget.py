@@ -126,6 +126,16 @@ def test_importing_a_package_loads_nothing_heavy(bare: set[str]) -> None:
     assert not {step: heavy for step, loaded in added.items() if (heavy := loaded & ((SLOW | HEAVY) - bare))}
 
 
+def test_an_evaluation_without_a_model_loads_no_client(bare: set[str]) -> None:
+    """Importing gem_eval loads only itself; its names and 'gem eval --agent' load no HTTP client and no schemas."""
+    loaded = set(modules_after("import gem_eval\n")["modules"]) - bare
+    assert loaded <= {"__future__", "gem", "gem.lazy", "gem.migration", "gem_eval"}
+    code = "from gem.cli.main import cli\nimport os, tempfile\nos.chdir(tempfile.mkdtemp())\n"
+    code += "cli.main(['eval', 'game:GuessTheNumber-v0-easy', '--agent', 'null', '-n', '2'], standalone_mode=False)\n"
+    loaded = set(modules_after(code)["modules"]) - bare
+    assert not loaded & (HEAVY | {"aiohttp", "pydantic"})
+
+
 def test_asking_a_bundled_question_loads_nothing_heavy(bare: set[str]) -> None:
     """make() and reset() of a set that a package carries load neither data-set libraries nor graders."""
     added = modules_of_each(f"import gem; gem.make({env_id!r}).reset(seed=0)" for env_id in BUNDLED)

@@ -175,6 +175,25 @@ def test_gem_core_stays_small(core_alone: Path, tmp_path: Path) -> None:
     assert sum(sizes.values()) - sizes["numpy"] <= 16_500_000, sizes
 
 
+def test_gem_eval_adds_little(
+    core_alone: Path,
+    tmp_path: Path,
+    wheels: dict[str, Path],
+    make_environment: Callable[..., Path],
+) -> None:
+    """gem-eval brings at most 12 distributions and 15 MB besides gem-core and its own wheel, and can evaluate."""
+    python = make_environment(tmp_path / "venv", *with_siblings("gem-eval", wheels), wheels["gem-envs-games"])
+    python = python / "bin" / "python"
+    before: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
+    sizes: dict[str, int] = json.loads(output_of(python, "-c", MEASURE, cwd=tmp_path))
+    added = {name: size for name, size in sizes.items() if name not in before and not name.startswith("gem-")}
+    assert len(added) <= 12, sorted(added)
+    assert sum(added.values()) <= 15_000_000, added
+    command = ("-m", "gem", "eval", "game:GuessTheNumber-v0-easy", "--agent", "reference", "-n", "4", "--json")
+    report: dict[str, Any] = json.loads(output_of(python, *command, cwd=tmp_path))
+    assert report["summary"]["environments"][0]["success"]["value"] == 1.0
+
+
 def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path: Path) -> None:
     """Without any environment package, the commands work and name the packages to install."""
     gem = core_alone / "bin" / "gem"
