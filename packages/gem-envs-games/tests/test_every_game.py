@@ -129,6 +129,22 @@ def test_the_last_step_says_whether_the_game_was_won(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", IDS)
+def test_the_instructions_say_what_an_unreadable_move_costs(env_id: str) -> None:
+    """What they say is what happens, and they show an example of the one form; they speak of no history."""
+    env = make(env_id)
+    observation, _ = env.reset(seed=1)
+    assert "\\boxed{" in observation
+    assert "Earlier turns" not in observation
+    _, reward, terminated, *_ = env.step("five, I think")
+    if env_id.startswith("game:WikiGame"):
+        assert "none in a box" in " ".join(observation.split())
+        assert (reward < 0, terminated) == (True, False)
+    else:
+        assert "A move in any other form ends the game and costs 0.1." in observation
+        assert (reward, terminated) == (-0.1, True)
+
+
+@pytest.mark.parametrize("env_id", IDS)
 def test_different_seeds_give_different_episodes(env_id: str) -> None:
     """Chance is real: among 30 seeds there is more than one episode (all Hanoi towers are alike)."""
     if SPECS[env_id].entry_point.endswith("TowerofHanoiEnv") and not env_id.endswith("random"):

@@ -252,7 +252,7 @@ def _rules(hardcore: bool, num_words: int, max_turns: int) -> str:
         f"it has, and what it means. In the grid, {_FREE:c} is a letter to be found and {_NO_CELL:c} is no part of any "
         "word. A wrong letter is not written down but costs its turn.\n"
         "Write a letter in the format \\boxed{row column letter}. For example, \\boxed{0 2 E} writes E into row 0, "
-        "column 2. Earlier turns are shown to you as the game goes on."
+        "column 2. A move in any other form ends the game and costs 0.1."
     )
 
 

@@ -291,5 +291,5 @@ def _rules(num_rows: int, max_turns: int, frame: str) -> str:
         "(the tile below the gap), down (the one above it), left (the one to its right) or right (the one to its "
         "left).\n"
         "Put the direction in \\boxed{}, for example \\boxed{up}. "
-        "Earlier turns are shown to you as the game goes on."
+        "A move in any other form ends the game and costs 0.1."
     )

@@ -267,5 +267,6 @@ def _rules(target_tile: int, max_turns: int) -> str:
         "turns. A move slides all tiles up, down, left or right as far as they go, and two equal tiles that meet merge "
         "into one of their sum. A tile merges only once in a move. After each move that changed the board a new tile, "
         "2 or sometimes 4, appears on an empty cell, shown as '.' until then. You lose when no move is possible.\n"
-        "Put the direction in \\boxed{}, for example \\boxed{left}. Earlier turns are shown to you as the game goes on."
+        "Put the direction in \\boxed{}, for example \\boxed{left}. "
+        "A move in any other form ends the game and costs 0.1."
     )

@@ -65,7 +65,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
             f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
             f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"
             f"Put your guess in \\boxed{{}}, for example \\boxed{{{low}}}. "
-            "Earlier turns are shown to you as the game goes on."
+            "A move in any other form ends the game and costs 0.1."
         )
 
     def _begin(self) -> None:

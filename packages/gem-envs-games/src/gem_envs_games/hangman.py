@@ -81,7 +81,7 @@ class HangmanEnv(Game[re.Match[str]]):
             f"Find it within {self.max_turns} turns.\n"
             f"In each turn, guess one letter, for example \\boxed{{{letter}}}, and I show every place where it occurs; "
             f"or guess the whole word, for example \\boxed{{{word}}}. You win when the whole word is uncovered. "
-            "Do not repeat a guess. Earlier turns are shown to you as the game goes on."
+            "Do not repeat a guess. A move in any other form ends the game and costs 0.1."
         )
 
     def _board(self) -> str:

@@ -196,5 +196,5 @@ def _rules(length: int, numbers: int, max_turns: int, repeats: bool) -> str:
         "most one peg.\n"
         f"A guess is {length} numbers in their order, separated by spaces, that you have not guessed before. "
         f"Put it in \\boxed{{}}, for example \\boxed{{{example}}}. "
-        "Earlier turns are shown to you as the game goes on."
+        "A move in any other form ends the game and costs 0.1."
     )

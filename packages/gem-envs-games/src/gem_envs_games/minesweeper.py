@@ -269,5 +269,5 @@ def _rules(rows: int, cols: int, num_mines: int, max_turns: int) -> str:
         "cells without a flag are revealed, but trying it on a flagged mine loses all the same.\n"
         f"Put command, row and column in \\boxed{{}}, for example \\boxed{{reveal 0 {cols - 1}}} or "
         f"\\boxed{{flag {rows - 1} 0}}. Rows are counted from the top and columns from the left, both from 0. "
-        "Earlier turns are shown to you as the game goes on."
+        "A move in any other form ends the game and costs 0.1."
     )

@@ -108,7 +108,7 @@ class SokobanEnv(Game[re.Match[str]]):
             f"'{PLAYER}' is you, '{PLAYER_ON_GOAL}' is you on a goal, '{WALL}' a wall, '{BOX}' a box, '{GOAL}' a goal, "
             f"'{BOX_ON_GOAL}' a box on a goal, '{FLOOR}' free floor.\n"
             "Put the direction in \\boxed{}, for example \\boxed{up}. "
-            "Earlier turns are shown to you as the game goes on."
+            "A move in any other form ends the game and costs 0.1."
         )
 
     def _board(self) -> str:

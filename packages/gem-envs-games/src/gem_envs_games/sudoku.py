@@ -217,5 +217,5 @@ def _rules(scale: int, max_turns: int, blanks: int) -> str:
         "solution's is not entered, and the turn is lost.\n"
         f"Put row, column and number in \\boxed{{}}, for example \\boxed{{1 {scale} 2}} for a 2 in row 1, column "
         f"{scale}. Rows are counted from the top and columns from the left, both from 1. "
-        "Earlier turns are shown to you as the game goes on."
+        "A move in any other form ends the game and costs 0.1."
     )

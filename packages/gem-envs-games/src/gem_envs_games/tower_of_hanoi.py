@@ -153,7 +153,7 @@ def _rules(num_disks: int, max_turns: int) -> str:
         f"to peg C within {max_turns} turns. A move takes the top disk of one peg and puts it on top of another peg; "
         "a disk must never lie on a smaller one.\n"
         "Put the peg to take from and the peg to put on in \\boxed{}, for example \\boxed{A B}. "
-        "Earlier turns are shown to you as the game goes on."
+        "A move in any other form ends the game and costs 0.1."
     )
 
 

@@ -130,8 +130,8 @@ class WikiGameEnv(Game[str]):
             "Every turn you see the page you are on and the titles that it links to. Put the exact title of one of "
             f"them in \\boxed{{}}, for example \\boxed{{{self._page.links[0]}}}.\n"
             f"{_WAYS_BACK[self.variant]} {_DEAD_ENDS[self.variant]}\n"
-            "A step costs a little, a title that you cannot go to costs more. "
-            "Earlier turns are shown to you as the game goes on."
+            "A step costs a little, a title that you cannot go to, or none in a box, "
+            "costs more."
         )
 
     def _board(self) -> str:

@@ -96,7 +96,7 @@ class WordSearchEnv(Game[re.Match[str]]):
             "the format \\boxed{start_row start_col end_row end_col}. For example, \\boxed{2 0 2 3} means the four "
             "letters in row 2 from column 0 to column 3. Do not repeat a guess.\n"
             "Words that were found, and their letters in the grid, are put in square brackets. "
-            "Earlier turns are shown to you as the game goes on."
+            "A move in any other form ends the game and costs 0.1."
         )
 
     def _board(self) -> str:

@@ -90,7 +90,7 @@ class WordleEnv(Game[re.Match[str]]):
             "X: the letter does not occur, or not more often than it is marked G or Y in this guess.\n"
             f"A guess is any {length} letters that you have not guessed before; they need not make a word. "
             f"Put it in \\boxed{{}}, for example \\boxed{{{example}}}. "
-            "Earlier turns are shown to you as the game goes on."
+            "A move in any other form ends the game and costs 0.1."
         )
 
     def _board(self) -> str:
