@@ -596,3 +596,17 @@ def test_given_up_environments_are_closed_once_and_never_while_running() -> None
             envs.close()
     assert [env.closed for env in made] == [1] * len(made)
     assert not any(env.closed_while_running for env in made)
+
+
+def test_a_needless_call_of_the_callback_loses_no_later_result() -> None:
+    """After ``take_ready`` with nothing pending, the next result still calls the callback."""
+    called = threading.Event()
+    with ThreadVectorEnv([Scripted]) as envs:
+        envs.notify(called.set)
+        envs._scheduler._announce()  # what a thread does that looks a moment too early
+        assert called.is_set()
+        assert envs.take_ready() == []
+        called.clear()
+        envs.send_reset([0])
+        assert called.wait(SAFETY)
+        assert [index for index, _ in envs.take_ready()] == [0]

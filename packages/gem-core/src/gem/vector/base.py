@@ -251,9 +251,9 @@ class VectorEnv:
         results for a few milliseconds.
         """
         self._check_open()
+        self._watch()  # even if nothing is pending: the last call of the callback may have been one without need
         if not self._pending:
             return []
-        self._watch()
         self._collect(0, _SLICE)
         ready = list(self._arrived.items())
         self._pending.difference_update(self._arrived)
