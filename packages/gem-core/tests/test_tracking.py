@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gem.core import Env, Info
+from gem.errors import ArgumentTypeError
+from gem.multiagent import MultiAgentEnv
 from gem.wrappers.tracking import EpisodeTracking
 
 
@@ -59,3 +63,14 @@ def test_the_environments_own_infos_stay_as_they_are() -> None:
 def test_reset_takes_options() -> None:
     """They reach the environment."""
     assert EpisodeTracking(Pays()).reset(seed=1, options={"level": 3})[0] == "level 3"
+
+
+def test_an_environment_with_several_agents_is_refused_by_name() -> None:
+    """The sum of one reward a step means nothing there, and the message says where the sums are."""
+
+    class Party(MultiAgentEnv):
+        def observe(self, agent: str) -> str:
+            return ""
+
+    with pytest.raises(ArgumentTypeError, match=r"Party.*cumulative_rewards"):
+        EpisodeTracking(Party(["one", "two"]))

@@ -147,6 +147,8 @@ def test_the_failed_environment_is_closed_even_if_that_fails(build: Build) -> No
         ("o", 0.0, False, False),
         ("o", None, False, False, {}),
         ("o", "many", False, False, {}),
+        ("o", float("nan"), False, False, {}),
+        ("o", float("inf"), True, False, {}),
         ("o", 0.0, False, False, 7),
         ("o", 0.0, False, False, None),
     ],

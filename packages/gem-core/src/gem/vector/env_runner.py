@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 from gem.core import Env, Info
@@ -46,9 +47,10 @@ class AutoresetMode(str, Enum):
 class EnvRunner:
     """Runs one environment, and rebuilds it when it fails.
 
-    An environment fails when it raises. The call reports a truncated episode whose info has ``error``. The environment
-    is closed and, where the autoreset mode asks for the next episode, built and reset again. Each call builds at most
-    once, so a broken environment causes an error each time, not an endless loop.
+    An environment fails when it raises, or when its reward is not a finite number. The call reports a truncated episode
+    whose info has ``error``. The environment is closed and, where the autoreset mode asks for the next episode, built
+    and reset again. Each call builds at most once, so a broken environment causes an error each time, not an endless
+    loop.
 
     ``SystemExit`` counts as a fault: an environment must not end the program. ``ResetNeededError``,
     ``EpisodeFinishedError`` and ``KeyboardInterrupt`` are no faults of the environment and are passed on.
@@ -93,6 +95,8 @@ class EnvRunner:
                 reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
                 # A copy: an environment that reuses one dict must not change the last info when it is reset.
                 info = dict(info)
+            if not isfinite(reward):
+                raise ValueError(f"the reward is {reward}")
         except ResetNeededError:
             raise
         except (Exception, SystemExit) as error:

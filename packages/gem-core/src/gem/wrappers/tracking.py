@@ -6,6 +6,7 @@ from typing import Any
 
 from gem.arguments import integer, real
 from gem.core import Env, Info, Wrapper
+from gem.errors import ArgumentTypeError
 
 __all__ = ["EpisodeTracking"]
 
@@ -15,10 +16,18 @@ class EpisodeTracking(Wrapper[Any, Any]):
 
     On ``reset`` both are zero, and ``prev_ep_step_counter`` and ``prev_ep_cumulative_rewards`` hold their final values
     in the episode before. As the outermost wrapper it counts the agent's actions.
+
+    Raises:
+        ArgumentTypeError: for an environment with several agents.
     """
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
+        if hasattr(self.unwrapped, "active_agents"):
+            raise ArgumentTypeError(
+                f"EpisodeTracking sums up one reward a step, and {env!r} has one for each of several agents; its own "
+                "cumulative_rewards has the sums"
+            )
         self._steps = 0
         self._return = 0.0
 
