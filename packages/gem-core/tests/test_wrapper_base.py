@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import threading
 from collections.abc import Callable
@@ -123,6 +124,7 @@ APPLIED: dict[str, WrapperFunction] = {
     "summarize": gem.wrapper("summarize", summarizer=summary, after_turns=4, keep_turns=2),
     "token_budget": gem.wrapper("token_budget", max_tokens=15, form="messages"),
     "episode_tracking": gem.wrapper("episode_tracking"),
+    "record": gem.wrapper("record", path=os.devnull),
     "time_limit": gem.wrapper("time_limit", max_episode_steps=7),
     "wall_clock_limit": gem.wrapper("wall_clock_limit", seconds=5, clock=still_clock),
     "tool_failure": with_flaky_tool,
