@@ -184,7 +184,9 @@ class RolloutEngine:
             self.limits,
             self.agent,
             self._strict,
-            self._version,
+            asks_in_place=environments.run_in_threads
+            and (self.limits.act_timeout, self.limits.step_timeout, self.limits.max_seconds) == (None, None, None),
+            version=self._version,
         )
         self._loop = loop
         self._state = "running"
@@ -222,6 +224,8 @@ class RolloutEngine:
         """Start nothing more and drop the running episodes; those that are finished can still be taken."""
         self._exhausted = self._stopped = True
         self._again.clear()
+        if self._state != "new":
+            self._context.stopped = True
         for task in list(self._running):
             task.cancel()
 

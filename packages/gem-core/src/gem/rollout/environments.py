@@ -11,8 +11,10 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.plugins import lookup
 from gem.rollout.faults import environment_fault
+from gem.rollout.planned_turn import AskingEnv
 from gem.vector import AutoresetMode, EnvMaker, VectorEnv
 from gem.vector.env_runner import StepResult, describe
+from gem.vector.thread import ThreadVectorEnv
 from gem.wrappers import WrapperLike
 
 __all__ = ["EnvironmentPool", "PooledEnvironment"]
@@ -48,7 +50,7 @@ class _ObservedMaker:
 
     def __call__(self) -> Env[Any, Any]:
         try:
-            return self._make()
+            return AskingEnv(self._make())
         except BaseException as error:
             self.error = error
             raise
@@ -91,6 +93,11 @@ class EnvironmentPool:
         self._due = False
         self._closed = False
         self._envs.notify(self._wake)
+
+    @property
+    def run_in_threads(self) -> bool:
+        """Whether each environment may wait in a thread of this process, and so may a policy that it asks."""
+        return isinstance(self._envs, ThreadVectorEnv)
 
     def take(self, spec: EnvSpec) -> PooledEnvironment:
         """Return a place for an episode: one with an idle environment of this spec if there is one."""
@@ -167,7 +174,8 @@ class EnvironmentPool:
             self._envs.close()
 
     def _look_at(self, place: PooledEnvironment) -> None:
-        place.env = self._envs.env_at(place.index)
+        env = self._envs.env_at(place.index)
+        place.env = env.env if isinstance(env, AskingEnv) else env
         place.spec = place.env.spec or place.wanted
 
     def _expect(self, place: PooledEnvironment) -> asyncio.Future[Any]:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gem.core import Env
-from gem.errors import EpisodeLimitError
+from gem.errors import EpisodeLimitError, TrajectoryError
 from gem.policies import Act
 from gem.rollout.environments import EnvironmentPool, PooledEnvironment
 from gem.rollout.faults import EpisodeFailedError, environment_fault, policy_fault
 from gem.rollout.limits import EpisodeLimits
 from gem.rollout.plan import EpisodeRequest
+from gem.rollout.planned_turn import PlannedTurn
 from gem.rollout.policy_calls import PolicyCaller, PolicyCalls, TookTooLongError
 from gem.trajectory import Trajectory, TrajectoryBuilder
-from gem.vector.env_runner import describe
+from gem.trajectory.json_values import json_value
+from gem.vector.env_runner import StepResult, describe
 
 __all__ = ["EpisodeAttempt", "PolicyMaker", "RolloutContext"]
 
 PolicyMaker = Callable[[Env[Any, Any]], Any]
+
+_PlayedTurn = tuple[Any, StepResult, float, float]
+"""Act or action, the result of the step, and the seconds that policy and environment took."""
 
 
 @dataclass
@@ -34,8 +39,12 @@ class RolloutContext:
     limits: EpisodeLimits
     agent: str
     strict: bool
+    asks_in_place: bool
+    """Whether the thread that steps an environment asks a plain policy: not where only one of them has a time limit."""
     version: int | str | None
     """Of the policy's weights; it may change at any time."""
+    stopped: bool = False
+    """Whether running episodes are being dropped."""
 
 
 class EpisodeAttempt:
@@ -51,10 +60,11 @@ class EpisodeAttempt:
         self.turns = 0
         self.began = time.perf_counter()
         self.oldest_version: int | str | None = None
-        """The version of the policy at the first turn."""
+        """The oldest version of the policy that a turn was played by."""
         self._context = context
         self._limits: EpisodeLimits = context.limits
         self._tokens = 0
+        self._deadline: float | None = None
 
     async def play(self) -> Trajectory:
         """Play the episode to its end and return its record; a failure is part of the record."""
@@ -72,7 +82,7 @@ class EpisodeAttempt:
         )
         stop_reason: str | None = None
         try:
-            if place.wanted is None or place.wanted != self.request.spec:
+            if place.wanted is not self.request.spec and place.wanted != self.request.spec:
                 place.policy = None
                 await environments.make(place, self.request.spec)
             observation, info = await environments.reset(place, seed)
@@ -98,21 +108,22 @@ class EpisodeAttempt:
         self, place: PooledEnvironment, builder: TrajectoryBuilder, observation: Any, info: Any
     ) -> str | None:
         """Play turn by turn; return the limit that ended the episode, if one did."""
-        environments, limits, context = self._context.environments, self._limits, self._context
-        deadline = None if limits.max_seconds is None else self.began + limits.max_seconds
+        context, limits = self._context, self._limits
+        self._deadline = None if limits.max_seconds is None else self.began + limits.max_seconds
         try:
-            policy = await self._policy(place, observation, info)
+            policy = await self._policy(place)
+            begun = False
             while True:
                 version = context.version
-                begin = time.perf_counter()
-                act = await self._act(policy, observation, info, deadline)
-                acted = time.perf_counter()
-                observation, reward, terminated, truncated, info = await environments.step(
-                    place, act.action if type(act) is Act else act
-                )
-                step_seconds = time.perf_counter() - acted
-                if self.oldest_version is None:
-                    self.oldest_version = version if type(act) is not Act or act.version is None else act.version
+                if policy.plain and context.asks_in_place:
+                    played = await self._planned_turn(policy, place, begun, observation, info)
+                else:
+                    if not begun:
+                        await self._begin(policy, observation, info)
+                    played = await self._turn(policy, place, observation, info)
+                begun = True
+                act, (observation, reward, terminated, truncated, info), act_seconds, step_seconds = played
+                self._note_version(act, version)
                 if (terminated or truncated) and "error" in info:
                     fault = environment_fault(str(info["error"]))
                     builder.fail(
@@ -120,7 +131,7 @@ class EpisodeAttempt:
                         fault.kind,
                         str(fault),
                         action=act,
-                        act_seconds=acted - begin,
+                        act_seconds=act_seconds,
                         step_seconds=step_seconds,
                         version=version,
                     )
@@ -132,73 +143,115 @@ class EpisodeAttempt:
                     terminated,
                     truncated,
                     info,
-                    act_seconds=acted - begin,
+                    act_seconds=act_seconds,
                     step_seconds=step_seconds,
                     version=version,
                 )
                 self.turns += 1
                 if builder.over:
                     return None
-                reached = self._reached(act, deadline)
+                reached = self._reached(act)
                 if reached is not None:
                     return reached
         except EpisodeLimitError as reached:
             return str(reached.limit)
 
-    async def _policy(self, place: PooledEnvironment, observation: Any, info: Any) -> PolicyCaller:
-        _, seed, repetition = self.request.key
+    async def _turn(self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Any) -> _PlayedTurn:
+        """Ask the policy, then step the environment."""
+        begin = time.perf_counter()
+        act = await self._act(policy, observation, info)
+        acted = time.perf_counter()
+        result = await self._context.environments.step(place, act.action if isinstance(act, Act) else act)
+        return act, result, acted - begin, time.perf_counter() - acted
+
+    async def _planned_turn(
+        self, policy: PolicyCaller, place: PooledEnvironment, begun: bool, observation: Any, info: Any
+    ) -> _PlayedTurn:
+        """Have the policy asked where the environment is stepped."""
+        if begun:
+            turn = PlannedTurn(partial(policy.act_here, observation, info))
+        else:
+            _, seed, repetition = self.request.key
+            turn = PlannedTurn(partial(policy.begin_and_act, seed, repetition, observation, info))
+        result = await self._context.environments.step(place, turn)
+        if turn.error is not None:
+            if isinstance(turn.error, EpisodeLimitError):
+                raise turn.error
+            raise policy_fault(turn.error) from turn.error
+        if turn.played:
+            return _checked(turn.act), result, turn.act_seconds, time.perf_counter() - turn.acted
+        begin = time.perf_counter()
+        act = await self._asked(policy.resolve(turn.act))
+        acted = time.perf_counter()
+        result = await self._context.environments.step(place, act.action if isinstance(act, Act) else act)
+        return act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted
+
+    async def _policy(self, place: PooledEnvironment) -> PolicyCaller:
         if place.policy is None:
+            env, calls, make_policy = place.env, self._context.calls, self._context.make_policy
+            assert env is not None
             try:
-                place.policy = await self._new_policy(place)
-            except (asyncio.CancelledError, GeneratorExit):
-                raise
+                made = await calls.in_thread(place.index, lambda: make_policy(env))
+                place.policy = PolicyCaller(calls, place.index, made)
             except BaseException as error:
+                if self._context.stopped:
+                    raise
                 raise EpisodeFailedError("agent", "not_made", describe(error)) from error
+        policy: PolicyCaller = place.policy
+        return policy
+
+    async def _begin(self, policy: PolicyCaller, observation: Any, info: Any) -> None:
+        _, seed, repetition = self.request.key
+        limit = self._limit()
         try:
-            policy: PolicyCaller = place.policy
-            await policy.begin(seed, repetition, observation, info, self._limits.act_timeout)
-            return policy
-        except (asyncio.CancelledError, EpisodeLimitError, EpisodeFailedError, GeneratorExit):
-            raise
+            await policy.begin(seed, repetition, observation, info, limit)
         except BaseException as error:
-            raise policy_fault(error) from error
+            raise self._meaning(error, limit) from error
 
-    async def _new_policy(self, place: PooledEnvironment) -> PolicyCaller:
-        env, make_policy = place.env, self._context.make_policy
-        assert env is not None
-        calls = self._context.calls
-        return PolicyCaller(calls, place.index, await calls.in_thread(place.index, lambda: make_policy(env)))
-
-    async def _act(self, policy: PolicyCaller, observation: Any, info: Any, deadline: float | None) -> Any:
-        """Return the action or act.
-
-        Raises:
-            EpisodeLimitError: if the policy says so, or the episode's time is up.
-            EpisodeFailedError: if the policy fails.
-        """
-        limit = self._limits.act_timeout
-        left = None
-        if deadline is not None:
-            left = max(0.0, deadline - time.perf_counter())
-            limit = left if limit is None else min(limit, left)
+    async def _act(self, policy: PolicyCaller, observation: Any, info: Any) -> Any:
+        limit = self._limit()
         try:
             act = await policy.act(observation, info, limit)
-        except (asyncio.CancelledError, EpisodeLimitError, GeneratorExit):
-            raise
-        except TookTooLongError as error:
-            if limit == left:
-                raise EpisodeLimitError("seconds") from error
-            raise policy_fault(error) from error
         except BaseException as error:
-            raise policy_fault(error) from error
-        action = act.action if type(act) is Act else act
-        if not isinstance(action, (str, dict)) and action is None:
-            raise EpisodeFailedError(
-                "agent", "invalid_action", f"the policy returned {type(act).__name__}, not an action"
-            )
-        return act
+            raise self._meaning(error, limit) from error
+        return _checked(act)
 
-    def _reached(self, act: Any, deadline: float | None) -> str | None:
+    async def _asked(self, act: Awaitable[Any]) -> Any:
+        try:
+            return _checked(await act)
+        except EpisodeFailedError:
+            raise
+        except BaseException as error:
+            raise self._meaning(error, None) from error
+
+    def _limit(self) -> float | None:
+        """Return the seconds that the policy may take now."""
+        limit = self._limits.act_timeout
+        if self._deadline is None:
+            return limit
+        left = max(0.0, self._deadline - time.perf_counter())
+        return left if limit is None else min(limit, left)
+
+    def _meaning(self, error: BaseException, limit: float | None) -> BaseException:
+        """Return what to raise for an exception of a call of the policy.
+
+        Returns:
+            The exception itself if it ends the episode without a failure; EpisodeLimitError if the episode's time is
+            up; otherwise EpisodeFailedError.
+        """
+        if isinstance(error, EpisodeLimitError) or self._context.stopped:
+            return error
+        if isinstance(error, TookTooLongError) and limit != self._limits.act_timeout:
+            return EpisodeLimitError("seconds")
+        return policy_fault(error)
+
+    def _note_version(self, act: Any, version: int | str | None) -> None:
+        own = act.version if isinstance(act, Act) and act.version is not None else version
+        oldest = self.oldest_version
+        if self.turns == 0 or (isinstance(own, int) and isinstance(oldest, int) and own < oldest):
+            self.oldest_version = own
+
+    def _reached(self, act: Any) -> str | None:
         limits = self._limits
         if limits.max_turns is not None and self.turns >= limits.max_turns:
             return "turns"
@@ -206,9 +259,26 @@ class EpisodeAttempt:
             self._tokens += _sampled_tokens(act)
             if self._tokens >= limits.max_tokens:
                 return "tokens"
-        if deadline is not None and time.perf_counter() >= deadline:
+        if self._deadline is not None and time.perf_counter() >= self._deadline:
             return "seconds"
         return None
+
+
+def _checked(act: Any) -> Any:
+    """Return an act or action that an environment can take and a record can hold.
+
+    Raises:
+        EpisodeFailedError: if it is neither text nor made of JSON values.
+    """
+    action = act.action if isinstance(act, Act) else act
+    if type(action) is not str:
+        if action is None:
+            raise EpisodeFailedError("agent", "invalid_action", "the policy returned None, not an action")
+        try:
+            json_value(action, "the action")
+        except TrajectoryError as error:
+            raise EpisodeFailedError("agent", "invalid_action", str(error)) from error
+    return act
 
 
 def _sampled_tokens(act: Any) -> int:

@@ -21,6 +21,7 @@ from gem.vector.thread_scheduler import Call, ThreadScheduler
 __all__ = ["PolicyCaller", "PolicyCalls", "TookTooLongError"]
 
 _EXPIRED = object()
+_SHARE, _LONGEST_PAUSE = 0.1, 0.05  # of the last call's duration, and seconds: how long a batch waits for more
 
 
 class TookTooLongError(TimeoutError):
@@ -42,7 +43,7 @@ class PolicyCalls:
         self._waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}  # by id(call)
         self._stray: set[asyncio.Task[Any]] = set()  # coroutines that have not ended after their time limit
         self._batches: dict[int, _Batches] = {}  # by id of the policy
-        self._closed = False
+        self.closed = False
         self._threads.notify(self._wake)
 
     async def in_thread(self, index: int, function: Callable[[], Any], limit: float | None = None) -> Any:
@@ -117,7 +118,7 @@ class PolicyCalls:
 
     async def close(self, seconds: float) -> None:
         """Cancel what is running; wait at most so long for coroutines, and for no function."""
-        self._closed = True
+        self.closed = True
         self._threads.cancel()
         for call, future in self._waiting.values():
             future.cancel()
@@ -132,7 +133,7 @@ class PolicyCalls:
 
     def _submit(self) -> None:
         calls, self._due = self._due, []
-        if not self._closed:
+        if not self.closed:
             self._threads.submit(calls)
 
     def _abandon(self, call: Call) -> None:
@@ -160,7 +161,7 @@ class PolicyCalls:
 class PolicyCaller:
     """The calls of one policy in one environment, by the kind of its methods."""
 
-    __slots__ = ("_act", "_act_is_async", "_calls", "_index", "_reset", "_reset_is_async", "_seed", "policy")
+    __slots__ = ("_act", "_act_is_async", "_calls", "_index", "_reset", "_reset_is_async", "_seed", "plain", "policy")
 
     def __init__(self, calls: PolicyCalls, index: int, policy: Any) -> None:
         self.policy = policy
@@ -176,6 +177,8 @@ class PolicyCaller:
         self._reset = None if getattr(reset, "__func__", None) is Policy.reset else reset
         self._reset_is_async = inspect.iscoroutinefunction(self._reset)
         self._seed = getattr(policy, "seed_episode", None)
+        self.plain = not self._act_is_async and not self._reset_is_async
+        """Whether all of its methods are plain functions."""
 
     async def begin(self, seed: int, repetition: int, observation: Any, info: Info, limit: float | None) -> None:
         """Begin an episode: ``seed_episode`` and ``reset``, as far as the policy has them."""
@@ -193,6 +196,23 @@ class PolicyCaller:
             return await self._calls.on_loop(self._act(observation, info), limit)
         return await self._in_thread(self._act, observation, info, limit)
 
+    def begin_and_act(self, seed: int, repetition: int, observation: Any, info: Info) -> Any:
+        """Begin an episode and return the first action, all in this thread; only if the policy is ``plain``."""
+        if self._seed is not None:
+            self._seed(seed, repetition)
+        if self._reset is not None:
+            self._reset(observation, info)
+        return self._act(observation, info)
+
+    def act_here(self, observation: Any, info: Info) -> Any:
+        """Return the action, in this thread; only if the policy is ``plain``."""
+        return self._act(observation, info)
+
+    async def resolve(self, act: Any) -> Any:
+        """Return the result of an awaitable that a plain function returned; such a policy is not ``plain``."""
+        self.plain = False
+        return await self._calls.on_loop(act)
+
     async def _in_thread(self, function: Any, observation: Any, info: Info, limit: float | None) -> Any:
         result = await self._calls.in_thread(self._index, lambda: function(observation, info), limit)
         if inspect.isawaitable(result):
@@ -201,7 +221,12 @@ class PolicyCaller:
 
 
 class _Batches:
-    """The waiting observations of a policy with ``act_many``, and its calls."""
+    """The waiting observations of a policy with ``act_many``, and its calls.
+
+    A call takes everything that waits. Before it, it waits a moment for episodes whose environments are about to
+    return, a tenth of what the last call took: otherwise those that come a little late would be a batch of their own
+    ever after, and a call for one costs a model nearly as much as a call for all.
+    """
 
     def __init__(self, calls: PolicyCalls, policy: Any) -> None:
         self._calls = calls
@@ -209,9 +234,12 @@ class _Batches:
         self._at_once = integer("calls_at_once", getattr(policy, "calls_at_once", 1), minimum=1)
         self._waiting: list[tuple[Any, Info, asyncio.Future[Any]]] = []
         self._due = False
+        self._pause = 0.0
+        self._largest = 0
         self.running: set[asyncio.Task[Any]] = set()
 
     async def act(self, observation: Any, info: Info) -> Any:
+        """Return the action for an observation, as a part of the next call."""
         future = self._calls.loop.create_future()
         self._waiting.append((observation, info, future))
         self._soon()
@@ -223,14 +251,18 @@ class _Batches:
     def _soon(self) -> None:
         if self._waiting and not self._due and len(self.running) < self._at_once:
             self._due = True
-            # After everything that is ready in this iteration of the loop.
-            self._calls.loop.call_soon(self._start)
+            if self._pause and len(self._waiting) < self._largest:
+                self._calls.loop.call_later(self._pause, self._start)
+            else:
+                # After everything that is ready in this iteration of the loop.
+                self._calls.loop.call_soon(self._start)
 
     def _start(self) -> None:
         self._due = False
         batch = [item for item in self._waiting if not item[2].done()]
         self._waiting.clear()
         if batch:
+            self._largest = max(len(batch), self._largest - 1)
             task = self._calls.loop.create_task(self._run(batch))
             self.running.add(task)
             task.add_done_callback(self._ended)
@@ -242,18 +274,20 @@ class _Batches:
     async def _run(self, batch: list[tuple[Any, Info, asyncio.Future[Any]]]) -> None:
         observations, infos = [item[0] for item in batch], [item[1] for item in batch]
         function = self._policy.act_many
-        outcomes: list[Any]
+        outcomes: list[Any] = []
+        begin = self._calls.loop.time()
         try:
             if inspect.iscoroutinefunction(function):
                 actions = await function(observations, infos)
             else:
-                actions = await self._calls.in_thread(-id(self._policy), lambda: function(observations, infos))
+                actions = await self._calls.in_thread(-1, lambda: function(observations, infos))
                 if inspect.isawaitable(actions):
                     actions = await actions
             outcomes = [(action,) for action in _as_many(actions, len(batch))]
-        except BaseException as error:
+            self._pause = min(_LONGEST_PAUSE, _SHARE * (self._calls.loop.time() - begin))
+        except BaseException as error:  # of the policy; every episode of the batch gets it
             outcomes = [error] * len(batch)
-            if isinstance(error, asyncio.CancelledError):
+            if self._calls.closed:
                 raise
         finally:
             for (_, _, future), outcome in zip(batch, outcomes, strict=True):

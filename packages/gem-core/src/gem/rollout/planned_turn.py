@@ -1,0 +1,68 @@
+"""Choosing an action and playing it in one call: :class:`PlannedTurn`.
+
+A policy whose ``act`` is a plain function runs in a thread, and so does the environment. Two trips to a thread for each
+turn would cost a scripted policy more than everything else, so the thread that steps the environment asks the policy
+first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gem.core import Wrapper
+from gem.env_spec import EnvSpec
+from gem.policies import Act
+
+__all__ = ["AskingEnv", "PlannedTurn"]
+
+
+class PlannedTurn:
+    """Takes the place of an action in ``step``, and knows afterwards what the policy did.
+
+    Args:
+        choose: returns the action or act.
+    """
+
+    __slots__ = ("act", "act_seconds", "acted", "choose", "error", "played")
+
+    def __init__(self, choose: Callable[[], Any]) -> None:
+        self.choose = choose
+        self.act: Any = None
+        self.error: BaseException | None = None
+        """What the policy raised."""
+        self.act_seconds = 0.0
+        self.acted = 0.0
+        """When the policy had acted, by ``time.perf_counter()``."""
+        self.played = False
+        """Whether the environment was stepped: not after an error, nor if the policy returned an awaitable."""
+
+    def action(self) -> Any:
+        """Ask the policy, and return the bare action; ``played`` says whether there is one."""
+        begin = time.perf_counter()
+        try:
+            self.act = act = self.choose()
+            self.played = type(act) is str or type(act) is Act or (act is not None and not inspect.isawaitable(act))
+        except BaseException as error:
+            self.error = error
+        self.acted = time.perf_counter()
+        self.act_seconds = self.acted - begin
+        return self.act.action if isinstance(self.act, Act) else self.act
+
+
+class AskingEnv(Wrapper[Any, Any]):
+    """Plays planned turns; the environment inside sees bare actions. It is no part of the spec."""
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]  # as in Wrapper
+        return self.env.spec
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play a turn; one that the policy failed to plan leaves the environment as it is."""
+        if type(action) is PlannedTurn:
+            turn, action = action, action.action()
+            if not turn.played:
+                return "", 0.0, False, False, {}
+        return self.env.step(action)
