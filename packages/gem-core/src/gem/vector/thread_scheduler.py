@@ -18,10 +18,11 @@ Six invariants make it correct:
 4. The caller sets ``_wanted``, then reads ``len(finished)``, then waits. A thread appends to ``finished``, then reads
    ``_wanted``. At least one of the two sees the other's change, so no wake-up is lost. A needless wake-up does no
    harm, as the caller looks again.
-5. Instead of waiting, the caller can leave a callback: it sets ``_notify``, then looks into ``finished``. A thread
-   appends to ``finished``, then looks at ``_notify``. At least one of the two sees the other's change. A thread that
-   still finds calls queued keeps quiet, so that a burst of short calls causes one callback; then the monitor, awake
-   while calls are queued, looks at the next poll.
+5. Instead of waiting, the caller can leave a callback: it fills ``_callback``, then looks into ``finished``. A thread
+   appends to ``finished``, then looks into ``_callback``. At least one of the two sees the other's change, and one
+   ``pop`` lets only one thread take the callback, which it then calls. A thread that still finds calls queued keeps
+   quiet, so that a burst of short calls causes one callback; then the monitor, awake while calls are queued, looks at
+   the next poll.
 6. A call that timed out is entered in ``_abandoned``, then ``finished`` is searched for it. Its thread appends to
    ``finished``, then looks into ``_abandoned``. At least one of them finds it, and ``dict.pop`` lets only one act:
    the environment is closed once, and never while it is running.
@@ -91,7 +92,7 @@ class ThreadScheduler:
         self._slow: dict[int, int] = {}  # environment → its calls that still get a thread each
         self._abandoned: dict[int, tuple[Call, Callable[[], None]]] = {}  # by id(call)
         self._wanted = _NEVER
-        self._notify: Callable[[], None] | None = None
+        self._callback: list[Callable[[], None]] = []  # at most one
         self._ready = threading.Lock()  # released: the caller must look at ``finished``
         self._ready.acquire()
         self._lock = threading.Lock()  # guards filling the queue, and the next four
@@ -129,8 +130,11 @@ class ThreadScheduler:
             self._wanted = _NEVER
 
     def notify(self, callback: Callable[[], None] | None) -> None:
-        """Have ``callback`` called once, by any thread, soon after ``finished`` gets an entry."""
-        self._notify = callback
+        """Have ``callback`` called once, by any thread, soon after ``finished`` gets an entry; None for no more."""
+        if callback is None:
+            self._callback.clear()
+        elif not self._callback:
+            self._callback.append(callback)
 
     def cancel(self) -> list[Call]:
         """Take all calls that have not begun out of the queue and return them."""
@@ -234,20 +238,22 @@ class ThreadScheduler:
             finished.append((call, result))
             if abandoned:
                 self.close_abandoned(call)
-            if self._notify is not None and not queue:
+            if self._callback and not queue:
                 self._announce()
             if len(finished) >= self._wanted and ready.locked():
                 _release(ready)
 
     def _announce(self) -> None:
-        callback, self._notify = self._notify, None
-        if callback is not None:
-            callback()
+        try:
+            callback = self._callback.pop()
+        except IndexError:  # another thread has taken it
+            return
+        callback()
 
     def _sleep(self, pooled: _PoolThread) -> bool:
         """Sleep until a call may be queued; return False after ``stop``."""
         pooled.call = None
-        if self._notify is not None and self.finished:
+        if self._callback and self.finished:
             self._announce()
         with self._lock:
             if self._stopped:
@@ -275,7 +281,7 @@ class ThreadScheduler:
             else:
                 burst, woken = 1, 0
             next_deadline = self._check_running_calls(now)
-            if self._notify is not None and self.finished:
+            if self._callback and self.finished:
                 self._announce()
             quiet = 0 if waiting or begun != begun_before else quiet + 1
             polled_at, begun_before = now, begun
