@@ -1,13 +1,17 @@
-"""The page of gem view in a real browser."""
+"""The page of gem view in a real browser: table, plots, conversations, comparison, live runs."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from chromium import BROWSER, ChromiumPage
 
-from gem_eval.runs import RunFolder
+from gem.trajectory import Trajectory
+from gem_eval.runs import RunConfig, RunFolder
+from gem_eval.viewer.episode_filter import matching_rows
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="opens pages in a browser: install chromium"),
@@ -40,3 +44,301 @@ def test_the_keyboard_steps_through_turns_and_episodes(make_run: MakeRun, view: 
     page.wait_for("location.hash === '#/0/2'")
     page.press("p", "p")
     page.wait_for("location.hash === '#/0/0'")
+
+
+def rows_shown(page: ChromiumPage) -> int:
+    """Return how many rows the table has, seen or not."""
+    return int(page.evaluate("document.querySelector('[role=table]').getAttribute('aria-rowcount')")) - 1
+
+
+def test_only_the_rows_in_the_window_are_drawn(make_run: MakeRun, view: View) -> None:
+    """Wherever one scrolls in a long table, its document holds the rows of a window, numbered for a screen reader."""
+    page = view(make_run(episodes=1500, turns=1, tokens=0))
+    assert rows_shown(page) == 1500
+    assert page.evaluate("document.querySelectorAll('.rows .row').length") < 60
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.wait_for("document.querySelector('[aria-rowindex=\"1501\"]')")
+    assert page.evaluate("document.querySelectorAll('.rows .row').length") < 60
+    indices = page.evaluate("[...document.querySelectorAll('.rows .row')].map((row) => +row.ariaRowIndex)")
+    assert indices == sorted(indices)
+    page.press("End")  # the keys work from wherever the focus is
+    page.press("k")
+    page.wait_for("document.activeElement.matches('a.open')")
+
+
+def test_a_click_on_a_heading_sorts(make_run: MakeRun, view: View) -> None:
+    """A column sorts downwards, upwards and not at all; the address says so, and so does the heading."""
+    run = make_run(episodes=20)
+    page = view(run)
+    heading = ".head [role=columnheader]:nth-child(4)"
+    assert page.text(heading) == "Return" or page.texts(".head [role=columnheader]")[3] == "Return"
+    returns = [row.episode_return for row in run.rows()]
+    shown = "[...document.querySelectorAll('.rows .row')].map((row) => +row.children[3].textContent)"
+    for direction, expected in [
+        ("descending", sorted(returns, reverse=True)),
+        ("ascending", sorted(returns)),
+        ("none", returns),
+    ]:
+        page.click(f"{heading} button")
+        assert page.evaluate(f"document.querySelector('{heading}').ariaSort") == direction
+        assert page.evaluate(shown) == expected[: len(page.evaluate(shown))]
+    page.goto(page.evaluate("location.href.split('#')[0]") + "#/0?sort=-turns")
+    page.wait_for("document.querySelector('[aria-sort=descending]')")
+
+
+def test_a_click_on_a_bar_filters_the_table(make_run: MakeRun, view: View) -> None:
+    """A bar of a plot leaves the episodes that it counts; the condition can be taken away again."""
+    run = make_run(episodes=60)
+    page = view(run)
+    page.wait_for("document.querySelectorAll('.plot').length === 6")
+    page.click(".plot:nth-of-type(2) .bar:nth-of-type(3)")  # turns
+    expected = [row for row in run.rows() if row.turns == 3]
+    page.wait_for(f"document.querySelector('.result').textContent.startsWith('{len(expected)} of 60')")
+    assert "turns=3" in page.evaluate("location.hash")
+    page.click(".chips .chip.set")
+    page.wait_for("document.querySelector('.result').textContent === '60 episodes'")
+
+
+CONDITIONS = [
+    {"outcome": "solved"},
+    {"outcome": "failed"},
+    {"text": "seed 3"},
+    {"text": "GUESS 4"},
+    {"text": "server_error"},
+    {"return": "0.5..1"},
+    {"return": "..0"},
+    {"turns": "2..4", "outcome": "unsolved"},
+    {"turns": "3"},
+    {"turns": "2..<4"},
+    {"tokens": "10.."},
+    {"seconds": "1..3"},
+    {"group": "0.5..1"},
+    {"group": "1"},
+    {"seed": "2"},
+    {"failure": "endpoint: server_error"},
+    {"stop": "terminated"},
+    {"env": "game:GuessTheNumber-v0-easy", "return": "1"},
+    {"env": "nothing"},
+]
+
+
+def test_the_page_and_the_export_filter_alike(make_run: MakeRun, view: View) -> None:
+    """Every condition means the same in the address of the page and for gem view --export --filter."""
+    run = make_run(episodes=48, group=4, failures=5)
+    page = view(run)
+    numbers = {row.offset: number for number, row in enumerate(run.rows(attempts=True))}
+    for conditions in CONDITIONS:
+        found = page.evaluate(
+            f"""(async () => {{
+              const at = (name) => import(new URL(`page/${{name}}.js`, document.baseURI));
+              const {{ filtered }} = await at("filter");
+              const [{{ Run }}, {{ openSource }}] = await Promise.all([at("run"), at("source")]);
+              const run = new Run(openSource(), 0, {{}});
+              await run.refresh();
+              return filtered(run, {json.dumps(conditions)});
+            }})()"""
+        )
+        expected = [numbers[row.offset] for row in matching_rows(run.rows(), conditions)]
+        assert sorted(found) == expected, conditions
+
+
+def test_a_conversation_shows_all_parts_of_a_turn(
+    tmp_path: Path, make_config: Callable[..., RunConfig], make_trajectory: Callable[..., Trajectory], view: View
+) -> None:
+    """Observation, reasoning, tool call, result, reward, tokens with their alternatives, picture, failure and score."""
+    pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
+    episode = make_trajectory(turns=2, tokens=5)
+    turn = episode.transitions[0]
+    turn.observation = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": pixel}}]
+    turn.reasoning = "Let me think."
+    call = {"id": "c", "type": "function", "function": {"name": "python", "arguments": '{"code": "1 + 1"}'}}
+    turn.action = {"role": "assistant", "content": "I compute.", "tool_calls": [call]}
+    turn.tool_calls = [{"name": "python", "arguments": {"code": "1 + 1"}, "result": "2"}]
+    turn.reward = -0.5
+    episode.scores = {"style": {"value": 0.25, "parts": {}, "reasons": ["It is terse."], "metadata": {}}}
+    with RunFolder.create(tmp_path / "run", make_config()) as folder:
+        folder.append(episode)
+    page = view(RunFolder(folder.path), at="#/0/0")
+    page.wait_for("document.querySelectorAll('.turn.drawn').length === 2")
+    text = page.text(".turn")
+    for part in ("Look:", "Let me think.", "python", "1 + 1", "Result", "reward −0.5", "20 → 5 tokens"):
+        assert part in text
+    page.wait_for("document.querySelector('img.picture').naturalWidth === 1")
+    assert "It is terse." in page.text(".turn.end")
+    tokens = [f"t{number}" for number in turn.token_ids or []]
+    assert page.texts(".turn:first-of-type .token") == tokens
+    page.hover("[data-token]")
+    page.wait_for("!document.querySelector('.token-tip').hidden")
+    assert "other" in page.text(".token-tip")
+    assert f"id {(turn.token_ids or [0])[0]}" in page.text(".token-tip")
+    page.press("t")
+    page.wait_for("!document.querySelector('.token[data-token]')")
+    assert "I compute." in page.text(".turn .action")
+    page.press("r")
+    page.wait_for("document.querySelector('.raw')")
+    assert '"Let me think."' in page.text(".raw")
+    page.press("t", "r")
+
+
+def test_a_link_leads_to_a_turn(make_run: MakeRun, view: View) -> None:
+    """An address names an episode and a turn, which is then at the top of the window."""
+    page = view(make_run(episodes=2, turns=90), at="#/0/1/70")
+    page.wait_for("document.querySelector('.turn.current')")
+    assert page.text(".turn.current h2") == "Turn 70"
+    assert 0 <= page.evaluate("document.querySelector('.turn.current').getBoundingClientRect().top") < 120
+    assert page.evaluate("document.querySelectorAll('.turn.drawn').length") < 60
+
+
+def test_escape_returns_to_the_row(make_run: MakeRun, view: View) -> None:
+    """Back in the table, the filter, the place and the focus are as they were."""
+    page = view(make_run(episodes=300, turns=2), at="#/0?turns=2&sort=-seed")
+    page.wait_for("document.querySelectorAll('.rows .row').length > 5")
+    page.press("j", "j", "j")
+    focused = page.evaluate("document.activeElement.getAttribute('href')")
+    page.press("Enter")
+    page.wait_for("document.querySelector('.turn.drawn')")
+    page.press("Escape")
+    page.wait_for("document.querySelector('.rows .row')")
+    assert page.evaluate("location.hash") == "#/0?turns=2&sort=-seed"
+    assert page.evaluate("document.activeElement.getAttribute('href')") == focused
+
+
+def test_two_runs_are_compared_seed_by_seed(make_run: MakeRun, view: View) -> None:
+    """Pairs have one key; disagreements can be filtered; a pair opens as two conversations next to each other."""
+    one, other = make_run("one", episodes=40, group=2), make_run("other", episodes=30, group=2, salt=1, skill=0.3)
+    page = view(one, other)
+    assert rows_shown(page) == 30
+    first = {row.key: row for row in one.rows()}
+    differing = [row for row in other.rows() if row.success != first[row.key].success]
+    assert 0 < len(differing) < 30
+    page.click(".chips .chip")
+    page.wait_for(f"document.querySelector('.result').textContent.startsWith('{len(differing)} of')")
+    page.click(".rows .row a")
+    page.wait_for("document.querySelectorAll('.turn.drawn').length > 1")
+    assert page.texts(".side-head strong") == ["one", "other"]
+    page.press("j")
+    tops = page.evaluate(
+        "[...document.querySelectorAll('.turn[data-index=\"0\"]')].map((turn) => turn.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 2
+    assert tops[0] == tops[1]
+
+
+def test_new_episodes_appear_while_the_run_goes_on(
+    make_run: MakeRun, make_trajectory: Callable[..., Trajectory], view: View
+) -> None:
+    """Episodes that are written while the page is open get rows, and what is being played is shown."""
+    run = make_run(episodes=2)
+    with RunFolder.open(run.path, write=True) as folder:
+        folder.write_live({"total": 4, "done": 2, "running": [{"key": ["x", 9, 0], "turns": 3, "seconds": 1.0}]})
+        page = view(run)
+        page.wait_for("document.querySelector('.live').textContent.includes('2 of 4')")
+        assert "seed 9 (turn 3)" in page.text(".live")
+        for seed in (50, 51):
+            folder.append(make_trajectory(seed=seed))
+        page.wait_for("document.querySelectorAll('.rows .row').length === 4")
+    page.wait_for("document.querySelector('.live').hidden")
+
+
+def test_an_episode_played_anew_replaces_the_failed_one(
+    make_run: MakeRun, make_trajectory: Callable[..., Trajectory], view: View
+) -> None:
+    """Of several attempts at an episode, the table shows the last."""
+    run = make_run(episodes=3, failures=1)
+    page = view(run)
+    assert page.texts(".badge").count("Failed") == 1
+    with RunFolder.open(run.path, write=True) as folder:
+        folder.append(make_trajectory(seed=0))
+    page.wait_for("![...document.querySelectorAll('.badge')].some((badge) => badge.textContent === 'Failed')")
+    assert rows_shown(page) == 3
+
+
+VIEWS = ["#/0", "#/0/0", "#/compare/0/1", "#/compare/0/1/0/0"]
+
+FAINT = """
+(() => {
+  const parse = (colour) => {
+    const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    probe.fillStyle = colour; probe.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = probe.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
+  };
+  const over = (top, base) => [0, 1, 2].map((i) => top[i] * top[3] + base[i] * (1 - top[3])).concat(1);
+  const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (element) => {
+    if (!element) return parse("Canvas");
+    const own = parse(getComputedStyle(element).backgroundColor);
+    return own[3] === 1 ? own : over(own, ground(element.parentElement));
+  };
+  const faint = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
+    if (element.closest("script, style, noscript, :disabled, .skip")) continue;
+    const style = getComputedStyle(element);
+    const colour = element.closest("svg") ? style.fill : style.color;
+    const back = ground(element);
+    const [light, dark] = [luminance(over(parse(colour), back)), luminance(back)].sort((a, b) => b - a);
+    const contrast = (light + 0.05) / (dark + 0.05);
+    if (contrast < 4.5) faint.add(`${element.outerHTML.slice(0, 100)} ${contrast.toFixed(2)}`);
+  }
+  return [...faint];
+})()
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_all_text_is_readable_and_all_controls_have_names(dark: bool, make_run: MakeRun, view: View) -> None:
+    """In light and dark, text has a contrast of 4.5 to its ground (WCAG 2.2 AA), and each control has a name."""
+    page = view(make_run("one", episodes=12, failures=2), make_run("other", episodes=12, salt=1), dark=dark)
+    for address in VIEWS:
+        page.evaluate(f"location.hash = {json.dumps(address)}")
+        page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
+        page.wait_for("!document.querySelector('.waiting')")
+        assert page.evaluate(FAINT) == [], address
+        nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+        unnamed = [
+            node["role"]["value"]
+            for node in nodes
+            if not node.get("ignored")
+            and node["role"]["value"] in ("button", "link", "combobox", "textbox", "searchbox", "spinbutton", "table")
+            and not node.get("name", {}).get("value")
+        ]
+        assert not unnamed, address
+
+
+@pytest.mark.parametrize("width", [400, 700, 1000, 1900])
+def test_nothing_sticks_out_of_the_window(width: int, make_run: MakeRun, view: View) -> None:
+    """From a phone to a wide screen, the page never scrolls sideways."""
+    env = "game:AnEnvironmentWithAnUncommonlyLongNameForAnId-v0-extraordinarily-hard"
+    page = view(make_run("one", env=env, episodes=12), make_run("other", env=env, episodes=12, salt=1), width=width)
+    for address in VIEWS:
+        page.evaluate(f"location.hash = {json.dumps(address)}")
+        page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_the_theme_can_be_chosen(make_run: MakeRun, view: View) -> None:
+    """The button goes from the system's colours to light to dark, and the choice stays."""
+    page = view(make_run())
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.click("#theme")
+    assert page.evaluate(ground) == light
+    page.click("#theme")
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.call("Page.reload")
+    page.wait_for(f"document.documentElement.dataset.ready && {ground} === {json.dumps(dark)}")
+
+
+def test_help_lists_the_keys(make_run: MakeRun, view: View) -> None:
+    """? opens a list of keys, and closes it."""
+    page = view(make_run())
+    page.press("?")
+    page.wait_for("document.querySelector('dialog[open]')")
+    assert "next, previous turn" in page.text("dialog")
+    page.press("Escape")
+    page.wait_for("!document.querySelector('dialog[open]')")

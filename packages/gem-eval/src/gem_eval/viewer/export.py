@@ -10,7 +10,7 @@ from gem_eval.runs import EpisodeRow, RunFolder
 from gem_eval.runs.lines import parse_line
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
-from gem_eval.viewer.packing import pack, pack_record
+from gem_eval.viewer.packing import Vocabulary, pack, pack_record
 from gem_eval.viewer.page_bundle import document
 from gem_eval.viewer.run_facts import run_facts
 from gem_eval.viewer.viewed_run import as_read_by_page
@@ -50,8 +50,10 @@ def export_page(
 
 def _parts(folders: Sequence[RunFolder], selected: Sequence[list[EpisodeRow]]) -> Iterator[tuple[str, bytes]]:
     yield "runs", pack([run_facts(folder) for folder in folders])
+    vocabulary = Vocabulary()
     for run, (folder, rows) in enumerate(zip(folders, selected, strict=True)):
         columns: dict[str, Any] = {"generation": 0, "from": 0, "live": None, **as_columns(rows)}
         yield f"rows-{run}", pack(columns)
         for number, row in enumerate(rows):
-            yield f"episode-{run}-{number}", pack_record(parse_line(as_read_by_page(folder.raw(row))))
+            yield f"episode-{run}-{number}", pack_record(parse_line(as_read_by_page(folder.raw(row))), vocabulary)
+    yield "texts", vocabulary.pack()

@@ -25,7 +25,7 @@ def run_facts(folder: RunFolder) -> dict[str, Any]:
         "model": _text(config.served_model) or _text(config.model),
         "gem": _text(config.gem),
         "started_at": config.started_at if isinstance(config.started_at, int | float) else None,
-        "wrappers": short_text(", ".join(map(str, config.wrappers or ()))) or None,
+        "wrappers": short_text(", ".join(map(str, wrappers))) or None,
         "environments": [short_text(str(item.label)) for item in config.environments[:_MOST]],
         "settings": {**_settings(config.sampling), **_settings(config.limits)},
     }

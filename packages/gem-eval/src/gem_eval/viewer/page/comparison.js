@@ -167,14 +167,14 @@ export class Comparison {
     const { one, other } = this;
     const pair = (index) => this.pairs[index];
     return [
-      { key: "env", label: "Environment", width: "minmax(10.5rem, 2.4fr)", value: (index) => one.env[pair(index).a], show: (index) => visible(plain(one.env[pair(index).a] ?? "–", 100)) },
+      { key: "env", label: "Environment", width: "minmax(4.8rem, 2.4fr)", value: (index) => one.env[pair(index).a], show: (index) => visible(plain(one.env[pair(index).a] ?? "–", 100)) },
       { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.6fr)", right: true, value: (index) => Number(one.seed[pair(index).a]), show: (index) => String(one.seed[pair(index).a]) },
       { key: "repetition", label: "Rep.", width: "2.4rem", right: true, priority: 3, value: (index) => one.repetition[pair(index).a], show: (index) => String(one.repetition[pair(index).a]) },
       { key: "outcome-a", label: "A", width: "6.6rem", priority: 1, value: (index) => one.outcome(pair(index).a), show: (index) => outcomeBadge(one.outcome(pair(index).a)) },
       { key: "outcome-b", label: "B", width: "6.6rem", priority: 1, value: (index) => other.outcome(pair(index).b), show: (index) => outcomeBadge(other.outcome(pair(index).b)) },
-      { key: "return-a", label: "Return A", width: "minmax(4.6rem, 0.8fr)", right: true, value: (index) => one.return[pair(index).a], show: (index) => number(one.return[pair(index).a]) },
-      { key: "return-b", label: "Return B", width: "minmax(4.6rem, 0.8fr)", right: true, value: (index) => other.return[pair(index).b], show: (index) => number(other.return[pair(index).b]) },
-      { key: "difference", label: "B − A", width: "minmax(4.4rem, 0.8fr)", right: true, value: (index) => pair(index).difference, show: (index) => difference(pair(index).difference) },
+      { key: "return-a", label: "Return A", width: "minmax(3.8rem, 0.8fr)", right: true, value: (index) => one.return[pair(index).a], show: (index) => number(one.return[pair(index).a]) },
+      { key: "return-b", label: "Return B", width: "minmax(3.8rem, 0.8fr)", right: true, value: (index) => other.return[pair(index).b], show: (index) => number(other.return[pair(index).b]) },
+      { key: "difference", label: "B − A", width: "minmax(3.6rem, 0.8fr)", right: true, value: (index) => pair(index).difference, show: (index) => difference(pair(index).difference) },
       { key: "turns-a", label: "Turns A", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => one.turns[pair(index).a], show: (index) => number(one.turns[pair(index).a]) },
       { key: "turns-b", label: "Turns B", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => other.turns[pair(index).b], show: (index) => number(other.turns[pair(index).b]) },
     ];

@@ -2,8 +2,8 @@
 
 import { el, setContent } from "./dom.js";
 import { count, counted, date, duration, number, percent, signed } from "./format.js";
-import { block, details, jsonText, recordedCall, valueBlocks } from "./message_view.js";
-import { isMessage, isObject } from "./content.js";
+import { block, callView, details, jsonText, messageBlocks, recordedCall, valueBlocks } from "./message_view.js";
+import { isMessage, isObject, messageOf } from "./content.js";
 import { readEpisode } from "./record.js";
 import { plain, textBlock, visible } from "./text.js";
 import { hasTokens, tokenView } from "./tokens.js";
@@ -156,12 +156,11 @@ export class EpisodeView {
     if (turn.reasoning) blocks.push(block("reasoning", "Reasoning", textBlock(turn.reasoning)));
     if (hasTokens(turn) && reading.tokens) {
       blocks.push(block("action", "Action", tokenView(turn)));
-      if (isMessage(turn.action) && Array.isArray(turn.action.tool_calls)) {
-        blocks.push(...valueBlocks("action", "Action", { ...turn.action, content: null, reasoning: null, reasoning_content: null }));
+      if (isMessage(turn.action) && !turn.toolCalls.length) {
+        blocks.push(...messageOf(turn.action).calls.map((call) => block("call", "Tool call", callView(call))));
       }
     } else {
-      const action = turn.reasoning && isMessage(turn.action) ? { ...turn.action, reasoning: null, reasoning_content: null } : turn.action;
-      blocks.push(...valueBlocks("action", "Action", action));
+      blocks.push(...actionBlocks(turn));
     }
     for (const call of turn.toolCalls) blocks.push(...recordedCall(call));
     const extras = [];
@@ -241,6 +240,15 @@ function observationBlocks(label, seen) {
   blocks.at(-1).querySelector(".content").append(expand);
   list.append(...blocks);
   return [list];
+}
+
+/** The action as text, without what other blocks of the turn show. */
+function actionBlocks(turn) {
+  if (!isMessage(turn.action)) return valueBlocks("action", "Action", turn.action);
+  const message = messageOf(turn.action);
+  const calls = turn.toolCalls.length ? [] : message.calls;
+  if (!message.parts.length && !message.reasoning && turn.toolCalls.length) return [];
+  return messageBlocks("action", { ...message, reasoning: turn.reasoning ? null : message.reasoning, calls }, "Action");
 }
 
 /** All that the agent saw; a record that is broken may not say. */

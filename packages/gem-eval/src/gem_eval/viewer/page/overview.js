@@ -173,7 +173,7 @@ function tableColumns(run) {
   const some = (values) => values.some((value) => value !== null && value !== 0);
   const seedValue = (row) => (run.seed[row] === null ? null : Number(run.seed[row]));
   return [
-    { key: "env", label: "Environment", width: "minmax(10.5rem, 3fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
+    { key: "env", label: "Environment", width: "minmax(6rem, 3fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
     { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.7fr)", right: true, value: seedValue, show: (row) => String(run.seed[row] ?? "–") },
     run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "2.4rem", 3, String) : null,
     { key: "outcome", label: "Outcome", width: "6.6rem", value: (row) => run.outcome(row), show: (row) => outcomeBadge(run.outcome(row)) },

@@ -1,25 +1,38 @@
-// The form of data in an exported page: JSON, and long lists of numbers as pieces of a binary tail.
+// The form of data in an exported page, which gem_eval.viewer.packing describes.
 
 /**
- * Read what gem_eval.viewer.packing wrote.
- * @param {ArrayBuffer} buffer The length of the JSON (32 bits), the JSON, the pieces.
+ * Read a value.
+ * @param {ArrayBuffer} buffer The length of the JSON, the JSON, the pieces.
+ * @param {Object<string, string>} [texts] The texts of token ids.
  */
-export function unpack(buffer) {
-  const view = new DataView(buffer);
-  const length = view.getUint32(0, true);
-  const { value, pieces } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+export function unpack(buffer, texts = {}) {
+  const bytes = new Uint8Array(buffer);
+  const length = new DataView(buffer).getUint32(0, true);
+  const { value, pieces, spelled, quotes } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
   for (const [path, kind, offset, count] of pieces) {
-    const holder = path.slice(0, -1).reduce((inner, step) => inner[step], value);
-    holder[path.at(-1)] = numbers(view, 4 + length + offset, kind, count);
+    put(value, path, numbers(bytes.subarray(4 + length + offset), kind, count));
+  }
+  for (const number of spelled ?? []) {
+    const turn = value.transitions[number];
+    turn.tokens = turn.token_ids.map((id) => texts[id]);
+  }
+  for (const [path, turn, start, end] of quotes ?? []) {
+    put(value, path, value.transitions[turn].tokens.join("").slice(start, end));
   }
   return value;
 }
 
-function numbers(view, start, kind, count) {
+function put(value, path, item) {
+  const holder = path.slice(0, -1).reduce((inner, step) => inner[step], value);
+  holder[path.at(-1)] = item;
+}
+
+function numbers(bytes, kind, count) {
+  const byte = (plane, index) => bytes[plane * count + index];
   const read =
     kind === "u32"
-      ? (index) => view.getUint32(start + 4 * index, true)
-      : (index) => half(view.getUint16(start + 2 * index, true));
+      ? (index) => byte(0, index) + 2 ** 8 * byte(1, index) + 2 ** 16 * byte(2, index) + 2 ** 24 * byte(3, index)
+      : (index) => half(byte(0, index) + 2 ** 8 * byte(1, index));
   return Array.from({ length: count }, (_, index) => read(index));
 }
 

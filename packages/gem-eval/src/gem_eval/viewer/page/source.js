@@ -35,8 +35,9 @@ class EmbeddedSource {
     return part(`rows-${run}`);
   }
 
-  episode(run, number) {
-    return part(`episode-${run}-${number}`);
+  async episode(run, number) {
+    this.texts ??= part("texts");
+    return part(`episode-${run}-${number}`, await this.texts);
   }
 }
 
@@ -55,10 +56,10 @@ function errorOf(body) {
   }
 }
 
-async function part(name) {
+async function part(name, texts) {
   const element = document.getElementById(`part-${name}`);
   if (!element) throw new Error("this episode is not in the exported page");
   const bytes = Uint8Array.from(atob(element.textContent.trim()), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return unpack(await new Response(stream).arrayBuffer());
+  return unpack(await new Response(stream).arrayBuffer(), texts);
 }

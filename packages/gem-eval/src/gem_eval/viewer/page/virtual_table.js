@@ -153,7 +153,7 @@ export class VirtualTable {
   }
 
   rowHeight() {
-    return parseFloat(getComputedStyle(this.element).getPropertyValue("--row-pixels")) || 34;
+    return this.body.getBoundingClientRect().height / Math.max(1, this.order.length) || 1;
   }
 }
 
