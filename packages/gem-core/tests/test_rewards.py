@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import math
 import os
+import pickle
 import threading
 from typing import Any
 
@@ -226,7 +228,7 @@ def dict_maker() -> dict[str, int]:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of a reward of another package leads to the line that installs it."""
-    monkeypatch.setenv("GEM_DISABLE_PLUGINS", "1")
+    monkeypatch.setattr("gem.plugins.names", lambda hook: {})
     with pytest.raises(MissingPluginError, match="pip install gem-envs-math"):
         make_reward("math")
 
@@ -296,6 +298,15 @@ def test_a_reward_that_implements_nothing_says_so() -> None:
     assert Silent().per_turn(episode()) is None
     assert Silent().close() is None
     Silent().begin(RewardContext())
+
+
+def test_a_reward_pickles_as_its_arguments() -> None:
+    """With name, label and weight; what it holds stays behind."""
+    reward = make_reward({"name": f"{HERE}:Brevity", "scale": 2.0, "label": "short", "weight": 3.0})
+    assert isinstance(reward, Brevity)
+    reward.closed = 7
+    for twin in (pickle.loads(pickle.dumps(reward)), copy.deepcopy(reward)):
+        assert (twin.config, twin.weight, twin.closed) == (reward.config, 3.0, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -373,6 +384,16 @@ def test_a_failed_episode_is_not_scored() -> None:
     rewards, info = play(TransformReward(Failing(), Brevity()))
     assert rewards == [0.0]
     assert "scores" not in info
+
+
+@pytest.mark.parametrize("action", [b"bytes", object(), {1, 2}, "\ud800", None, 3])
+def test_no_action_ends_in_an_exception(action: Any) -> None:
+    """An action that no record can hold makes the score unreadable."""
+    env = TransformReward(Counting(length=1), Brevity())
+    env.reset(seed=0)
+    _, reward, terminated, _, info = env.step(action)
+    readable = action is None or isinstance(action, (str, int))
+    assert (reward, terminated, "grade" not in info) == (float(readable), True, readable)
 
 
 def test_an_episode_goes_on_from_a_state() -> None:

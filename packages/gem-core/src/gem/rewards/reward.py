@@ -128,6 +128,11 @@ class Reward:
         self._arguments = arguments
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickled as its arguments: what it holds (locks, connections, environments) belongs to one process.
+        names = ("name", "label", "weight")
+        return _rebuilt, (type(self), dict(self._arguments), {name: getattr(self, name) for name in names})
+
     def score(self, trajectory: Trajectory) -> Score | Awaitable[Score]:
         """Return the score of a finished episode."""
         raise NotSupportedError(f"{type(self).__name__} does not implement score")
@@ -183,6 +188,13 @@ class Reward:
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r:.60}" for name, value in self.config.items() if name != "name")
         return f"{type(self).__name__}({arguments})"
+
+
+def _rebuilt(cls: type[Reward], arguments: Mapping[str, Any], attributes: Mapping[str, Any]) -> Reward:
+    reward = cls(**arguments)
+    for name, value in attributes.items():
+        setattr(reward, name, value)
+    return reward
 
 
 def _finite(name: str, value: Any) -> float:

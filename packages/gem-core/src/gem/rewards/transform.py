@@ -11,7 +11,7 @@ from gem.errors import NotSupportedError
 from gem.rewards.make import RewardLike, make_reward
 from gem.rewards.reward import Reward, Score
 from gem.rewards.scoring import close_reward, score_episode, score_turns
-from gem.trajectory import Trajectory, Transition
+from gem.trajectory import Trajectory, TrajectoryBuilder
 
 __all__ = ["TransformReward"]
 
@@ -46,42 +46,47 @@ class TransformReward(Wrapper[Any, Any]):
         if when == "turn" and not self.reward.rewards_turns:
             raise NotSupportedError(f"{self.reward!r} does not reward turns (no per_turn); use when='end'")
         self._closes_reward = not isinstance(reward, Reward)
-        self._episode: Trajectory | None = None
+        self._episode: TrajectoryBuilder | None = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
         observation, info = super().reset(seed=seed, options=options)
-        self._episode = Trajectory(self.env.spec, seed, reset_info=dict(info), final_observation=observation)
+        self._episode = TrajectoryBuilder(self.env.spec, seed)
+        self._episode.begin(observation, info)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
-        episode = self._episode
-        before = None if episode is None else episode.final_observation
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if episode is None:  # an environment that plays without a reset is another's fault to report
+        episode = self._episode
+        if episode is None:  # an environment that plays without a reset is not for a reward to report
             return observation, reward, terminated, truncated, info
+        episode.add(action, observation, reward, terminated, truncated, info)
         over = bool(terminated or truncated)
-        episode.transitions.append(
-            Transition(before, action, float(reward), bool(terminated), bool(truncated), dict(info))
-        )
-        episode.final_observation = observation
+        own = reward if self.mode == "add" else 0.0
         if "error" in info or not (over or self.when == "turn"):
-            kept = reward if self.mode == "add" else 0.0
-            return observation, kept, terminated, truncated, info
+            return observation, own, terminated, truncated, info
         value, told = self._value(episode, over)
-        paid = value * self.reward.weight + (reward if self.mode == "add" else 0.0)
-        return observation, paid, terminated, truncated, {**info, "env_reward": float(reward), **told}
+        return (
+            observation,
+            own + value * self.reward.weight,
+            terminated,
+            truncated,
+            {**info, "env_reward": reward, **told},
+        )
 
     def close(self) -> None:
         if self._closes_reward:
             close_reward(self.reward)
         super().close()
 
-    def _value(self, episode: Trajectory, over: bool) -> tuple[float, Info]:
+    def _value(self, episode: TrajectoryBuilder, over: bool) -> tuple[float, Info]:
         """Return the value of this step, and what info says about it."""
-        if self.when == "end":
-            score = score_episode(self.reward, episode)
+        trajectory = episode.trajectory
+        if episode.failure is not None:
+            score = Score.unreadable(f"the episode cannot be recorded: {episode.failure.message}", "invalid_result")
+        elif self.when == "end":
+            score = score_episode(self.reward, trajectory)
         else:
-            values = score_turns(self.reward, episode, len(episode) - 1)
+            values = score_turns(self.reward, trajectory, len(trajectory) - 1)
             score = values if isinstance(values, Score) else Score(values[0])
         told: Info = {} if score.readable else {"grade": "unreadable"}
         if over and self.when == "end":
@@ -98,8 +103,19 @@ class TransformReward(Wrapper[Any, Any]):
         return args, {**kwargs, "reward": self.reward.config}
 
     def _own_state(self) -> Info:
-        return {"episode": None if self._episode is None else self._episode.to_dict()}
+        return {"episode": None if self._episode is None else self._episode.trajectory.to_dict()}
 
     def _set_own_state(self, state: Mapping[str, Any]) -> None:
         record = state["episode"]
-        self._episode = None if record is None else Trajectory.from_dict(record)
+        self._episode = None if record is None else _resumed(Trajectory.from_dict(record))
+
+
+def _resumed(trajectory: Trajectory) -> TrajectoryBuilder:
+    """Return a builder that has recorded the turns of an episode, and goes on."""
+    builder = TrajectoryBuilder(trajectory.spec, trajectory.seed)
+    turns = trajectory.transitions
+    observations = [*(turn.observation for turn in turns), trajectory.final_observation]
+    builder.begin(observations[0], trajectory.reset_info)
+    for turn, following in zip(turns, observations[1:], strict=True):
+        builder.add(turn.action, following, turn.reward, turn.terminated, turn.truncated, turn.info)
+    return builder
