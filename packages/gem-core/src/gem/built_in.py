@@ -14,7 +14,7 @@ WRAPPERS = {
     "summarize": "gem.wrappers.context:Summarize",
     "token_budget": "gem.wrappers.context:TokenBudget",
     "episode_tracking": "gem.wrappers.tracking:EpisodeTracking",
-    "record": "gem.wrappers.recording:RecordTrajectories",
+    "record": "gem.trajectory.recording:RecordTrajectories",
     "time_limit": "gem.wrappers.limits:TimeLimit",
     "wall_clock_limit": "gem.wrappers.limits:WallClockLimit",
     "transform_reward": "gem.rewards.transform:TransformReward",

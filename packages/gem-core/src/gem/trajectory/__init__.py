@@ -1,7 +1,8 @@
 """Recorded episodes: what they hold, how they are recorded, and their files.
 
 ``record.py``: :class:`Trajectory` and :class:`Transition`; ``builder.py``: recording while an episode is played;
-``files.py``: JSON lines; ``columns.py``: conversion to ``datasets`` and Parquet.
+``recording.py``: the same by a wrapper; ``files.py``: JSON lines; ``columns.py``: conversion to ``datasets`` and Parquet.
+The other modules hold what an agent was shown as edits of what it was shown before (``edits.py``).
 """
 
 from __future__ import annotations

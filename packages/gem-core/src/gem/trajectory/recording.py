@@ -7,7 +7,8 @@ from typing import Any
 
 from gem.arguments import string
 from gem.core import Env, Info, Wrapper
-from gem.trajectory import TrajectoryBuilder, TrajectoryWriter
+from gem.trajectory.builder import TrajectoryBuilder
+from gem.trajectory.files import TrajectoryWriter
 
 __all__ = ["RecordTrajectories"]
 
