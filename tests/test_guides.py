@@ -6,7 +6,7 @@ A document is a story. Its blocks act on one folder, from top to bottom:
 * ``python`` and ``pycon`` blocks are one program, what ``pycon`` shows is compared (as doctest does);
 * ``bash`` and ``console`` blocks are commands, run in an environment of their own; ``console`` shows what they print,
   with … for anything at all, and lines that begin with ``> `` are typed. ``<!-- exit: N -->`` announces an exit code;
-* ``toml``, ``json`` and ``jsonl`` blocks are valid;
+* ``toml``, ``json`` and ``jsonl`` blocks are valid, manifests and suites of evaluations by their schemas;
 * a ``text`` block is not run, and ``<!-- not run: REASON -->`` says why;
 * a block after ``<!-- nightly: REASON -->`` is followed by night alone; no later block may need it.
 
@@ -32,6 +32,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gem.discovery.manifest_schema import validate
+from gem_eval import EvaluationConfig
 from gem_testing import CLAUSES
 
 if sys.version_info >= (3, 11):
@@ -254,10 +255,12 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def check_data(block: Block) -> None:
-    """Parse TOML or JSON; a manifest, or a part of one, keeps the manifest's schema."""
+    """Parse TOML or JSON; a manifest, or a part of one, keeps the manifest's schema, and a suite that of evaluations."""
     if block.language == "toml":
         document = tomllib.loads(block.code)
-        if "environment" in document:
+        if "environment" in document and "episodes" in document:
+            EvaluationConfig.from_dict(document)
+        elif "environment" in document:
             validate({"schema": 1, **document}, Path(block.place))
     else:
         for text in block.code.splitlines() if block.language == "jsonl" else [block.code]:
@@ -407,6 +410,7 @@ from thing import value
         "```console\nyes\n```",
         "```toml\nx = \n```",
         '```toml\n[[environment]]\nid = "a:B-v0"\n```',
+        '```toml\nepisodes = 3\n[[environment]]\nname = "a:B-v0"\n```',
         "```jsonl\n{}\n{\n```",
     ],
 )

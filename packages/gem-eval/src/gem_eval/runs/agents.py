@@ -60,6 +60,10 @@ def completed(config: EvaluationConfig, *, has_client: bool = False) -> Evaluati
         raise EvaluationConfigError(
             "name what to evaluate on, for example: gem eval game:GuessTheNumber-v0-easy --agent reference"
         )
+    # Programs that take the name of a module (uvicorn, gunicorn, celery) look where they are started, and so do we.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
     if config.agent is not None:
         _load_agent(config.agent)
         return config
@@ -87,10 +91,6 @@ def _load_agent(name: str) -> None:
             f"there is no agent {name!r}; agents are {', '.join(_AGENTS)}, and module:Class. A model is named "
             "with --model and --base-url"
         )
-    # Programs that take the name of a module (uvicorn, gunicorn, celery) look where they are started, and so do we.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
     load(name)
 
 
