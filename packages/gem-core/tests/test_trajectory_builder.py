@@ -484,3 +484,59 @@ def test_a_failed_step_of_several_agents_keeps_their_actions() -> None:
             ("bob", "b", 0),
         ]
         assert Trajectory.from_dict(json.loads(trajectory.to_json())) == trajectory
+
+
+def test_an_action_that_is_changed_in_place_changes_no_observation(tmp_path: Path) -> None:
+    """Edits refer to the action as it was; the record holds it as it is now."""
+    rules = "rules of the game " * 9
+    action: dict[str, Any] = {"role": "assistant", "content": "a long thought " * 9}
+    builder = TrajectoryBuilder()
+    builder.begin(rules, {})
+    builder.add(Act(action, prompt_token_ids=[1], token_ids=[2, 3]), rules + action["content"], 0.0, False, False, {})
+    builder.add(Act("go", prompt_token_ids=[1, 2, 3, 4]), "end", 0.0, True, False, {})
+    expected = [rules, rules + action["content"], "end"]
+    trajectory = builder.finish()
+    read = through_file(trajectory, tmp_path)
+    action["content"] = "mutated by the environment"
+    for episode in (trajectory, read):
+        episode.transitions[0].action["content"] = "masked"
+        assert episode.transitions[0].token_ids is not None
+        episode.transitions[0].token_ids[0] = 7
+        for each in (episode, through_file(episode, tmp_path)):
+            assert shown(each) == expected
+            assert each.transitions[0].action["content"] == "masked"
+            assert [turn.prompt_token_ids for turn in each.transitions] == [[1], [1, 2, 3, 4]]
+            assert each.prompt_continuations() == [None, False]
+
+
+def test_a_prompt_may_be_an_array() -> None:
+    """Local models have their ids in arrays."""
+    builder = TrajectoryBuilder()
+    builder.begin("look", {})
+    act = Act("go", prompt_token_ids=np.arange(3), token_ids=np.arange(2), logprobs=np.zeros(2, "float32"))  # type: ignore[arg-type]
+    builder.add(act, "end", 0.0, True, False, {})
+    (turn,) = builder.finish().transitions
+    assert (turn.prompt_token_ids, turn.token_ids, turn.logprobs) == ([0, 1, 2], [0, 1], [0.0, 0.0])
+
+
+def test_a_spec_that_no_record_can_hold_is_a_trajectory_error() -> None:
+    """A constructor argument that JSON would change, for one."""
+    spec = gem.env_spec.EnvSpec(id="a:B-v0", entry_point="nowhere:B", kwargs={"sizes": (1, 2)})
+    with pytest.raises(gem.errors.TrajectoryError, match="the argument 'sizes' is"):
+        Trajectory(spec, 1).to_json()
+
+
+def test_deep_values_survive() -> None:
+    """A model may write JSON of hundreds of levels."""
+    deep_value: Any = "x" * 99
+    for _ in range(290):
+        deep_value = [deep_value]
+    action = {"role": "assistant", "content": "", "tool_calls": deep_value}
+    builder = TrajectoryBuilder()
+    builder.begin([{"role": "user", "content": "look"}], {})
+    messages = [{"role": "user", "content": "look"}, action, {"role": "user", "content": deep_value}]
+    builder.add(action, messages, 0.0, False, False, {"deep": deep_value})
+    builder.add("go", [*messages, {"role": "user", "content": "end"}], 0.0, True, False, {})
+    trajectory = builder.finish()
+    assert trajectory.failure is None
+    assert Trajectory.from_dict(json.loads(trajectory.to_json())) == trajectory

@@ -1,8 +1,11 @@
 """Recorded episodes: what they hold, how they are recorded, and their files.
 
-``record.py``: :class:`Trajectory` and :class:`Transition`; ``builder.py``: recording while an episode is played;
-``recording.py``: the same by a wrapper; ``files.py``: JSON lines; ``columns.py``: conversion to ``datasets`` and Parquet.
-The other modules hold what an agent was shown as edits of what it was shown before (``edits.py``).
+- ``transition.py``, ``record.py``: a turn, an episode
+- ``builder.py``, ``recording.py``: recording while an episode is played, by a loop or by a wrapper
+- ``edits.py``: values as edits of earlier values; ``text_edits.py``, ``list_edits.py``, ``token_edits.py`` and
+  ``common_ranges.py`` find them; ``edit_chain.py``: sequences of them
+- ``turns.py``, ``json_values.py``, ``encoding.py``: turns as JSON values, any value as a JSON value, JSON as bytes
+- ``files.py``, ``columns.py``: JSON lines; ``datasets`` and Parquet
 """
 
 from __future__ import annotations

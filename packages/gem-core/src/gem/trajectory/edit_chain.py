@@ -13,7 +13,12 @@ from gem.trajectory.list_edits import Items, list_edit
 from gem.trajectory.text_edits import text_edit
 from gem.trajectory.token_edits import token_edit
 
-__all__ = ["EditChain", "Track", "TrackRecorder", "latest_observation"]
+__all__ = ["EditChain", "Track", "TrackRecorder", "latest_observation", "own_copy"]
+
+
+def own_copy(action: Any) -> Any:
+    """Return an action that nobody else can change; edits refer to it."""
+    return action if isinstance(action, str) else json_value(action)
 
 
 class EditChain:
@@ -154,8 +159,8 @@ class TrackRecorder:
         if prompt is None:
             prompts.append({"value": None}, self._sampled)
         else:
-            prompt = list(prompt)
+            prompt = prompt.tolist() if hasattr(prompt, "tolist") else list(prompt)
             prompts.append(token_edit(prompt, self._prompt, self._sampled or []), self._sampled, prompt)
-        self._prompt, self._sampled = prompt or [], sampled
-        self._answered, self._action, self._acted = self._latest, action, True
+        self._prompt, self._sampled = prompt or [], sampled and list(sampled)
+        self._answered, self._action, self._acted = self._latest, own_copy(action), True
         return len(prompts.edits) - 1

@@ -7,6 +7,7 @@ the same objects, as they come from another process, are compared by value.
 
 from __future__ import annotations
 
+from operator import indexOf
 from typing import Any, NamedTuple
 
 from gem.errors import TrajectoryError
@@ -92,7 +93,8 @@ class _Search:
         if known[first] is item:
             return first
         try:
-            return known.index(item, first, first + _AHEAD)
+            # Not list.index, whose error has the whole item in it.
+            return first + indexOf(known[first : first + _AHEAD], item)
         except Exception:  # not there, or values that refuse to be compared
             return None
 

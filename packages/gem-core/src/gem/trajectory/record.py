@@ -143,7 +143,7 @@ class Trajectory:
         """
         try:
             return self._record(whole)
-        except TrajectoryError as error:
+        except (TrajectoryError, ArgumentError) as error:  # the latter for a spec with arguments that JSON would change
             raise TrajectoryError(f"a trajectory cannot be written as JSON: {error}") from None
 
     def _record(self, whole: bool) -> dict[str, Any]:

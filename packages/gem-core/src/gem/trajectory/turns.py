@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Any
 
 from gem.errors import TrajectoryError
-from gem.trajectory.edit_chain import Track, TrackRecorder
-from gem.trajectory.edits import Edit
+from gem.trajectory.edit_chain import Track, TrackRecorder, own_copy
+from gem.trajectory.edits import Edit, same_json
 from gem.trajectory.json_values import json_value, number
 from gem.trajectory.transition import Transition
 
@@ -61,7 +61,7 @@ def are_recorded(transitions: list[Transition], tracks: dict[str | None, Track])
         for chain, name, reply in followed:
             if turn.rebuilt_from(name) != (chain, index):
                 return False
-            if index + 1 < len(chain.actions) and chain.actions[index + 1] is not reply:
+            if index + 1 < len(chain.actions) and not same_json(chain.actions[index + 1], reply):
                 return False
     return all(len(track.observations.edits) in (turns[a], turns[a] + 1) for a, track in tracks.items())
 
@@ -151,11 +151,11 @@ def read_turns(record: dict[str, Any]) -> tuple[list[Transition], dict[str | Non
         track, before = tracks[turn.agent], replies.get(turn.agent)
         index = len(track.observations.edits)
         chains = (
-            ("observation", track.observations, before and before.action),
-            ("prompt_token_ids", track.prompts, before and before.token_ids),
+            ("observation", track.observations, before and own_copy(before.action)),
+            ("prompt_token_ids", track.prompts, before and own_copy(before.token_ids)),
         )
         for name, chain, reply in chains:
-            chain.append(edits.get(name) or {"value": getattr(turn, name)}, reply)
+            chain.append(edits[name] if name in edits else {"value": getattr(turn, name)}, reply)
             turn.rebuild_from(chain, index, name)
         replies[turn.agent] = turn
     return transitions, _read_final(record, tracks, replies)
@@ -173,7 +173,7 @@ def _read_final(
     else:
         return None
     for agent, edit in finals.items():
-        tracks[agent].observations.append(edit, replies[agent].action if agent in replies else None)
+        tracks[agent].observations.append(edit, own_copy(replies[agent].action) if agent in replies else None)
     return dict(tracks)
 
 
