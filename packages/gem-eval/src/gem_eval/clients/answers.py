@@ -14,9 +14,6 @@ from gem_eval.clients.tool_call_repair import MARKUP, read_calls
 
 __all__ = ["chat_answer", "generate_answer", "llamacpp_answer", "text_answer"]
 
-_REASONING = ("reasoning", "reasoning_content")
-"""The names that servers have for reasoning: vLLM the first, all others the second."""
-
 _MOST = 2**53
 """Counts that JSON holds in every language are smaller."""
 
@@ -59,11 +56,12 @@ def chat_answer(
         text = refused
     completion = Completion({"role": "assistant"}, text)
     metadata = completion.metadata
-    name = next((name for name in _REASONING if isinstance(received.get(name), str) and received[name]), None)
-    if name is not None:
-        completion.reasoning = received[name]
-        completion.message[name] = received[name]
-    elif text and (think_tags == "always" or not any(received.get(name) is not None for name in _REASONING)):
+    own, other = received.get("reasoning"), received.get("reasoning_content")
+    if own and isinstance(own, str):  # vLLM
+        completion.reasoning = completion.message["reasoning"] = own
+    elif other and isinstance(other, str):  # all others
+        completion.reasoning = completion.message["reasoning_content"] = other
+    elif text and (think_tags == "always" or own is other is None):
         completion.reasoning, completion.text = split_reasoning(text, think_tags)
         if completion.reasoning is not None:
             metadata["reasoning"] = "from the text"

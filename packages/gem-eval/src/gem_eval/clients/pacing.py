@@ -57,10 +57,16 @@ class RequestPacer:
         self._lowered_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
+    def try_enter(self) -> bool:
+        """Take a place if one is free at once; then a call of :meth:`leave` must follow."""
+        if self._waiting or self.in_flight >= self.limit or self.delay() > 0:
+            return False
+        self._admit()
+        return True
+
     async def enter(self) -> None:
         """Wait for a place. Each call that returns must be followed by one of :meth:`leave`."""
-        if not self._waiting and self.in_flight < self.limit and self.delay() <= 0:
-            self._admit()
+        if self.try_enter():
             return
         if not self._waiting and self._timer is not None:  # it may belong to a loop that has ended
             self._timer.cancel()

@@ -107,7 +107,8 @@ class RequestSender:
         """
         data = None if method == "GET" else _encoded(body)
         pacer = self._pacer
-        await pacer.enter()
+        if not pacer.try_enter():
+            await pacer.enter()
         tokens = 0
         try:
             status, headers, content = await self._transport.request(method, url, data)

@@ -7,7 +7,6 @@ as −9999.0. A value that is missing (null, NaN) is never made up; the list it 
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,9 @@ IMPOSSIBLE = -9999.0
 
 _HIGHEST = 1.0
 """A logarithm of a probability is at most 0, but for rounding; servers of low precision round generously."""
+
+_MOST = 2**53
+"""Integers that JSON holds in every language are smaller; the sum of a prompt's ids is far from it."""
 
 _ID_PREFIX = "token_id:"
 
@@ -43,10 +45,10 @@ def ids_of(value: Any) -> list[int] | None:
     if not isinstance(value, list):
         return None
     try:
-        array("q", value)  # the fastest check that all are ints
+        total = sum(value)  # an int if all are; this is several times faster than to look at each
     except (TypeError, OverflowError):
         return None
-    return value
+    return value if type(total) is int and total < _MOST and (not value or min(value) >= 0) else None
 
 
 def from_content(content: Any) -> TokenData:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.errors import NotSupportedError
 from gem_eval.clients.errors import ModelError
 from gem_eval.clients.json_text import readable
+
+if sys.version_info >= (3, 11):
+    from asyncio import timeout as time_limit
+else:
+    from async_timeout import timeout as time_limit  # a library that aiohttp needs there
 
 if TYPE_CHECKING:
     import aiohttp
@@ -73,17 +79,18 @@ class HttpTransport:
         if session is None or self._loop is not asyncio.get_running_loop():
             session = await self._open()
         try:
-            try:
-                response = await session.request(method, url, data=body, allow_redirects=False)
-            except aiohttp.ClientConnectorError:
-                raise
-            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                response = await session.request(method, url, data=body, allow_redirects=False)
-            try:
-                return ServerReply(response.status, response.headers, await self._read(response))
-            except BaseException:
-                response.close()
-                raise
+            async with time_limit(self._timeout):
+                try:
+                    response = await session.request(method, url, data=body, allow_redirects=False)
+                except aiohttp.ClientConnectorError:
+                    raise
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                    response = await session.request(method, url, data=body, allow_redirects=False)
+                try:
+                    return ServerReply(response.status, response.headers, await self._read(response))
+                except BaseException:
+                    response.close()
+                    raise
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
             raise self._failure(error) from error
 
@@ -120,9 +127,7 @@ class HttpTransport:
             connector=connector,
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(
-                total=self._timeout, sock_connect=self._connect_timeout, sock_read=self._idle_timeout
-            ),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout, sock_read=self._idle_timeout),
             trust_env=self._trust_env,
         )
         self._loop = loop
