@@ -201,12 +201,16 @@ def test_the_mean_of_environments_weighs_them_alike() -> None:
     assert overall.difference == pytest.approx((first.difference + second.difference) / 2)
     assert first.standard_error is not None
     assert second.standard_error is not None
+    assert overall.standard_error is not None
     assert overall.standard_error == pytest.approx(math.hypot(first.standard_error, second.standard_error) / 2)
     assert overall.df is not None
     assert first.df is not None
     assert second.df is not None
     assert min(first.df, second.df) <= overall.df <= first.df + second.df
     assert overall.groups == 240
+    half = t_quantile(0.975, overall.df) * overall.standard_error
+    assert (overall.low, overall.high) == pytest.approx((overall.difference - half, overall.difference + half))
+    assert overall.p_value == pytest.approx(two_sided_p(overall.difference / overall.standard_error, overall.df))
     assert "each weighing the same" in overall.notes[0]
 
 

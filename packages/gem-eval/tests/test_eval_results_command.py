@@ -236,6 +236,15 @@ def test_compare_says_in_words_how_runs_differ(make_run: MakeRun) -> None:
     assert record["a"]["name"] == "before"
 
 
+def test_failed_episodes_take_no_part_in_a_comparison(make_run: MakeRun) -> None:
+    """A seed whose episode failed in one run is left out of the other as well."""
+    a, b = make_run("a", episodes=30), make_run("b", episodes=30, failures=4, salt=1)
+    for metric in ("success", "return", "turns"):
+        (environment,) = json.loads(gem("compare", a.path, b.path, "--metric", metric, "--json").output)["environments"]
+        assert environment["result"]["groups"] == 26
+        assert "26 seeds meet; left out are 4 that only A has and 0 that only B has" in environment["result"]["notes"]
+
+
 def test_a_run_compared_with_itself(make_run: MakeRun) -> None:
     """No difference, p = 1, and a difference that would have been seen."""
     run = make_run(episodes=60)

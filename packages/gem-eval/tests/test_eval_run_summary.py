@@ -78,6 +78,13 @@ def test_the_figures_of_a_run() -> None:
     assert summary.cost is None
 
 
+def test_quantiles_are_values_that_occurred() -> None:
+    """The 95th percentile is the smallest value that 95 % of the episodes do not exceed."""
+    turns = only(summarize_run([row(seed, turns=2 * seed) for seed in range(1, 41)])).turns
+    assert turns is not None
+    assert (turns.p50, turns.p95) == (40, 76)
+
+
 def test_failed_episodes_count_in_no_mean_but_in_the_totals() -> None:
     """Their returns, turns and tokens change no mean; their time and price were spent."""
     good = [row(seed, cost=1.0) for seed in range(4)]
