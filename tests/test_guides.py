@@ -255,7 +255,7 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def check_data(block: Block) -> None:
-    """Parse TOML or JSON; a manifest, or a part of one, keeps the manifest's schema, and a suite that of evaluations."""
+    """Parse TOML or JSON; a manifest, or a part of one, keeps its schema, and so does a suite of evaluations."""
     if block.language == "toml":
         document = tomllib.loads(block.code)
         if "environment" in document and "episodes" in document:

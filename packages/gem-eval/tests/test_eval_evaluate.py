@@ -148,12 +148,23 @@ class RaisingReward(Reward):
         raise RuntimeError("no")
 
 
+class UnrecordableReward(Reward):
+    """Explains its scores with what no record can hold."""
+
+    def score(self, trajectory: gem.Trajectory) -> Score:
+        return Score(1.0, metadata={"why": object()})
+
+
 def test_rewards_are_applied_beside_the_environments(tmp_path: Path) -> None:
     """Each finished episode carries the score of each reward; one that raises costs only its own score."""
-    rewards = ({"name": f"{__name__}:LengthReward", "label": "length"}, {"name": f"{__name__}:RaisingReward"})
+    rewards = (
+        {"name": f"{__name__}:LengthReward", "label": "length"},
+        {"name": f"{__name__}:RaisingReward"},
+        {"name": f"{__name__}:UnrecordableReward", "label": "odd"},
+    )
     run = evaluate_sync(config_of(episodes=5, rewards=rewards), out=tmp_path / "run")
     for row in run.rows():
-        assert row.scores == {"length": row.turns / 10, f"{__name__}:RaisingReward": None}
+        assert row.scores == {"length": row.turns / 10, f"{__name__}:RaisingReward": None, "odd": None}
         assert row.success
         assert run.episode(row).scores["length"]["parts"] == {"turns": float(row.turns)}
     assert [item["label"] for item in run.config.rewards[:1]] == ["length"]

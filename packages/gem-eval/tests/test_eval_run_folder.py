@@ -248,7 +248,7 @@ def test_a_full_disk_leaves_the_file_whole(
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "write", half)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(RunFolderError, match=r"No space .* gem eval --resume"):
             run.append(make_trajectory(seed=1))
         monkeypatch.undo()
         assert run.episodes_path.read_bytes().endswith(b"\n")

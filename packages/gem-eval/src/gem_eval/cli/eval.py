@@ -86,6 +86,8 @@ def _run(
     from gem_eval.cli.interruption import run_interruptibly
     from gem_eval.runs.evaluation import evaluate
 
+    from rich.markup import escape
+
     last: EvaluationProgress | None = None
     with progress() as bar:
         task = bar.add_task("episodes", total=None, note="")
@@ -94,7 +96,7 @@ def _run(
             nonlocal last
             last = current
             done = current.finished + current.failed
-            bar.update(task, total=current.total, completed=done, note=current.line())
+            bar.update(task, total=current.total, completed=done, note=escape(printable(current.line())))
 
         folder = run_interruptibly(
             evaluate(config, out=path, resume=resume, allow_changes=allow_changes, observer=observe)
@@ -128,6 +130,8 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
     if last.failed:
         share = "every episode" if all_failed else f"{last.failed} episodes"
         click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
+        if all_failed and last.failed < last.total and folder is not None:
+            click.echo(f"  Gave up after {last.failed} of {last.total} episodes (--give-up-after).", err=True)
         for kind, count in last.failures.most_common(_SHOWN_ERRORS):
             message = printable(last.messages.get(kind, ""))[:_SHOWN_ERROR_LENGTH]
             click.echo(f"  {count} x {printable(kind)}: {message}", err=True)

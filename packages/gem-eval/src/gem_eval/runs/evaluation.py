@@ -111,6 +111,7 @@ async def evaluate(
                 with suppress(asyncio.CancelledError):
                     await watcher
                 await recorder.finish()
+                progress.in_flight = 0
                 if config.track:
                     tracking.summary(_figures(folder, run))
                 if observer is not None:
@@ -185,6 +186,8 @@ class _Recorder:
 
     def _collect(self, everything: bool = False) -> None:
         for task in [task for task in self._scoring if everything or task.done()]:
+            if task.done() and not task.cancelled():
+                task.result()
             self._write(self._scoring.pop(task))
 
     def _write(self, trajectory: Trajectory) -> None:

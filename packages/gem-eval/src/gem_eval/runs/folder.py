@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -69,7 +70,9 @@ class RunFolder:
         """
         folder = Path(path)
         if (folder / "run.json").exists():
-            raise RunFolderError(f"{str(folder)!r} holds a run; continue it with: gem eval --resume {folder}")
+            raise RunFolderError(
+                f"{str(folder)!r} holds a run; continue it with: gem eval --resume {shlex.quote(str(folder))}"
+            )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RunFolderError(f"{str(folder)!r} is not an empty folder; choose another one")
         try:
@@ -178,14 +181,20 @@ class RunFolder:
 
         Raises:
             TrajectoryError: if the episode cannot be written as JSON; nothing is written then.
-            RunFolderError: if the folder is not open for writing.
-            OSError: if the disk is full or gone; the files are then as before.
+            RunFolderError: if the folder is not open for writing, or the disk is full or gone; the files are then as
+                before.
         """
         if self._episodes is None or self._rows is None:
             raise RunFolderError(f"{str(self.path)!r} is not open for writing")
         line = trajectory.to_json().encode("ascii") + b"\n"
         row = EpisodeRow.of_trajectory(trajectory, self._size, len(line), self.config.prices)
-        _write(self._episodes, line, self._size)
+        try:
+            _write(self._episodes, line, self._size)
+        except OSError as error:
+            raise RunFolderError(
+                f"{self.episodes_path}: cannot be written: {error.strerror or error}; what was written is kept. "
+                f"Go on with: gem eval --resume {shlex.quote(str(self.path))}"
+            ) from error
         self._size += len(line)
         with suppress(OSError):  # derived: whoever reads the run does without it
             _write(self._rows, encode(row))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.rewards import Reward, RewardContext, make_reward, score_episode, score_episode_async
+from gem.rewards import Reward, RewardContext, Score, make_reward, score_episode, score_episode_async
 from gem.trajectory import Trajectory
 from gem_eval.runs.errors import EvaluationConfigError
 
@@ -62,7 +63,7 @@ class EpisodeScorer:
                 score = await score_episode_async(reward, trajectory)
             else:
                 score = await asyncio.to_thread(score_episode, reward, trajectory)
-            trajectory.scores[name] = score.to_dict()
+            trajectory.scores[name] = _recordable(score).to_dict()
 
     async def close(self) -> None:
         """Release what the rewards hold."""
@@ -70,3 +71,12 @@ class EpisodeScorer:
             closed = reward.close()
             if inspect.isawaitable(closed):
                 await closed
+
+
+def _recordable(score: Score) -> Score:
+    """Return a score that a record can hold: itself, unless its further data is no JSON."""
+    try:
+        json.dumps(score.to_dict(), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Score.unreadable(f"the score cannot be recorded: {error}", "exception")
+    return score
