@@ -25,6 +25,9 @@ __all__ = ["Edit", "action_message", "action_text", "apply_edit", "same_json"]
 
 Edit = dict[str, Any]
 
+_EXACT = {str, int}
+"""Types of which no two values are equal and not the same in JSON."""
+
 
 def action_text(action: Any) -> str:
     """Return the text of an action that edits refer to.
@@ -113,5 +116,8 @@ def same_json(one: Any, other: Any) -> bool:
         # Not all(… for …), which would take two levels of the interpreter's stack for each of the value's.
         return all(map(same_json, one.values(), map(other.__getitem__, one)))
     if kind is list:
+        kinds = set(map(type, one))
+        if kinds <= _EXACT:  # tokens and texts, of which there may be many
+            return bool(one == other) and kinds == set(map(type, other))
         return len(one) == len(other) and all(map(same_json, one, other))
     return bool(repr(one) == repr(other) if kind is float else one == other)

@@ -11,6 +11,9 @@ from gem.errors import TrajectoryError
 
 __all__ = ["MAX_DEPTH", "json_value", "number"]
 
+_LEAVES = {str, int, bool, type(None)}
+"""Types whose values are JSON values, whatever they are."""
+
 MAX_DEPTH = 300
 """Levels of lists and dicts in a value; encoders and decoders of JSON in Python give up at some 1000."""
 
@@ -91,6 +94,8 @@ def _converted(value: Any, depth: int) -> Any:
             raise
         return members
     if isinstance(value, (list, tuple)):
+        if set(map(type, value)) <= _LEAVES:
+            return list(value)
         items: list[Any] = []
         try:
             for item in value:

@@ -168,7 +168,7 @@ class _Search:
 
 def _is_still(given: Any, plain: Any) -> bool:
     try:
-        return same_json(json_value(given), plain)
+        return same_json(given, plain) or same_json(json_value(given), plain)
     except TrajectoryError:
         return False
 
