@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gem.trajectory import EpisodeKey, Trajectory
+from gem.trajectory.encoding import encoded
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.errors import RunFolderError, RunInUseError
 from gem_eval.runs.index import EpisodeIndex, encode
@@ -186,7 +187,7 @@ class RunFolder:
         """
         if self._episodes is None or self._rows is None:
             raise RunFolderError(f"{str(self.path)!r} is not open for writing")
-        line = trajectory.to_json().encode("ascii") + b"\n"
+        line = encoded(trajectory.to_dict()) + b"\n"
         row = EpisodeRow.of_trajectory(trajectory, self._size, len(line), self.config.prices)
         try:
             _write(self._episodes, line, self._size)
