@@ -28,6 +28,7 @@ def gem_model_clients() -> Named:
         "http": "gem_eval.clients.endpoint:EndpointClient",
         "https": "gem_eval.clients.endpoint:EndpointClient",
         "scripted": "gem_eval.clients.scripted:ScriptedClient",
+        "transformers": "gem_eval.clients.transformers_client:TransformersClient",
     }
 
 

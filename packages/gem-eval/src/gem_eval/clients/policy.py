@@ -11,10 +11,9 @@ from gem.arguments import boolean, choice
 from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 from gem.policies import Act, Policy
-from gem.tools.calls import text_call
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
 from gem_eval.clients.token_conversation import PromptTokenizer, TemplateTokenizer, TokenConversation
-from gem_eval.clients.tool_call_repair import read_calls
+from gem_eval.clients.tool_call_repair import call_natively
 
 __all__ = ["ModelPolicy", "messages_of", "tool_schemas"]
 
@@ -122,7 +121,7 @@ class ModelPolicy(Policy[Any, Any]):
         completion.prompt_token_ids = prompt
         conversation.sampled(completion.token_ids)
         if self._tools:
-            _call_natively(completion, messages)
+            call_natively(completion, messages)
         return completion
 
     def _prompt(self, observation: Any) -> str:
@@ -167,22 +166,6 @@ def _prompt_tokenizer(client: ModelClient, tokenizer: Any) -> PromptTokenizer:
     if not hasattr(client, "prompt_ids"):
         raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
     return cast(PromptTokenizer, client)
-
-
-def _call_natively(completion: Completion, messages: list[Message]) -> None:
-    """Turn the calls at the end of a text into native ones, as the parser of a chat endpoint does."""
-    text, calls = completion.text, []
-    while (call := text_call(text)) is not None and call.name is not None:
-        calls.append({"function": {"name": call.name, "arguments": dict(call.arguments)}})
-        text = text[call.end :]
-    if calls:
-        completion.tool_calls, _ = read_calls(calls, messages)
-        completion.text = completion.text.partition("<tool_call>")[0].rstrip()
-        completion.message = {
-            "role": "assistant",
-            "content": completion.text or None,
-            "tool_calls": completion.tool_calls,
-        }
 
 
 def messages_of(observation: Any, system: Sequence[Message] = ()) -> list[Message]:

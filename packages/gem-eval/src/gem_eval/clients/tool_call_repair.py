@@ -10,13 +10,17 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gem_eval.clients.base import Message
+from gem.tools.calls import text_call
+from gem_eval.clients.base import Completion, Message
 from gem_eval.clients.json_text import encoded
 
-__all__ = ["MARKUP", "read_calls", "sendable"]
+__all__ = ["MARKUP", "call_natively", "read_calls", "sendable"]
 
 MARKUP = ("<tool_call>", "<|tool_call", "[TOOL_CALLS]", "<function=", "<|python_tag|>", "<｜tool▁call")
 """What models write around calls; in the text of an answer it means that the server did not recognise a call."""
+
+_MOST_CALLS = 64
+"""Calls that are read from one text."""
 
 _LENIENT = json.JSONDecoder(strict=False)
 
@@ -60,6 +64,22 @@ def read_calls(value: Any, messages: list[Message]) -> tuple[list[dict[str, Any]
         taken.add(identifier)
         calls.append({"id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}})
     return calls, problems
+
+
+def call_natively(completion: Completion, messages: list[Message]) -> None:
+    """Turn the calls at the end of a text into native ones, as the parser of a chat endpoint does."""
+    text, calls = completion.text, []
+    while len(calls) < _MOST_CALLS and (call := text_call(text)) is not None and call.name is not None:
+        calls.append({"function": {"name": call.name, "arguments": dict(call.arguments)}})
+        text = text[call.end :]
+    if calls:
+        completion.tool_calls, _ = read_calls(calls, messages)
+        completion.text = completion.text.partition("<tool_call>")[0].rstrip()
+        completion.message = {
+            "role": "assistant",
+            "content": completion.text or None,
+            "tool_calls": completion.tool_calls,
+        }
 
 
 def sendable(messages: list[Message]) -> list[Message]:
