@@ -51,6 +51,12 @@ def test_agreement_and_kappa_are_as_in_the_textbook() -> None:
     assert found.bias == pytest.approx(-0.1)
 
 
+def test_ties_share_their_mean_rank() -> None:
+    """Spearman's correlation of 1, 1, 2, 3 with 1, 2, 3, 4 is 4.5 over the root of 22.5."""
+    found = calibration(scored((0.1, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.4)))
+    assert found.correlation == pytest.approx(4.5 / math.sqrt(22.5))
+
+
 def test_perfect_agreement_and_chance() -> None:
     """Kappa is 1 for the first, 0 for the second, -1 for the opposite, and undefined where nothing varies."""
     assert calibration(scored((1, 1), (0, 0))).kappa == 1.0

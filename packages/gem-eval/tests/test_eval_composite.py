@@ -93,6 +93,11 @@ def test_the_combinations_are_what_they_are_called(pairs: list[tuple[float, floa
     assert value_by("max") == max(counted)
 
 
+def test_a_mean_of_equal_values_is_that_value() -> None:
+    """Rounding lifts it above none: three times 0.1 is 0.1."""
+    assert score_of([part(0.1, name) for name in "abc"]).value == 0.1
+
+
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.5, 1.0, 2.0])), min_size=1, max_size=5))
 def test_the_product_is_geometric(pairs: list[tuple[float, float]]) -> None:
     """Values to the power of their weights; a part of 0 makes it 0, and it stays within 0 and 1."""

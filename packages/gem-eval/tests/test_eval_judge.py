@@ -111,8 +111,13 @@ def test_an_answer_is_asked_for_once(tmp_path: Path) -> None:
     memory = Judge(client=client)
     assert [ask(memory).cached for _ in range(2)] == [False, True]
 
+    async def slowly(messages: Any) -> str:
+        await asyncio.sleep(0)
+        client.prompts.append(messages)
+        return '{"score": 2}'
+
     async def together() -> list[JudgeAnswer[int]]:
-        judge = Judge(client=client)
+        judge = Judge(client=ScriptedClient(slowly))
         return await asyncio.gather(*(judge.ask("s", "q", SCHEMA, read) for _ in range(20)))
 
     before = len(client.prompts)
@@ -267,6 +272,22 @@ def test_a_judge_in_an_environment_needs_no_event_loop() -> None:
         reward = make_reward("rubric", criteria=["a"], judge={"base_url": model.url})
         assert score_episode(reward, EPISODE).value == 0.0
         close_reward(reward)
+
+
+def test_another_model_behind_the_same_address_is_asked_anew(tmp_path: Path) -> None:
+    """Where no model is named, the server's own name for it counts."""
+
+    async def main() -> list[bool]:
+        cached, port = [], 0
+        for model in ("a", "a", "b"):
+            async with FakeModel("judge:3", model=model, port=port) as server:
+                port = server.port
+                judge = Judge(base_url=server.url, cache=tmp_path)
+                cached.append((await judge.ask("s", "q", SCHEMA, read)).cached)
+                await judge.close()
+        return cached
+
+    assert asyncio.run(main()) == [False, True, False]
 
 
 KINDS = [name for name, kind in FAULTS.items() if kind.need is None or kind.need.name in ("WHOLE", "CHAT")]

@@ -139,6 +139,12 @@ def test_a_long_answer_costs_little() -> None:
     assert calls <= 200
 
 
+def test_what_is_lost_in_a_flood_is_not_looked_for() -> None:
+    """An answer that stands before a flood of text is none."""
+    with pytest.raises(MalformedAnswerError, match="no JSON object"):
+        scores(json.dumps(ANSWER) + " and so on" * 10_000)
+
+
 @pytest.mark.parametrize(
     ("value", "answer"),
     [(True, True), (0, False), ("Yes.", True), ("NO", False), ("passed", True), ("not met", False), (1.0, True)],

@@ -454,6 +454,23 @@ def test_episodes_are_compared_in_both_orders(
     assert json.dumps(reward.config)
 
 
+def test_the_same_repetition_is_compared_where_there_is_one(tmp_path: Path) -> None:
+    """Else the first of the seed."""
+    path = tmp_path / "baseline.jsonl"
+    with TrajectoryWriter(path) as writer:
+        for repetition, action in enumerate(["short", "a very long poem"]):
+            trajectory = episode(action)
+            trajectory.repetition = repetition
+            writer.write(trajectory)
+    reward = make_reward("pairwise", baseline=str(path), judge=ScriptedClient(longer))
+    values = []
+    for repetition in range(3):
+        trajectory = episode("a poem")
+        trajectory.repetition = repetition
+        values.append(score_episode(reward, trajectory).value)
+    assert values == [1.0, 0.0, 1.0]
+
+
 def test_only_the_same_seed_is_compared(tmp_path: Path) -> None:
     """Without a counterpart the score is unreadable; without a baseline the run does not begin."""
     reward = make_reward("pairwise", baseline=str(baseline(tmp_path, "poem")), judge=ScriptedClient(longer))

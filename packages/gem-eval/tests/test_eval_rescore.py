@@ -160,6 +160,19 @@ def test_an_unreadable_score_is_tried_again_where_that_may_help(tmp_path: Path, 
         assert (summary.new, summary.unreadable, summary.mean) == (expected, {kind: 3}, None)
 
 
+def test_an_open_folder_sees_new_scores(tmp_path: Path) -> None:
+    """As a viewer does while a command goes on; one that could not tell has no value."""
+    path = write_run(tmp_path / "run", episode(0), episode(1))
+    folder = RunFolder(path)
+    assert [row.scores for row in folder.rows()] == [{}, {}]
+    run(path, "--reward", "exact", "--limit", 1)
+    assert [row.scores for row in folder.rows()] == [{"exact": 1.0}, {}]
+    run(path, "--reward", "exact")
+    assert [row.scores for row in folder.rows()] == [{"exact": 1.0}] * 2
+    run(path, "--reward", f"{__name__}:Unsure", "--set", "label=unsure")
+    assert folder.rows()[0].scores == {"exact": 1.0, "unsure": None}
+
+
 def test_nothing_readable_is_a_failure(tmp_path: Path) -> None:
     """The exit code says so, as does a run without episodes."""
     path = write_file(tmp_path / "a.jsonl", episode(0))
