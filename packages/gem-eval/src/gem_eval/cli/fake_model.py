@@ -42,7 +42,11 @@ __all__ = ["fake_model_command"]
 @click.option("--queue", type=click.IntRange(min=0), help="Requests that may wait; others get 503.")
 @click.option("--rate-limit", "requests_per_second", type=click.FloatRange(min=0, min_open=True), help="A second; 429.")
 @click.option(
-    "--fault", "faults", multiple=True, metavar="KIND[:RATE][@NUMBER][*TIMES]", help="What goes wrong; may be repeated."
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND[:RATE][@NUMBER][*TIMES][~TEXT]",
+    help="What goes wrong; may be repeated.",
 )
 @click.option("--list-faults", is_flag=True, help="List the kinds of faults and exit.")
 @click.option(
@@ -89,6 +93,7 @@ def fake_model_command(
       :RATE              share of the requests, drawn by --seed and the request
       @NUMBER            only the request of that number, from 1
       *TIMES             only the first requests with the same body
+      ~TEXT              only requests in whose messages TEXT stands
 
     \b
     Examples:

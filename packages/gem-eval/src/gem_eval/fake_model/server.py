@@ -73,7 +73,7 @@ class FakeModel:
     api_key: str | None = None
     """What requests must carry as ``Authorization: Bearer``."""
     faults: Sequence[str | PlannedFault] = ()
-    """What goes wrong: ``KIND[:RATE][@NUMBER][*TIMES]``, as in :func:`gem_eval.fake_model.faults.catalogue.planned`."""
+    """What goes wrong, as :func:`gem_eval.fake_model.faults.catalogue.planned` reads it."""
     fault_settings: FaultSettings = field(default_factory=FaultSettings)
     counts: ServerCounts = field(default_factory=ServerCounts, init=False)
     continuations: Continuations = field(default_factory=Continuations, init=False)
@@ -250,7 +250,7 @@ class FakeModel:
     def _fault(self, request: ModelRequest, repeat: int) -> FaultKind | None:
         if not self._plans:
             return None
-        for kind in choose(self._plans, request.key, self.counts.served, repeat):
+        for kind in choose(self._plans, request, self.counts.served, repeat):
             if kind.need is None or kind.need.met(request):
                 self.counts.faults[kind.name] += 1
                 return kind
