@@ -17,7 +17,7 @@ from gem.processes import usable_cpus
 from gem.rewards import Reward, RewardContext, Score, score_episode, score_episode_async
 from gem_eval.rewards.episode_source import EpisodeSource
 from gem_eval.runs.episode_row import EpisodeRow
-from gem_eval.runs.score_files import ScoreWriter
+from gem_eval.runs.score_files import ScoreEntry, ScoreWriter
 
 __all__ = ["RescoreSummary", "rescore"]
 
@@ -154,8 +154,8 @@ async def _all(task: Callable[[EpisodeRow], Any], rows: Iterator[EpisodeRow], co
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-def _is_missing(score: Score | None) -> bool:
-    return score is None or (not score.readable and score.metadata.get("unreadable") in _ENDPOINT_KINDS)
+def _is_missing(score: ScoreEntry | None) -> bool:
+    return score is None or score.unreadable in _ENDPOINT_KINDS
 
 
 def _summary(reward: Reward, writer: ScoreWriter, rows: Iterable[EpisodeRow], new: int) -> RescoreSummary:
@@ -165,9 +165,8 @@ def _summary(reward: Reward, writer: ScoreWriter, rows: Iterable[EpisodeRow], ne
         if score is None:
             continue
         summary.episodes += 1
-        if score.readable:
+        if score.unreadable is None:
             summary.total += score.value
         else:
-            kind = str(score.metadata.get("unreadable", "unreadable"))
-            summary.unreadable[kind] = summary.unreadable.get(kind, 0) + 1
+            summary.unreadable[score.unreadable] = summary.unreadable.get(score.unreadable, 0) + 1
     return summary

@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -30,14 +30,39 @@ from gem_eval.runs.lines import end_of_lines, parse_line
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SCORES_FOLDER", "RunScores", "ScoreWriter", "read_score_file", "score_path"]
+__all__ = ["SCORES_FOLDER", "RunScores", "ScoreEntry", "ScoreWriter", "read_score_file", "score_path"]
 
 SCORES_FOLDER = "scores"
 _SCHEMA = 1
 _REPLACED = "replaced"
 """The folder within the folder of scores for files that another configuration has replaced."""
 
-_ByEpisode = dict[tuple[int, str, int, int], Score]
+
+@dataclass(frozen=True, slots=True)
+class ScoreEntry:
+    """The value of a score, and where the whole of it lies in its file: reasons may be long, and episodes many."""
+
+    value: float
+    unreadable: str | None
+    """The word for the reason of an unreadable score; None for a readable one."""
+    offset: int
+    """Bytes before the score's line."""
+    length: int
+    """Bytes of the line."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether the reward could tell."""
+        return self.unreadable is None
+
+    @classmethod
+    def of(cls, score: Score, offset: int, length: int) -> ScoreEntry:
+        """Return the entry of a score."""
+        kind = None if score.readable else str(score.metadata.get("unreadable", "unreadable"))
+        return cls(score.value, kind, offset, length)
+
+
+_ByEpisode = dict[tuple[int, str, int, int], ScoreEntry]
 """Offset, environment, seed and repetition of an episode → its score."""
 
 
@@ -58,8 +83,10 @@ def read_score_file(path: Path) -> tuple[dict[str, Any] | None, _ByEpisode]:
     scores: _ByEpisode = {}
     if not end_of_lines(path):
         return None, scores
+    offset = 0
     with path.open("rb") as file:
         for number, line in enumerate(file):
+            begin, offset = offset, offset + len(line)
             try:
                 record = parse_line(line)
                 if number == 0:
@@ -68,7 +95,7 @@ def read_score_file(path: Path) -> tuple[dict[str, Any] | None, _ByEpisode]:
                         return None, {}
                 else:
                     key = (record["offset"], record["env"], record["seed"], record["repetition"])
-                    scores[key] = Score.from_dict(record)
+                    scores[key] = ScoreEntry.of(Score.from_dict(record), begin, len(line))
             except (ValueError, KeyError, TypeError, RecursionError):
                 if number == 0:
                     return None, {}
@@ -114,15 +141,15 @@ class ScoreWriter:
             raise RunFolderError(f"{self.path}: cannot be written: {error.strerror or error}") from error
         self.scores = scores
 
-    def score_of(self, row: EpisodeRow) -> Score | None:
+    def score_of(self, row: EpisodeRow) -> ScoreEntry | None:
         """Return the score that an episode has; None if it has none."""
         return self.scores.get(_key(row))
 
     def write(self, row: EpisodeRow, score: Score) -> None:
         """Append the score of an episode."""
-        self.scores[_key(row)] = score
         key = {"offset": row.offset, "env": row.env, "seed": row.seed, "repetition": row.repetition}
-        self._write({**key, **score.to_dict()})
+        length = self._write({**key, **score.to_dict()})
+        self.scores[_key(row)] = ScoreEntry.of(score, self._file.tell() - length, length)
 
     def close(self) -> None:
         """Close the file. Calling it again does nothing."""
@@ -136,9 +163,9 @@ class ScoreWriter:
     ) -> None:
         self.close()
 
-    def _write(self, record: Mapping[str, Any]) -> None:
+    def _write(self, record: Mapping[str, Any]) -> int:
         # ASCII, so that lone surrogates survive.
-        self._file.write(json.dumps(record, separators=(",", ":"), default=repr).encode("ascii") + b"\n")
+        return self._file.write(json.dumps(record, separators=(",", ":"), default=repr).encode("ascii") + b"\n")
 
 
 class RunScores:
@@ -157,8 +184,10 @@ class RunScores:
 
     def scores_of(self, row: EpisodeRow) -> dict[str, Score]:
         """Return the whole scores of an episode by label."""
-        found = {label: scores.get(_key(row)) for label, scores in self._current().items()}
-        return {label: score for label, score in found.items() if score is not None}
+        self._current()
+        found = ((path, label, scores.get(_key(row))) for path, (_, label, scores) in self._read.items())
+        read = {label: _read_score(path, entry) for path, label, entry in found if entry is not None}
+        return {label: score for label, score in read.items() if score is not None}
 
     def _current(self) -> dict[str, _ByEpisode]:
         """Return label → scores, from files that have changed since the last call, or from memory."""
@@ -187,6 +216,16 @@ def _with_values(row: EpisodeRow, by_label: Mapping[str, _ByEpisode]) -> Episode
     found = {label: score for label, scores in by_label.items() if (score := scores.get(key)) is not None}
     values = {label: score.value if score.readable else None for label, score in found.items()}
     return replace(row, scores={**row.scores, **values}) if values else row
+
+
+def _read_score(path: Path, entry: ScoreEntry) -> Score | None:
+    """Return the whole of a score; None if the file has been replaced in the meantime."""
+    try:
+        with path.open("rb") as file:
+            file.seek(entry.offset)
+            return Score.from_dict(parse_line(file.read(entry.length)))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _differences(old: Any, new: Any) -> str:
