@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -144,6 +146,40 @@ def test_a_run_gives_back_its_configuration(tmp_path: Path) -> None:
     again = resolve(settings_of(run), served_model="tiny", rewards=rewards)
     assert differences(run, again) == []
     assert list(plan(again.environments)) == list(plan(run.environments))
+
+
+@pytest.mark.parametrize(
+    ("setting", "difference"),
+    [
+        ({"sampling": {"temperature": 0.6, "stop": ["\n"]}}, "sampling temperature was 0.5 and is 0.6"),
+        ({"sampling": {"temperature": 0.5}}, r"sampling stop was \['\\n'\] and is not set"),
+        ({"limits": {"max_turns": 9}}, "limits act_timeout was 2.5 and is not set"),
+        ({"system": "Be brief."}, "system was not set and is 'Be brief.'"),
+        ({"base_url": "http://elsewhere:8000/v1"}, "base_url was 'http://localhost:8000/v1' and is"),
+        ({"model": "other"}, "model was 'tiny' and is 'other'"),
+        ({"tools": "native"}, "tools was not set and is 'native'"),
+        ({"judge": {"model": "wise"}}, "judge model was 'judge' and is 'wise'"),
+        ({"group": 2, "episodes": 6}, "words: group was 4 and is 2"),
+        ({"seed": 1}, "words: seed was 7 and is 1"),
+        ({"wrappers": ("messages",)}, r"words: wrappers was not set and is \('messages',\)"),
+    ],
+)
+def test_what_can_change_an_episode_is_a_difference(tmp_path: Path, setting: dict[str, Any], difference: str) -> None:
+    """A changed setting is named with both values."""
+    file = tmp_path / "suite.toml"
+    file.write_text(WHOLE)
+    config = EvaluationConfig.from_toml(file)
+    found = differences(resolve(config), resolve(config.with_settings(**setting)))
+    assert [text for text in found if re.search(difference, text)], found
+
+
+def test_what_changes_no_episode_is_no_difference(tmp_path: Path) -> None:
+    """A resumed run may have another title, concurrency, number of retries, price and tracker."""
+    file = tmp_path / "suite.toml"
+    file.write_text(WHOLE)
+    config = EvaluationConfig.from_toml(file)
+    changed = config.with_settings(name="x", concurrency=3, retries=9, prices=None, track=("jsonl",), mode="sync")
+    assert differences(resolve(config), resolve(changed)) == []
 
 
 def test_the_plan_takes_environments_in_turn() -> None:

@@ -60,8 +60,11 @@ def test_a_row_survives_json(make_trajectory: MakeTrajectory) -> None:
     assert EpisodeRow.from_dict(record) == row
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "older", "foreign", "garbage", "another version", "too long"])
-def test_a_damaged_index_is_made_anew(make_run: MakeRun, damage: str) -> None:
+DAMAGES = ["missing", "cut", "older", "a gap", "foreign", "garbage", "another version", "too long"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_is_made_anew(make_run: MakeRun, make_trajectory: MakeTrajectory, damage: str) -> None:
     """Whatever happened to the index, the rows are those of the episodes, and the next reader finds it repaired."""
     run = make_run(episodes=9)
     expected, index = run.rows(), run.path / "index.jsonl"
@@ -69,19 +72,28 @@ def test_a_damaged_index_is_made_anew(make_run: MakeRun, damage: str) -> None:
     contents = {
         "cut": index.read_bytes()[:-17],
         "older": b"".join(lines[:4]),
+        "a gap": b"".join(lines[:4] + lines[6:]),
         "foreign": make_run("other", episodes=9, salt=1).path.joinpath("index.jsonl").read_bytes(),
         "garbage": b"\0" * 500 + b"\n" + b"".join(lines),
         "another version": b"".join(line.replace(b'"turns"', b'"steps"') for line in lines),
         "too long": b"".join(lines) + lines[-1].replace(b'"offset":', b'"offset":9'),
     }
-    if damage == "missing":
-        index.unlink()
-    else:
-        index.write_bytes(contents[damage])
+
+    def spoil() -> None:
+        if damage == "missing":
+            index.unlink()
+        else:
+            index.write_bytes(contents[damage])
+
+    spoil()
     assert RunFolder(run.path).rows() == expected
-    again = RunFolder(run.path)
-    assert again.rows() == expected
-    assert again._index.scanned == 0
+    assert damage == "too long" or index.read_bytes() == b"".join(lines)
+    spoil()
+    with RunFolder.open(run.path, write=True) as writer:
+        expected.append(writer.append(make_trajectory(seed=99)))
+    assert index.read_bytes().startswith(b"".join(lines))
+    assert index.read_bytes().count(b"\n") == len(expected)
+    assert RunFolder(run.path).rows() == expected
 
 
 def test_the_index_and_a_scan_agree(make_run: MakeRun) -> None:
@@ -108,9 +120,9 @@ def test_a_file_cut_off_anywhere_loses_only_its_last_line(
     with RunFolder.open(folder, write=True) as run:
         for seed in range(whole, 5):
             run.append(make_trajectory(seed=seed))
+    assert (folder / "index.jsonl").read_bytes().count(b"\n") == 5
     reader = RunFolder(folder)
     assert [reader.episode(row).seed for row in reader.rows()] == list(range(5))
-    assert reader._index.scanned == 0
 
 
 def test_lines_that_are_no_episodes_are_skipped(make_run: MakeRun) -> None:
@@ -165,6 +177,33 @@ def test_a_line_without_its_row_is_seen(
         assert [row.seed for row in reader.rows()] == [0, 1]
         writer.append(make_trajectory(seed=2))
         assert [row.seed for row in reader.rows()] == [0, 1, 2]
+
+
+def test_a_row_that_comes_late_is_no_second_episode(
+    tmp_path: Path, make_config: MakeConfig, make_trajectory: MakeTrajectory
+) -> None:
+    """A reader that finds an episode before its row of the index takes the row for what it is."""
+    index = tmp_path / "run" / "index.jsonl"
+    with RunFolder.create(tmp_path / "run", make_config()) as writer:
+        reader = RunFolder(tmp_path / "run")
+        for seed in range(3):
+            writer.append(make_trajectory(seed=seed))
+        whole = index.read_bytes()
+        index.write_bytes(b"".join(whole.splitlines(keepends=True)[:1]))
+        assert [row.seed for row in reader.rows()] == [0, 1, 2]
+        index.write_bytes(whole)
+        writer.append(make_trajectory(seed=3))
+        assert [row.seed for row in reader.rows(attempts=True)] == [0, 1, 2, 3]
+
+
+def test_a_reader_notices_that_the_folder_holds_another_run(make_run: MakeRun) -> None:
+    """Where a shorter run has taken the place of the one that was read, its rows are returned."""
+    run, other = make_run(episodes=6), make_run("other", episodes=2, salt=1)
+    assert len(run.rows()) == 6
+    shutil.rmtree(run.path)
+    other.path.rename(run.path)
+    assert run.rows() == RunFolder(run.path).rows()
+    assert len(run.rows()) == 2
 
 
 def test_a_second_writer_is_refused_with_the_process(tmp_path: Path, make_config: MakeConfig) -> None:
@@ -265,6 +304,5 @@ def test_hostile_names_are_only_text(tmp_path: Path, make_config: MakeConfig, ma
         run.append(make_trajectory(HOSTILE, seed=2**80, agent=HOSTILE))
     reader = RunFolder(tmp_path / "run")
     assert [(row.env, row.agent, row.seed) for row in reader.rows()] == [(HOSTILE, HOSTILE, 2**80)]
-    assert reader._index.scanned == 0
     assert reader.config.agent == HOSTILE
     assert {path.name for path in tmp_path.rglob("*")} == {"run", "run.json", "episodes.jsonl", "index.jsonl"}

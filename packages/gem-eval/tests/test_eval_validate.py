@@ -43,6 +43,8 @@ class Coin(gem.Env[str, str]):
         return "", reward, True, False, {}
 
     def sample_random_action(self) -> str:
+        if self.fault == "samples the answer":  # as question sets may: no defect
+            return self.side
         return self.action_rng.choice(["heads", "tails"])
 
 
@@ -66,9 +68,10 @@ def coin(fault: str = "", **values: Any) -> EnvSpec:
     return replace(spec, **values)
 
 
-def test_a_sound_environment_is_valid() -> None:
+@pytest.mark.parametrize("fault", ["", "samples the answer"])
+def test_a_sound_environment_is_valid(fault: str) -> None:
     """The reference policy gets everything, silence nothing, chance something in between."""
-    verdict = validate(coin())
+    verdict = validate(coin(fault))
     assert verdict.problems == ()
     assert verdict.valid
     means = {agent: returns.mean for agent, returns in verdict.agents.items()}

@@ -83,10 +83,10 @@ def _run(
     config: EvaluationConfig, path: str | None, resume: bool, allow_changes: bool
 ) -> tuple[RunFolder | None, EvaluationProgress | None]:
     """Return the folder, None if the run was interrupted, and the last progress."""
+    from rich.markup import escape
+
     from gem_eval.cli.interruption import run_interruptibly
     from gem_eval.runs.evaluation import evaluate
-
-    from rich.markup import escape
 
     last: EvaluationProgress | None = None
     with progress() as bar:

@@ -6,6 +6,10 @@ an index may be missing, cut off, older than the episodes, of another version, o
 
 from __future__ import annotations
 
+import gc
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gem_eval.runs.episode_row import EpisodeRow, Prices
@@ -49,7 +53,8 @@ class EpisodeIndex:
 
     def _scan(self, end: int) -> None:
         before = len(self.rows)
-        self.rows.extend(scan(self.episodes, self.end, end, self.prices))
+        with _without_collections():
+            self.rows.extend(scan(self.episodes, self.end, end, self.prices))
         self.scanned += len(self.rows) - before
         self.end = max(self.end, end)
 
@@ -96,10 +101,20 @@ class EpisodeIndex:
         return whole and row_of_line(line, row.offset, self.prices) == row
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Switch the collector of reference cycles off: there are none in JSON, and its passes take half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def encode(row: EpisodeRow) -> bytes:
     """Return a row as one line of ``index.jsonl``."""
-    import json
-
     import orjson
 
     try:
