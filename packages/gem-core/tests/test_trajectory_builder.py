@@ -382,6 +382,7 @@ def test_what_is_changed_by_hand_is_written_as_it_is_now(tmp_path: Path) -> None
         lambda t: setattr(t.transitions[2], "observation", "other"),
         lambda t: setattr(t, "final_observation", "other"),
         lambda t: t.transitions.pop(1),
+        lambda t: t.transitions.pop(),
         lambda t: t.transitions.reverse(),
         lambda t: t.transitions.append(Transition("a", "b", 1.0, True, False)),
         lambda t: setattr(t.transitions[0], "prompt_token_ids", [1, 2]),
@@ -427,7 +428,7 @@ def test_the_turns_of_several_agents_are_told_apart(tmp_path: Path) -> None:
     builder.add_step(
         {"ann": move},
         {"ann": board + move, "bob": board + move, "eve": "watches"},
-        {"ann": 0, "bob": 0, "eve": 1},
+        {"ann": 0.5, "bob": 0, "eve": 1},
         {},
         {},
         {"bob": {"hint": 1}},
@@ -442,16 +443,17 @@ def test_the_turns_of_several_agents_are_told_apart(tmp_path: Path) -> None:
         {"ann": {"success": False}, "bob": {"success": True}},
         over=True,
     )
+    assert builder.over
     trajectory = builder.finish()
     for episode in (trajectory, through_file(trajectory, tmp_path)):
         assert episode == trajectory
         assert episode.agents == ["ann", "bob"]
         assert [(turn.agent, turn.step, turn.reward) for turn in episode.transitions] == [
-            ("ann", 0, -1.0),
+            ("ann", 0, -0.5),
             ("bob", 1, 1.0),
         ]
         ann, bob = episode.for_agent("ann"), episode.for_agent("bob")
-        assert (ann.reset_info, ann.success, ann.episode_return) == ({"side": 1}, False, -1.0)
+        assert (ann.reset_info, ann.success, ann.episode_return) == ({"side": 1}, False, -0.5)
         assert shown(ann) == [board, board + move + "wins"]
         assert shown(bob) == [board + move, board + move + "wins"]
         assert episode.final_observation == {

@@ -104,6 +104,37 @@ def test_numbers_that_are_equal_and_not_the_same_stay_apart() -> None:
     assert json.dumps(apply_edit(edit, old, "")) == json.dumps(new)
 
 
+def test_numbers_stay_apart_in_a_window_that_moves_on() -> None:
+    """Also where messages come from another process, in the middle of a list, and at another place than before."""
+    recorder, expected = TrackRecorder(), []
+    for turn in range(12):
+        window = [{"role": "user", "content": f"message {number} " * 9, "n": 1} for number in range(turn, turn + 9)]
+        if turn % 4 == 3:
+            window[4]["n"] = True
+        expected.append(window)
+        recorder.observe(through_file(window))
+        recorder.act("go")
+    chain = recorder.track.observations
+    assert all("list" in edit for edit in chain.edits[1:])
+    assert json.dumps([chain.value(turn) for turn in range(12)]) == json.dumps(expected)
+
+
+def test_a_range_before_the_action_ends_where_the_action_begins() -> None:
+    """Also if the earlier text goes on with the beginning of the action."""
+    shared, action = "".join(map(str, range(100))), "the action that is shown after all of this text " * 3
+    old, new = "p" * 40 + shared + action[:50], "q" * 40 + shared + action
+    edit = text_edit(old, new, action)
+    assert edit == ["q" * 40, [40, 40 + len(shared)], ["action", 0, len(action)]]
+    assert apply_text_edit(edit, old, action) == new
+
+
+def test_a_prompt_holds_only_ints() -> None:
+    """In whichever part of it."""
+    for old, new in (([], [1, 2.0, 3]), ([1], [1, None]), ([1], ["2"])):
+        with pytest.raises(TrajectoryError, match="something else than ints"):
+            token_edit(new, old, [])  # type: ignore[arg-type]
+
+
 def test_a_growing_text_is_kept_as_two_numbers_and_the_action_as_a_reference() -> None:
     """The edit of a history holds neither the history nor the action."""
     old, action = "instructions " * 100, "an action of some length " * 80
