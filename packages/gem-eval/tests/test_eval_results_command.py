@@ -21,8 +21,9 @@ from gem.cli.main import cli
 from gem.errors import GemError
 from gem.trajectory import Trajectory
 from gem_eval.cli.episode_files import write_csv, write_parquet
-from gem_eval.cli.run_table import one_line
+from gem_eval.cli.run_table import mean_text, one_line, share_text
 from gem_eval.runs import Prices, RunConfig, RunFolder
+from gem_eval.statistics import Estimate
 
 GUESS = "game:GuessTheNumber-v0-easy"
 MakeRun = Callable[..., RunFolder]
@@ -72,6 +73,49 @@ def test_results_of_one_run(make_run: MakeRun) -> None:
         assert expected in output
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "mean", "share"),
+    [
+        (0.8125, 0.75, 0.875, "0.812 ± 0.062", "81.2 % (75.0 … 87.5)"),
+        (1.0, 0.86, 1.0, "1.000 ± 0.070", "100 % (86.0 … 100)"),
+        (0.0, None, None, "0.000", "0 %"),
+        (12.345, 11.345, 13.345, "12.35 ± 1.000", ""),
+        (1234.5, 1000.0, 1469.0, "1,234 ± 234.5", ""),
+        (-23456.0, -33456.0, -13456.0, "-23.5k ± 10.0k", ""),
+        (1.5e9, 1e9, 2e9, "1.5e+09 ± 5e+08", ""),
+    ],
+)
+def test_estimates_as_text(value: float, low: float | None, high: float | None, mean: str, share: str) -> None:
+    """A few digits, half of the interval for a mean, and both ends for a share."""
+    estimate = Estimate(value, low, high, groups=10, episodes=10, method="t")
+    assert mean_text(estimate) == mean
+    assert not share or share_text(estimate) == share
+    assert mean_text(None) == share_text(None) == ""
+
+
+def test_cost_and_notes_cover_all_environments(make_run: MakeRun, make_trajectory: Callable[..., Trajectory]) -> None:
+    """The cost is that of all environments, and a note names its figures and for how many environments it holds."""
+    run = make_run("demo", env=[GUESS, "game:Sudoku-v0-easy"], episodes=8, prices=Prices(1e4, 1e4), skill=1.5)
+    total = sum(row.cost or 0 for row in run.rows())
+    output = gem("results", run.path).output
+    assert f"cost: {total:.4g}" in output
+    assert "note: mean return: no interval: all 8 seeds have the same mean" in output
+    one = make_run("one", env=[GUESS, "game:Sudoku-v0-easy"], episodes=8)
+    with RunFolder.open(one.path, write=True) as folder:
+        for seed in range(8):
+            folder.append(make_trajectory("game:Sudoku-v0-easy", seed, skill=1.5))
+    assert "all 8 seeds have the same mean (1 of 2 environments)" in gem("results", one.path).output
+
+
+def test_a_run_that_goes_on_says_so(make_run: MakeRun) -> None:
+    """While another process writes the run, its results and comparisons are those so far."""
+    run = make_run("demo", episodes=8)
+    with RunFolder.open(run.path, write=True):
+        assert "the run goes on; these are the figures so far" in gem("results", run.path).output
+        assert "warning: B goes on" in gem("compare", run.path, run.path).output
+    assert "goes on" not in gem("results", run.path).output
+
+
 def test_results_as_json(make_run: MakeRun) -> None:
     """One object for each run, with the figures of each environment."""
     runs = [make_run("a", episodes=12, group=2), make_run("b", episodes=6)]
@@ -97,6 +141,15 @@ def test_results_of_several_environments_and_runs(make_run: MakeRun) -> None:
         "second",
         "first",
     ]
+
+
+def test_long_names_of_runs_become_numbers(make_run: MakeRun) -> None:
+    """Names that would fold the tables stand above them, once each."""
+    long = "20261122-105357-game-GuessTheNumber-v0-easy-reference"
+    output = gem("results", make_run(long, episodes=4).path, make_run("b", episodes=4).path).output
+    assert f"1  {long}, agent made-up-model" in output
+    assert output.count(long) == 1
+    assert [line.split()[0] for line in output.splitlines() if line.startswith(("1  ", "2  "))] == ["1", "2", "1", "2"]
 
 
 @pytest.mark.parametrize(("by", "expected"), [("seed", "of 2"), ("stop", "failed"), ("agent", "made-up-model")])
@@ -233,6 +286,8 @@ def test_compare_says_in_words_how_runs_differ(make_run: MakeRun) -> None:
     shares = [sum(bool(row.success) for row in run.rows()) / 200 for run in (a, b)]
     assert result["difference"] == pytest.approx(shares[1] - shares[0])
     assert environment["words"] in output
+    low, high = (f"{100 * result[name]:+.1f}".replace("-", "−") for name in ("low", "high"))
+    assert f"{low} … {high}" in output
     assert record["a"]["name"] == "before"
 
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["mean_text", "one_line", "print_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
 
 
+_LONGEST_NAME = 12
+"""Characters of a run's name that leave room for the figures in 80 columns."""
+
+
 def print_run_summary(summary: RunSummary) -> None:
     """Print the figures of one run, how its episodes ended and failed, its price, and all notes."""
     print_line(_heading(summary), "bold")
@@ -43,8 +47,13 @@ def print_run_summary(summary: RunSummary) -> None:
 
 
 def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
-    """Print several runs, environment by environment."""
+    """Print several runs, environment by environment. Numbers stand for names that would not fit into the tables."""
     names = [one_line(summary.name) for summary in summaries]
+    if max(map(len, names), default=0) > _LONGEST_NAME:
+        for number, (name, summary) in enumerate(zip(names, summaries, strict=True), start=1):
+            print_line(f"{number}  {name}{f', agent {one_line(summary.agent)}' if summary.agent else ''}")
+        print_line()
+        names = [str(number) for number in range(1, len(names) + 1)]
     columns = ("episodes", "failed", "mean return", "success", "turns")
     for env in dict.fromkeys(item.env for summary in summaries for item in summary.environments):
         table = Table(("run", *columns), right=columns, title=one_line(env))
