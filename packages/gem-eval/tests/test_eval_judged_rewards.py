@@ -265,7 +265,7 @@ def judge_of_turns(messages: Any) -> str:
     number = int(re.search(r"action in turn (\d+)", task)[1])  # type: ignore[index]
     shown = [int(turn) for turn in re.findall(r"\[turn (\d+): agent\]", record)]
     assert shown[-1] == number
-    return json.dumps({"sense": number})
+    return json.dumps({"sense": {"reason": f"it is number {number}", "score": number}})
 
 
 def test_a_judge_scores_each_turn_by_what_was_known_then() -> None:
@@ -274,6 +274,7 @@ def test_a_judge_scores_each_turn_by_what_was_known_then() -> None:
     reward = make_reward("process", criteria=["sense"], context=1, judge=judge)
     score = score_episode(reward, episode("a", "b", "c", "d", "e"))
     assert list(score.parts.values()) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert score.reasons[1] == "turn 2: it is number 2"
     assert max(len(re.findall("agent]", prompt[1]["content"])) for prompt in judge.prompts) == 2
 
 
@@ -354,6 +355,10 @@ def test_a_run_goes_on_with_the_version_that_it_had(tmp_path: Path) -> None:
     again = evolving(answers(REVISION), tmp_path)
     assert [item.name for item in again.version.criteria] == ["task", "rhythm", "cliches"]
     assert evolving(answers(REVISION), tmp_path, every=3).version.number == 0
+    anew = make_reward("evolving_rubric", **{**again._arguments, "label": "taste"})
+    anew.begin(RewardContext(tmp_path, anew=True))
+    assert isinstance(anew, EvolvingRubricReward)
+    assert anew.version.number == 0
     (tmp_path / "scores" / "taste.versions.json").write_text('{"reward": 3}')
     assert evolving(answers(REVISION), tmp_path).version.number == 0
 

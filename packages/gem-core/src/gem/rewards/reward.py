@@ -97,6 +97,8 @@ class RewardContext:
     """The run folder, where a reward may keep records of its own; None outside a run."""
     judge: Mapping[str, Any] = field(default_factory=dict)
     """The judge for rewards that name none: ``model``, ``base_url`` and other arguments of a judge."""
+    anew: bool = False
+    """Whether to leave aside what the rewards recorded in this folder before."""
 
 
 class Reward:

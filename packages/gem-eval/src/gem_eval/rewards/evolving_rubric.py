@@ -139,7 +139,8 @@ class EvolvingRubricReward(JudgedReward):
                 self._writer.use_cache(context.folder / JUDGE_CACHE)
         if context.folder is not None:
             self._file = context.folder / "scores" / f"{_file_name(self.recorded_as)}.versions.json"
-            self._continue()
+            if not context.anew:
+                self._continue()
 
     async def score(self, trajectory: Trajectory) -> Score:
         version = self.version

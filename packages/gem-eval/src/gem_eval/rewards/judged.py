@@ -24,6 +24,8 @@ _SHRINK = (1, 2, 4)
 class JudgedReward(Reward):
     """Asks a judge. A score that a judge did not give is unreadable, and says why.
 
+    The judge sees observations and actions as text: of a picture only that there was one, and neither rewards nor info.
+
     Args:
         judge: settings of a :class:`gem_eval.rewards.judge.Judge`, such as ``{"model": …, "base_url": …}``; a Judge; or
             a model client. None for the judge of the run (``--model`` and ``--base-url``).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from gem.arguments import choice, integer
@@ -80,7 +80,7 @@ class ProcessReward(JudgedReward):
     def score(self, trajectory: Trajectory) -> Score | Awaitable[Score]:
         if self.asks:
             return self._score_by_judge(trajectory)
-        return self._combined(self._by_rule(trajectory, 0), {})
+        return self._combined(self._by_rule(trajectory, 0))
 
     def per_turn(self, trajectory: Trajectory, start: int = 0) -> list[float] | Awaitable[list[float]]:
         if self.asks:
@@ -95,22 +95,25 @@ class ProcessReward(JudgedReward):
 
     async def _score_by_judge(self, trajectory: Trajectory) -> Score:
         try:
-            values = await self._by_judge(trajectory, 0)
+            turns = await self._judge_turns(trajectory, 0)
         except JudgeError as error:
             return unreadable(error)
-        return self._combined(values, {})
+        reasons = [f"turn {number}: {reason}" for number, (_, reason) in enumerate(turns, start=1) if reason]
+        return self._combined([value for value, _ in turns], reasons)
 
     async def _by_judge(self, trajectory: Trajectory, start: int) -> list[float]:
-        """Return the values of the turns; each is a question of its own, so a running episode asks only for new ones.
+        return [value for value, _ in await self._judge_turns(trajectory, start)]
+
+    async def _judge_turns(self, trajectory: Trajectory, start: int) -> list[tuple[float, str]]:
+        """Return value and reasons of each turn, a question each, so that a running episode asks only for new ones.
 
         Raises:
             JudgeError: if one of them has no answer.
         """
-        return list(
-            await asyncio.gather(*(self._judge_turn(trajectory, turn) for turn in range(start, len(trajectory))))
-        )
+        turns = range(start, len(trajectory))
+        return list(await asyncio.gather(*(self._judge_turn(trajectory, turn) for turn in turns)))
 
-    async def _judge_turn(self, trajectory: Trajectory, turn: int) -> float:
+    async def _judge_turn(self, trajectory: Trajectory, turn: int) -> tuple[float, str]:
         task = (
             f"{rubric_task(self.criteria, self.instructions)}\nScore only the agent's action in turn {turn + 1}, the "
             "last one shown, given what the agent had seen by then."
@@ -123,9 +126,10 @@ class ProcessReward(JudgedReward):
             lambda record: read_scores(record, self.criteria),
             render=lambda limit: episode_text(trajectory, limit, turns=shown),
         )
-        return weighted_mean(self.criteria, answer.value)[0]
+        reasons = " ".join(given.reason for given in answer.value.values() if given.reason)
+        return weighted_mean(self.criteria, answer.value)[0], reasons
 
-    def _combined(self, values: list[float], metadata: dict[str, Any]) -> Score:
+    def _combined(self, values: list[float], reasons: Sequence[str] = ()) -> Score:
         if not values:
             return Score(0.0, reasons=["the episode has no turn"])
         value = {
@@ -134,7 +138,7 @@ class ProcessReward(JudgedReward):
             "last": values[-1],
             "sum": math.fsum(values),
         }[self.combine]
-        return Score(value, {f"turn_{number}": item for number, item in enumerate(values, start=1)}, metadata=metadata)
+        return Score(value, {f"turn_{number}": item for number, item in enumerate(values, start=1)}, list(reasons))
 
 
 def _turn_alone(trajectory: Trajectory, turn: int) -> Trajectory:

@@ -99,7 +99,7 @@ async def rescore(
         if count > 1:
             raise ArgumentError(f"{count} rewards have the label {label!r}; give each another 'label'")
     rows = [row for row in episodes.rows() if not row.failed][:limit]
-    context = RewardContext(run_folder or folder, judge or {})
+    context = RewardContext(run_folder or folder, judge or {}, anew)
     with ExitStack() as stack:
         for reward in rewards:
             reward.begin(context)
