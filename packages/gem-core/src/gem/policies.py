@@ -59,7 +59,8 @@ class Policy(Generic[ObsT, ActT]):
 
     ``reset`` may be async too. Two methods are optional. ``seed_episode(seed, repetition)`` comes before ``reset``,
     and lets a policy with random choices derive them from the key of the episode. ``close()``, sync or async, comes
-    when the engine has no further use for the policy.
+    when the engine has no further use for a policy that it made for one environment; a policy that several share
+    belongs to its owner.
 
     An exception ends the episode as a failure: of the agent, unless its attributes ``failure_source`` (``"agent"``,
     ``"endpoint"`` or ``"environment"``) and ``failure_kind`` say something else. :class:`gem.errors.EpisodeLimitError`
@@ -143,7 +144,7 @@ def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
     if name == "null":
         return NullPolicy()
     if ":" in name:
-        own: Policy[Any, Any] = policy_from(load(name), env)
+        own: Policy[Any, Any] = call_fitting(load(name), env)
         return own
     if name != "reference":
         raise ArgumentError(f"agent must be 'random', 'reference', 'null' or 'module:Class', got {name!r}")
@@ -154,8 +155,8 @@ def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
     return policy
 
 
-def policy_from(target: Any, env: Env[Any, Any]) -> Any:
-    """Return what a class or function makes of an environment: ``target(env)``, or ``target()`` if it takes nothing.
+def call_fitting(target: Any, *arguments: Any) -> Any:
+    """Return ``target(*arguments)``, without the last ones where it takes fewer.
 
     Raises:
         ArgumentTypeError: if it is not callable.
@@ -168,5 +169,7 @@ def policy_from(target: Any, env: Env[Any, Any]) -> Any:
         parameters = list(signature(target).parameters.values())
     except (TypeError, ValueError):  # a class written in C shows no signature
         parameters = []
-    places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
-    return target(env) if any(one.kind in places for one in parameters) else target()
+    if any(one.kind is Parameter.VAR_POSITIONAL for one in parameters):
+        return target(*arguments)
+    places = sum(one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for one in parameters)
+    return target(*arguments[:places])

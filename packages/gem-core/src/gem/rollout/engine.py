@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from gem.arguments import integer
 from gem.errors import VectorError
+from gem.rollout.asking import PolicyMaker, RolloutContext
 from gem.rollout.environments import EnvironmentPool, as_tuple
-from gem.rollout.episode import EpisodeAttempt, PolicyMaker, RolloutContext
+from gem.rollout.episode import EpisodeAttempt
 from gem.rollout.limits import EpisodeLimits
 from gem.rollout.plan import EpisodePlan, EpisodeRequest, FairOrder
 from gem.rollout.policy_calls import PolicyCalls
@@ -81,7 +82,9 @@ class RolloutEngine:
         plan: the episodes to play. Environments of a list share the engine evenly, each with its episodes in order;
             any other iterable is played in its order, may be endless, and is read as episodes start.
         make_policy: called with each environment that is made, in a thread; what it returns acts in all episodes of
-            that environment, and several environments may share one policy.
+            that environment, and several environments may share one policy. In environments with several agents each
+            has a policy: a callable is then called with environment and agent if it takes two arguments, and a mapping
+            has a callable for each agent.
         concurrency: episodes at a time.
         wrappers: as in ``gem.make``.
         mode: the mode of the vector environment, as in ``gem.make_vec``.
@@ -164,7 +167,8 @@ class RolloutEngine:
     def live(self) -> list[LiveEpisode]:
         """The episodes that are being played."""
         now = time.perf_counter()
-        return [LiveEpisode(one.request.key, one.turns, now - one.began) for one in list(self._running.values())]
+        playing = [attempt.progress for attempt in list(self._running.values())]
+        return [LiveEpisode(one.request.key, one.turns, now - one.began) for one in playing]
 
     async def __aenter__(self) -> Self:
         if self._state != "new":
@@ -317,7 +321,7 @@ class RolloutEngine:
             assert task is not None
             attempt = self._running[task] = EpisodeAttempt(self._context, attempt.request)
         trajectory.earlier_failures = earlier
-        self._finished.append((trajectory, attempt.request, attempt.oldest_version))
+        self._finished.append((trajectory, attempt.request, attempt.progress.oldest_version))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         attempt = self._running.pop(task)

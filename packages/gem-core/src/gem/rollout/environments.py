@@ -9,9 +9,12 @@ from typing import Any
 
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
+from gem.multiagent import MultiAgentEnv
 from gem.plugins import lookup
 from gem.rollout.faults import environment_fault
+from gem.rollout.joint_env import JointEnv
 from gem.rollout.planned_turn import AskingEnv
+from gem.rollout.policy_calls import PolicyCaller
 from gem.vector import AutoresetMode, EnvMaker, VectorEnv
 from gem.vector.env_runner import StepResult, describe
 from gem.vector.thread import ThreadVectorEnv
@@ -25,7 +28,7 @@ _MOST_SPARE = 32  # environments that a mixture may keep besides those that are 
 class PooledEnvironment:
     """A place in the vector environment, and the environment that is in it now."""
 
-    __slots__ = ("env", "index", "policy", "spec", "waiting", "wanted")
+    __slots__ = ("env", "index", "joint", "policies", "spec", "waiting", "wanted")
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -34,8 +37,10 @@ class PooledEnvironment:
         self.env: Env[Any, Any] | None = None
         self.spec: EnvSpec | None = None
         """The environment's own spec, with its wrappers."""
-        self.policy: Any = None
-        """What acts in the environment; None until it is made."""
+        self.joint = False
+        """Whether several agents act in the environment."""
+        self.policies: dict[str | None, PolicyCaller] = {}
+        """What acts in the environment, by agent where it has several; made when it is first asked."""
         self.waiting: asyncio.Future[Any] | None = None
         """The result of the pending call."""
 
@@ -50,7 +55,9 @@ class _ObservedMaker:
 
     def __call__(self) -> Env[Any, Any]:
         try:
-            return AskingEnv(self._make())
+            env = self._make()
+            inner = env.unwrapped
+            return JointEnv(env, inner) if isinstance(inner, MultiAgentEnv) else AskingEnv(env)
         except BaseException as error:
             self.error = error
             raise
@@ -129,6 +136,7 @@ class EnvironmentPool:
         Raises:
             EpisodeFailedError: if it cannot be made.
         """
+        self.forget_policies(place)
         place.wanted, place.env, place.spec = None, None, None
         waiting = self._expect(place)
         maker = _ObservedMaker(spec, self._wrappers)
@@ -150,9 +158,9 @@ class EnvironmentPool:
         self._resets[place.index] = seed
         observation, _, _, truncated, info = _checked(await self._call(place))
         if truncated:
-            place.policy = None  # the environment is built anew, and the policy may belong to the old one
+            self.forget_policies(place)  # the environment is built anew, and they may belong to the old one
             raise environment_fault(str(info.get("error")))
-        if place.policy is None:
+        if not place.policies:
             self._look_at(place)
         return observation, info
 
@@ -161,8 +169,14 @@ class EnvironmentPool:
         self._steps[place.index] = action
         result = _checked(await self._call(place))
         if result[3] and "error" in result[4]:
-            place.policy = None
+            self.forget_policies(place)
         return result
+
+    def forget_policies(self, place: PooledEnvironment) -> None:
+        """Drop the policies of a place: one has failed, or the environment is replaced."""
+        for policy in place.policies.values():
+            policy.drop()
+        place.policies = {}
 
     def stop(self) -> None:
         """Take no further results."""
@@ -175,7 +189,8 @@ class EnvironmentPool:
 
     def _look_at(self, place: PooledEnvironment) -> None:
         env = self._envs.env_at(place.index)
-        place.env = env.env if isinstance(env, AskingEnv) else env
+        place.env = env.env if isinstance(env, (AskingEnv, JointEnv)) else env
+        place.joint = isinstance(env, JointEnv)
         place.spec = place.env.spec or place.wanted
 
     def _expect(self, place: PooledEnvironment) -> asyncio.Future[Any]:

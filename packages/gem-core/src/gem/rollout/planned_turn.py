@@ -26,7 +26,7 @@ class PlannedTurn:
         choose: returns the action or act.
     """
 
-    __slots__ = ("act", "act_seconds", "acted", "choose", "error", "played")
+    __slots__ = ("act", "act_seconds", "acted", "awaits", "choose", "error", "played")
 
     def __init__(self, choose: Callable[[], Any]) -> None:
         self.choose = choose
@@ -37,14 +37,17 @@ class PlannedTurn:
         self.acted = 0.0
         """When the policy had acted, by ``time.perf_counter()``."""
         self.played = False
-        """Whether the environment was stepped: not after an error, nor if the policy returned an awaitable."""
+        """Whether the environment was stepped: only with text, as other actions need a closer look."""
+        self.awaits = False
+        """Whether the policy returned an awaitable."""
 
     def action(self) -> Any:
         """Ask the policy, and return the bare action; ``played`` says whether there is one."""
         begin = time.perf_counter()
         try:
             self.act = act = self.choose()
-            self.played = type(act) is str or type(act) is Act or (act is not None and not inspect.isawaitable(act))
+            self.played = type(act) is str or (type(act) is Act and type(act.action) is str)
+            self.awaits = not self.played and inspect.isawaitable(act)
         except BaseException as error:
             self.error = error
         self.acted = time.perf_counter()
@@ -60,7 +63,7 @@ class AskingEnv(Wrapper[Any, Any]):
         return self.env.spec
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play a turn; one that the policy failed to plan leaves the environment as it is."""
+        """Play a turn; one that has no action yet leaves the environment as it is."""
         if type(action) is PlannedTurn:
             turn, action = action, action.action()
             if not turn.played:

@@ -43,6 +43,7 @@ class PolicyCalls:
         self._waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}  # by id(call)
         self._stray: set[asyncio.Task[Any]] = set()  # coroutines that have not ended after their time limit
         self._batches: dict[int, _Batches] = {}  # by id of the policy
+        self._used: dict[int, list[Any]] = {}  # by id: policies with a close, and how many environments have used each
         self.closed = False
         self._threads.notify(self._wake)
 
@@ -109,6 +110,17 @@ class PolicyCalls:
             return outcome[0]
         raise outcome
 
+    def use(self, policy: Any) -> None:
+        """Note that one more environment uses a policy. One that several use belongs to the caller, who closes it."""
+        if callable(getattr(policy, "close", None)) and not hasattr(policy, "act_many"):
+            self._used.setdefault(id(policy), [policy, 0])[1] += 1
+
+    def drop(self, policy: Any) -> None:
+        """Note that an environment no longer uses a policy, and close it if no other ever did."""
+        if self._used.get(id(policy), (None, 0))[1] == 1:
+            del self._used[id(policy)]
+            self.close_policy(policy.close)
+
     def batches(self, policy: Any) -> _Batches:
         """Return the queue of a policy with ``act_many``."""
         found = self._batches.get(id(policy))
@@ -116,8 +128,26 @@ class PolicyCalls:
             found = self._batches[id(policy)] = _Batches(self, policy)
         return found
 
+    def close_policy(self, close: Callable[[], Any]) -> None:
+        """Have a policy's ``close`` called in the background; its exceptions are dropped."""
+        task = self.loop.create_task(self._closing(close))
+        self._stray.add(task)
+        task.add_done_callback(self._stray.discard)
+
+    async def _closing(self, close: Callable[[], Any]) -> None:
+        with suppress(Exception, SystemExit):  # the policy's episodes are over
+            result = await close() if inspect.iscoroutinefunction(close) else await self.in_thread(-1, close)
+            if inspect.isawaitable(result):
+                await result
+
     async def close(self, seconds: float) -> None:
-        """Cancel what is running; wait at most so long for coroutines, and for no function."""
+        """Close the policies and cancel what is running; wait at most so long for coroutines, for functions not."""
+        for policy, users in self._used.values():
+            if users == 1:
+                self.close_policy(policy.close)
+        self._used.clear()
+        if self._stray:
+            await asyncio.wait(set(self._stray), timeout=seconds)
         self.closed = True
         self._threads.cancel()
         for call, future in self._waiting.values():
@@ -179,6 +209,11 @@ class PolicyCaller:
         self._seed = getattr(policy, "seed_episode", None)
         self.plain = not self._act_is_async and not self._reset_is_async
         """Whether all of its methods are plain functions."""
+        calls.use(policy)
+
+    def drop(self) -> None:
+        """End the use of the policy in this environment."""
+        self._calls.drop(self.policy)
 
     async def begin(self, seed: int, repetition: int, observation: Any, info: Info, limit: float | None) -> None:
         """Begin an episode: ``seed_episode`` and ``reset``, as far as the policy has them."""

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gem.arguments import integer
+from gem.rollout.asking import PolicyMaker
 from gem.rollout.engine import RolloutEngine
-from gem.rollout.episode import PolicyMaker
 from gem.rollout.limits import EpisodeLimits
 from gem.rollout.plan import EnvIds, plan_episodes
 from gem.trajectory import EpisodeKey, Trajectory
