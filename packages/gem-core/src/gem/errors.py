@@ -18,6 +18,7 @@
     │   └── EpisodeFinishedError                step after the end of an episode
     ├── StateError (ValueError)                 set_state got an argument that get_state never returned
     ├── NotSupportedError (NotImplementedError) this environment does not offer the operation
+    ├── InvalidResultError (ValueError)         an environment returned a value that the contract excludes
     ├── EpisodeLimitError (RuntimeError)        a policy has reached a limit that ends its episode
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
@@ -47,6 +48,7 @@ __all__ = [
     "GemError",
     "IncompleteEnvError",
     "InvalidIdError",
+    "InvalidResultError",
     "ManifestError",
     "MissingPluginError",
     "NotSupportedError",
@@ -134,6 +136,10 @@ class StateError(GemError, ValueError):
 
 class NotSupportedError(GemError, NotImplementedError):
     """The environment does not implement this optional part of the interface."""
+
+
+class InvalidResultError(GemError, ValueError):
+    """An environment returned a value that the contract excludes, such as a reward that is no finite number."""
 
 
 class EpisodeLimitError(GemError, RuntimeError):

@@ -10,7 +10,7 @@ from gem.core import ActT, Env, Info, ObsT
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 
-__all__ = ["Act", "NullPolicy", "Policy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
+__all__ = ["Act", "NullPolicy", "Policy", "RandomAgentPolicy", "RandomPolicy", "ScriptedPolicy", "make_policy"]
 
 
 @dataclass(slots=True)
@@ -94,6 +94,29 @@ class RandomPolicy(Policy[Any, Any]):
         return self.env.sample_random_action()
 
 
+class RandomAgentPolicy(Policy[Any, Any]):
+    """Random well-formed actions of one agent, in an environment with several.
+
+    Agents act side by side and share a generator. Each action seeds it anew, so that the order does not matter, and on
+    the event loop, where no other agent comes between.
+    """
+
+    def __init__(self, env: Env[Any, Any], agent: str) -> None:
+        self.env = env
+        self.agent = agent
+        self._episode = ""
+        self._turn = 0
+
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        """Derive the actions of an episode from its key."""
+        self._episode, self._turn = f"{self.agent} in {seed}, repetition {repetition}", 0
+
+    async def act(self, observation: Any, info: Info) -> Any:
+        self._turn += 1
+        self.env.action_rng.seed(f"action {self._turn} of {self._episode}")
+        return self.env.sample_random_action()[self.agent]
+
+
 class NullPolicy(Policy[Any, str]):
     """Says nothing: the empty text in every turn."""
 
@@ -123,7 +146,7 @@ class ScriptedPolicy(Policy[Any, Any]):
         return self.actions[self._next - 1]
 
 
-def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
+def make_policy(name: str, env: Env[Any, Any], agent: str | None = None) -> Policy[Any, Any]:
     """Return a policy for an environment.
 
     Args:
@@ -131,26 +154,32 @@ def make_policy(name: str, env: Env[Any, Any]) -> Policy[Any, Any]:
             the class that the manifest names. One that plays from observations alone is constructed without arguments,
             so that it sees nothing else; one that the manifest declares to read the state
             (``reference_sees = "state"``) gets the unwrapped environment. A class of your own gets the environment if
-            its constructor takes an argument; any other callable may stand in place of the class.
+            its constructor takes an argument, and the agent if it takes two; any other callable may stand in place of
+            the class.
         env: the environment.
+        agent: the agent that the policy acts for, where the environment has several.
 
     Raises:
         ArgumentError: for another name.
-        NotSupportedError: if the environment declares no reference policy.
+        NotSupportedError: if the environment declares no reference policy, or one for all of its agents at once.
         EntryPointError: if ``"module:Class"`` cannot be imported.
     """
     if name == "random":
-        return RandomPolicy(env)
+        return RandomPolicy(env) if agent is None else RandomAgentPolicy(env, agent)
     if name == "null":
         return NullPolicy()
     if ":" in name:
-        own: Policy[Any, Any] = call_fitting(load(name), env)
+        own: Policy[Any, Any] = call_fitting(load(name), env, *([] if agent is None else [agent]))
         return own
     if name != "reference":
         raise ArgumentError(f"agent must be 'random', 'reference', 'null' or 'module:Class', got {name!r}")
     spec = env.spec
     if spec is None or spec.reference_policy is None:
         raise NotSupportedError(f"{spec.id if spec else env!r} declares no reference policy in its manifest")
+    if agent is not None:
+        raise NotSupportedError(
+            f"the reference policy of {spec.id} acts for all agents at once, not for {agent!r} alone"
+        )
     policy: Policy[Any, Any] = load(spec.reference_policy)(*([env.unwrapped] if spec.reference_sees == "state" else []))
     return policy
 

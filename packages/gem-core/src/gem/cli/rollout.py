@@ -93,7 +93,7 @@ def rollout_command(
         task = bar.add_task("episodes", total=episodes * len(specs), note="")
         played = rollout(
             specs,
-            lambda env: make_policy(agent, env),
+            lambda env, name=None: make_policy(agent, env, name),
             num_envs=concurrency,
             episodes=episodes,
             group=group,

@@ -9,6 +9,14 @@ from gem.vector.env_runner import describe
 
 __all__ = ["EpisodeFailedError", "Source", "environment_fault", "policy_fault"]
 
+_KINDS = {
+    "TimeoutError": "timeout",
+    "ProcessTimeoutError": "timeout",
+    "ProcessCrashError": "crash",
+    "InvalidResultError": "invalid_result",
+}
+"""By the type of the exception; all others are ``exception``."""
+
 Source = Literal["agent", "endpoint", "environment"]
 
 
@@ -36,8 +44,7 @@ def policy_fault(error: BaseException) -> EpisodeFailedError:
 
 def environment_fault(message: str) -> EpisodeFailedError:
     """Return what ``info["error"]`` means: the type of an exception, and its message."""
-    kinds = {"TimeoutError": "timeout", "ProcessTimeoutError": "timeout", "ProcessCrashError": "crash"}
-    return EpisodeFailedError("environment", kinds.get(message.partition(":")[0], "exception"), message)
+    return EpisodeFailedError("environment", _KINDS.get(message.partition(":")[0], "exception"), message)
 
 
 def _attribute(error: BaseException, name: str, default: Any) -> Any:

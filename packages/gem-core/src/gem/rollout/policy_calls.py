@@ -42,6 +42,7 @@ class PolicyCalls:
         self._due: list[Call] = []
         self._waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}  # by id(call)
         self._stray: set[asyncio.Task[Any]] = set()  # coroutines that have not ended after their time limit
+        self._closing: set[asyncio.Task[Any]] = set()
         self._batches: dict[int, _Batches] = {}  # by id of the policy
         self._used: dict[int, list[Any]] = {}  # by id: policies with a close, and how many environments have used each
         self.closed = False
@@ -130,11 +131,11 @@ class PolicyCalls:
 
     def close_policy(self, close: Callable[[], Any]) -> None:
         """Have a policy's ``close`` called in the background; its exceptions are dropped."""
-        task = self.loop.create_task(self._closing(close))
-        self._stray.add(task)
-        task.add_done_callback(self._stray.discard)
+        task = self.loop.create_task(self._call_close(close))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
-    async def _closing(self, close: Callable[[], Any]) -> None:
+    async def _call_close(self, close: Callable[[], Any]) -> None:
         with suppress(Exception, SystemExit):  # the policy's episodes are over
             result = await close() if inspect.iscoroutinefunction(close) else await self.in_thread(-1, close)
             if inspect.isawaitable(result):
@@ -146,15 +147,19 @@ class PolicyCalls:
             if users == 1:
                 self.close_policy(policy.close)
         self._used.clear()
-        if self._stray:
-            await asyncio.wait(set(self._stray), timeout=seconds)
+        if self._closing:
+            await asyncio.wait(set(self._closing), timeout=seconds)
         self.closed = True
         self._threads.cancel()
         for call, future in self._waiting.values():
             future.cancel()
             self._threads.abandon(call, _nothing)
         self._waiting.clear()
-        tasks = {*self._stray, *(task for batches in self._batches.values() for task in batches.running)}
+        tasks = {
+            *self._stray,
+            *self._closing,
+            *(task for batches in self._batches.values() for task in batches.running),
+        }
         for task in tasks:
             task.cancel()
         if tasks:

@@ -78,8 +78,10 @@ class EpisodeStream:
         """Drop the running episodes and those that were not taken; calling it again does nothing."""
         if self._open:
             self._open = False
+            self._ready.clear()
             try:
                 self._run(self.engine.close())
+                self._run(self._loop.shutdown_default_executor())
             finally:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()

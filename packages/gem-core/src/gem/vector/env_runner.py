@@ -15,7 +15,13 @@ from math import isfinite
 from typing import Any
 
 from gem.core import Env, Info
-from gem.errors import ArgumentError, EpisodeFinishedError, NotSupportedError, ResetNeededError
+from gem.errors import (
+    ArgumentError,
+    EpisodeFinishedError,
+    InvalidResultError,
+    NotSupportedError,
+    ResetNeededError,
+)
 
 __all__ = ["AutoresetMode", "EnvRunner", "Maker", "StepResult", "check_single_agent", "describe"]
 
@@ -96,7 +102,7 @@ class EnvRunner:
                 # A copy: an environment that reuses one dict must not change the last info when it is reset.
                 info = dict(info)
             if not isfinite(reward):
-                raise ValueError(f"the reward is {reward}")
+                raise InvalidResultError(f"the reward is {reward}")
         except ResetNeededError:
             raise
         except (Exception, SystemExit) as error:
