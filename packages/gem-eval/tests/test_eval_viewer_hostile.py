@@ -122,8 +122,8 @@ def poisoned_run(tmp_path: Path, make_config: Callable[..., RunConfig]) -> Calla
 SETTLED = "new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 30))"
 
 
-def walk(page: ChromiumPage, *, runs: int) -> None:
-    """Look at everything that the page can show."""
+def walk(page: ChromiumPage, *, runs: int, every: int = 1) -> None:
+    """Look at everything that the page can show, of every so many episodes."""
 
     def go(address: str, until: str) -> None:
         page.evaluate(f"location.hash = {json.dumps(address)}")
@@ -135,12 +135,12 @@ def walk(page: ChromiumPage, *, runs: int) -> None:
         go(f"#/{run}", "document.querySelectorAll('.rows .row').length > 3")
         page.evaluate("document.querySelectorAll('[data-tip]').forEach((e) => "
                       "e.dispatchEvent(new PointerEvent('pointermove', {bubbles: true})))")  # fmt: skip
-    for episode in range(len(ATTACKS)):
+    for episode in range(0, len(ATTACKS), every):
         go(
             f"#/0/{episode}",
             f"location.hash === '#/0/{episode}' && document.querySelectorAll('.turn.drawn').length > 1",
         )
-        if episode % 6:
+        if episode % (6 * every):
             continue
         page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
         page.evaluate("document.querySelectorAll('.kept, .more').forEach((e) => e.click())")
@@ -152,7 +152,7 @@ def walk(page: ChromiumPage, *, runs: int) -> None:
             check(page)
     if runs > 1:
         go("#/compare/0/1", "document.querySelectorAll('.rows .row').length > 3")
-        go("#/compare/0/1/2/2", "document.querySelectorAll('.turn.drawn').length > 3")
+        go("#/compare/0/1/2/2", "document.querySelectorAll('.turn.drawn').length > 1")
 
 
 def check(page: ChromiumPage) -> None:
@@ -198,7 +198,7 @@ def test_hostile_episodes_are_text_in_an_exported_page(
     page = chromium.page()
     page.goto(target.as_uri())
     page.wait_for("document.documentElement.dataset.ready")
-    walk(page, runs=2)
+    walk(page, runs=2, every=3)
     assert {request for request in page.requests if not request.startswith("data:")} == {target.as_uri()}
     assert not page.errors
     assert not page.dialogs

@@ -1,4 +1,7 @@
-"""The page as one document: its modules as one script, its styles in place, and a policy that names both by hash."""
+"""The page put together: its modules as one script and its styles as one sheet, in files or in one document.
+
+A browser that fetches thirty modules one import after the other takes longer than it takes to draw the page.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable
+from functools import cache
 from graphlib import TopologicalSorter
 
 from gem_eval.viewer.page_files import page_files
 
-__all__ = ["document", "script"]
+__all__ = ["document", "script", "served_page", "style"]
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) ([A-Za-z_]+))", re.MULTILINE)
@@ -25,8 +29,7 @@ def document(parts: Iterable[tuple[str, bytes]]) -> bytes:
         parts: the data: a name, and bytes in the form of :mod:`gem_eval.viewer.packing`.
     """
     html = page_files()["index.html"].content.decode()
-    styles = "\n".join(page_files()[name].content.decode() for name in _STYLE.findall(html))
-    code = script()
+    styles, code = style(), script()
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -54,6 +57,24 @@ def document(parts: Iterable[tuple[str, bytes]]) -> bytes:
     return b"".join(pieces)
 
 
+def served_page(runs: int) -> bytes:
+    """Return the document that a server sends, which asks for script, style and the rows of the runs at once."""
+    html = page_files()["index.html"].content.decode()
+    data = ["runs", *(f"runs/{run}/rows?from=0&amp;generation=0" for run in range(runs))]
+    links = [f'<link rel="preload" as="fetch" href="{address}" crossorigin="anonymous">' for address in data]
+    links += ['<link rel="stylesheet" href="style.css">', '<script type="module" src="script.js"></script>']
+    head = "".join(f"    {link}\n" for link in links)
+    return _SCRIPT.sub(head, _STYLE.sub("", html)).encode()
+
+
+@cache
+def style() -> str:
+    """Return the style sheets of the page as one."""
+    html = page_files()["index.html"].content.decode()
+    return "\n".join(page_files()[name].content.decode() for name in _STYLE.findall(html))
+
+
+@cache
 def script() -> str:
     """Return the modules of the page as one script; each is a function that returns what it exports."""
     sources = {name: file.content.decode() for name, file in page_files().items() if name.endswith(".js")}

@@ -32,11 +32,11 @@ def run_facts(folder: RunFolder) -> dict[str, Any]:
 
 
 def _settings(group: Any) -> dict[str, str]:
-    """Return the settings that are set, as text."""
+    """Return the settings that are set, as text; of those that are simply on, only the name."""
     if not isinstance(group, Mapping):
         return {}
-    shown = [(name, value) for name, value in group.items() if value not in (None, {}, [], "")]
-    return {short_text(str(name)): short_text(str(value)) for name, value in shown[:_MOST]}
+    shown = [(name, value) for name, value in group.items() if value not in (None, False, {}, [], "")]
+    return {short_text(str(name)): "" if value is True else short_text(str(value)) for name, value in shown[:_MOST]}
 
 
 def _text(value: Any) -> str | None:

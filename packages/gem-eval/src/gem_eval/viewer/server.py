@@ -8,6 +8,7 @@ rebinding). The policy of the page allows no script but its own and no request t
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import secrets
@@ -19,6 +20,7 @@ import orjson
 from aiohttp import web
 
 from gem_eval.viewer.columns import as_columns
+from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
 from gem_eval.viewer.run_facts import run_facts
 from gem_eval.viewer.viewed_run import RunReadError, ViewedRun
@@ -47,8 +49,10 @@ def viewer_app(runs: Sequence[ViewedRun], token: str) -> web.Application:
     view = _RunView(runs)
     app.add_routes(
         [
-            web.get(f"/{token}/", _page),
-            web.get(f"/{token}/page/{{name}}", _page),
+            web.get(f"/{token}/", view.page),
+            web.get(f"/{token}/script.js", _script),
+            web.get(f"/{token}/style.css", _style),
+            web.get(f"/{token}/page/{{name}}", _page_file),
             web.get(f"/{token}/runs", view.runs),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/rows", view.rows),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/episodes/{{episode:\\d{{1,9}}}}", view.episode),
@@ -71,6 +75,7 @@ async def serve_runs(runs: Sequence[ViewedRun], port: int = 0) -> AsyncIterator[
     token = secrets.token_urlsafe(16)
     runner = web.AppRunner(viewer_app(runs, token), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
+    await asyncio.gather(*(asyncio.to_thread(run.refresh) for run in runs))
     try:
         await web.TCPSite(runner, "127.0.0.1", port).start()
         yield f"http://127.0.0.1:{runner.addresses[0][1]}/{token}/"
@@ -95,8 +100,17 @@ async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     return response
 
 
-async def _page(request: web.Request) -> web.Response:
-    file = page_files().get(request.match_info.get("name", "index.html"))
+async def _script(request: web.Request) -> web.Response:
+    return web.Response(text=script(), content_type="text/javascript")
+
+
+async def _style(request: web.Request) -> web.Response:
+    return web.Response(text=style(), content_type="text/css")
+
+
+async def _page_file(request: web.Request) -> web.Response:
+    """Answer with a single module or style sheet."""
+    file = page_files().get(request.match_info["name"])
     if file is None:
         raise web.HTTPNotFound
     return web.Response(body=file.content, content_type=file.content_type, charset="utf-8")
@@ -107,6 +121,10 @@ class _RunView:
 
     def __init__(self, runs: Sequence[ViewedRun]) -> None:
         self._runs = runs
+        self._tables = {run: _PackedRows(run) for run in runs}
+
+    async def page(self, request: web.Request) -> web.Response:
+        return web.Response(body=served_page(len(self._runs)), content_type="text/html", charset="utf-8")
 
     async def runs(self, request: web.Request) -> web.Response:
         return _json(await asyncio.to_thread(lambda: [run_facts(run.folder) for run in self._runs]))
@@ -115,9 +133,10 @@ class _RunView:
         """Answer with the rows from ``?from=N`` on; from 0 where ``?generation=G`` is not the present one."""
         run = self._run(request)
         start, generation = _natural(request, "from"), _natural(request, "generation")
-        response = _json(await asyncio.to_thread(_rows, run, start, generation))
-        response.enable_compression()
-        return response
+        packed = await asyncio.to_thread(self._tables[run].packed, start, generation)
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            return web.Response(body=packed, content_type="application/json", headers={"Content-Encoding": "gzip"})
+        return web.Response(body=gzip.decompress(packed), content_type="application/json")
 
     async def episode(self, request: web.Request) -> web.Response:
         run = self._run(request)
@@ -131,11 +150,25 @@ class _RunView:
         return self._runs[number]
 
 
-def _rows(run: ViewedRun, start: int, generation: int) -> dict[str, Any]:
-    run.refresh()
-    if generation != run.generation:
-        start = 0
-    return {"generation": run.generation, "from": start, "live": run.live(), **as_columns(run.rows[start:])}
+class _PackedRows:
+    """The rows of a run as a page fetches them, compressed. The last answer is kept while nothing changes."""
+
+    def __init__(self, run: ViewedRun) -> None:
+        self._run = run
+        self._kept: tuple[Any, bytes] = (None, b"")
+
+    def packed(self, start: int, generation: int) -> bytes:
+        """Return the rows from a number on; all of them, if the caller's generation is not the present one."""
+        run = self._run
+        run.refresh()
+        if generation != run.generation:
+            start = 0
+        live = run.live()
+        question = (run.generation, start, len(run.rows), live)
+        if self._kept[0] != question:
+            answer = {"generation": run.generation, "from": start, "live": live, **as_columns(run.rows[start:])}
+            self._kept = question, gzip.compress(_encoded(answer), 1)
+        return self._kept[1]
 
 
 def _natural(request: web.Request, name: str) -> int:

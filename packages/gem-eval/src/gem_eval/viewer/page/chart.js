@@ -125,8 +125,8 @@ function chart(axes, content) {
   );
 }
 
-function yAxis(low, high, y, format, whole) {
-  return ticks(low, high, 3, whole).flatMap((value) => [
+function yAxis(low, high, y, format, isWhole) {
+  return ticks(low, high, 3, isWhole).flatMap((value) => [
     svg("line", { class: "grid", x1: inner.left, x2: inner.right, y1: y(value), y2: y(value) }),
     svg("text", { class: "tick", x: inner.left - 5, y: y(value) + 3.5, "text-anchor": "end" }, format(value)),
   ]);

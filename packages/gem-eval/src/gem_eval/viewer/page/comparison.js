@@ -4,7 +4,7 @@ import { el, setContent } from "./dom.js";
 import { card, histogram, tooltips } from "./chart.js";
 import { outcomeBadge } from "./episode_view.js";
 import { formatRange, parseRange } from "./filter.js";
-import { counted, number, percent, signed } from "./format.js";
+import { counted, number, percent, signed, whole } from "./format.js";
 import { VERDICTS, pairs } from "./pairs.js";
 import { bins, finder, known, mean } from "./statistics.js";
 import { plain, visible } from "./text.js";
@@ -63,7 +63,7 @@ export class Comparison {
     const indices = this.pairs.map((_, index) => index);
     const rows = indices.filter((index) => inText(this.pairs[index]) && inRange(this.pairs[index]) && inVerdict(this.pairs[index]));
     if (document.activeElement !== this.search) this.search.value = filter.text ?? "";
-    this.result.textContent = `${rows.length.toLocaleString("en")} of ${counted(this.pairs.length, "pair")}`;
+    this.result.textContent = `${whole(rows.length)} of ${counted(this.pairs.length, "pair")}`;
     this.drawChips(filter);
     this.drawSummary(filter);
     const column = this.table.columns.find(({ key }) => key === sort.key);
@@ -114,7 +114,7 @@ export class Comparison {
     const onlyOne = this.one.latest.size - all.length;
     const onlyOther = this.other.latest.size - all.length;
     const figures = [
-      ["Pairs", all.length.toLocaleString("en"), onlyOne || onlyOther ? `${onlyOne} only in A, ${onlyOther} only in B` : "all episodes of both"],
+      ["Pairs", whole(all.length), onlyOne || onlyOther ? `${onlyOne} only in A, ${onlyOther} only in B` : "all episodes of both"],
       ["Solved by A", percent(share(["both", "first"])), `B ${percent(share(["both", "second"]))}`],
       ["Mean return of A", number(mean(all.map((pair) => this.one.return[pair.a]))), `B ${number(mean(all.map((pair) => this.other.return[pair.b])))}`],
       ["B − A", signed(mean(differences)), "mean difference in return"],
@@ -129,7 +129,7 @@ export class Comparison {
           "button",
           { type: "button", class: "verdict", "aria-pressed": String(filter.verdict === name), onclick: () => this.actions.onFilter({ verdict: filter.verdict === name ? "" : name }) },
           el("span", { class: "name" }, VERDICTS[name]),
-          el("span", { class: "figure" }, total.toLocaleString("en")),
+          el("span", { class: "figure" }, whole(total)),
           el("span", { class: "track" }, length),
         );
       }),
@@ -170,13 +170,13 @@ export class Comparison {
       { key: "env", label: "Environment", width: "minmax(4.8rem, 2.4fr)", value: (index) => one.env[pair(index).a], show: (index) => visible(plain(one.env[pair(index).a] ?? "–", 100)) },
       { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.6fr)", right: true, value: (index) => Number(one.seed[pair(index).a]), show: (index) => String(one.seed[pair(index).a]) },
       { key: "repetition", label: "Rep.", width: "2.4rem", right: true, priority: 3, value: (index) => one.repetition[pair(index).a], show: (index) => String(one.repetition[pair(index).a]) },
-      { key: "outcome-a", label: "A", width: "6.6rem", priority: 1, value: (index) => one.outcome(pair(index).a), show: (index) => outcomeBadge(one.outcome(pair(index).a)) },
-      { key: "outcome-b", label: "B", width: "6.6rem", priority: 1, value: (index) => other.outcome(pair(index).b), show: (index) => outcomeBadge(other.outcome(pair(index).b)) },
-      { key: "return-a", label: "Return A", width: "minmax(3.8rem, 0.8fr)", right: true, value: (index) => one.return[pair(index).a], show: (index) => number(one.return[pair(index).a]) },
-      { key: "return-b", label: "Return B", width: "minmax(3.8rem, 0.8fr)", right: true, value: (index) => other.return[pair(index).b], show: (index) => number(other.return[pair(index).b]) },
-      { key: "difference", label: "B − A", width: "minmax(3.6rem, 0.8fr)", right: true, value: (index) => pair(index).difference, show: (index) => difference(pair(index).difference) },
-      { key: "turns-a", label: "Turns A", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => one.turns[pair(index).a], show: (index) => number(one.turns[pair(index).a]) },
-      { key: "turns-b", label: "Turns B", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => other.turns[pair(index).b], show: (index) => number(other.turns[pair(index).b]) },
+      { key: "outcome-a", label: "A", width: "6.2rem", priority: 1, value: (index) => one.outcome(pair(index).a), show: (index) => outcomeBadge(one.outcome(pair(index).a)) },
+      { key: "outcome-b", label: "B", width: "6.2rem", priority: 1, value: (index) => other.outcome(pair(index).b), show: (index) => outcomeBadge(other.outcome(pair(index).b)) },
+      { key: "return-a", isQuantity: true, label: "Return A", width: "minmax(3.8rem, 0.8fr)", right: true, value: (index) => one.return[pair(index).a], show: (index) => number(one.return[pair(index).a]) },
+      { key: "return-b", isQuantity: true, label: "Return B", width: "minmax(3.8rem, 0.8fr)", right: true, value: (index) => other.return[pair(index).b], show: (index) => number(other.return[pair(index).b]) },
+      { key: "difference", isQuantity: true, label: "B − A", width: "minmax(3.6rem, 0.8fr)", right: true, value: (index) => pair(index).difference, show: (index) => difference(pair(index).difference) },
+      { key: "turns-a", isQuantity: true, label: "Turns A", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => one.turns[pair(index).a], show: (index) => number(one.turns[pair(index).a]) },
+      { key: "turns-b", isQuantity: true, label: "Turns B", width: "minmax(4.2rem, 0.7fr)", right: true, priority: 3, value: (index) => other.turns[pair(index).b], show: (index) => number(other.turns[pair(index).b]) },
     ];
   }
 }

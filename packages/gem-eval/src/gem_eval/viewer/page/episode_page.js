@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { EpisodeView, outcomeBadge, reading } from "./episode_view.js";
-import { number } from "./format.js";
+import { number, whole } from "./format.js";
 import { tokenLegend } from "./tokens.js";
 import { plain, visible } from "./text.js";
 
@@ -119,7 +119,7 @@ export class EpisodePage {
     return [
       step("↑", "Previous episode (p)", -1, index > 0),
       step("↓", "Next episode (n)", 1, index >= 0 && index + 1 < count),
-      index < 0 ? null : el("span", { class: "about small" }, `${(index + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`),
+      index < 0 ? null : el("span", { class: "about small" }, `${whole(index + 1)} of ${whole(count)}`),
     ];
   }
 

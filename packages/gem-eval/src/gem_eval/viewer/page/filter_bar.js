@@ -1,6 +1,7 @@
 // The controls of a filter: search, choices, and what else is set, to be taken away again.
 
 import { el, setContent } from "./dom.js";
+import { whole } from "./format.js";
 import { CHOICE_NAMES, RANGES, choiceOf } from "./filter.js";
 import { plain } from "./text.js";
 
@@ -50,7 +51,7 @@ export class FilterBar {
       chips.push(el("button", { type: "button", class: "plain", onclick: () => this.onFilter(null) }, "Clear all"));
     }
     setContent(this.chips, chips);
-    const text = shown === all ? `${all.toLocaleString("en")} episodes` : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} episodes`;
+    const text = shown === all ? `${whole(all)} episodes` : `${whole(shown)} of ${whole(all)} episodes`;
     if (this.result.textContent !== text) this.result.textContent = text;
   }
 
@@ -64,12 +65,26 @@ export class FilterBar {
     );
   }
 
-  fillSelect(run, name, select, chosen) {
-    const found = new Map();
-    for (const row of run.rows()) {
-      const value = choiceOf(run, row, name);
-      if (value !== null && value !== undefined) found.set(value, (found.get(value) ?? 0) + 1);
+  /** How many rows have each value of a choice; counted anew only when the run has grown. */
+  countsOf(run, name) {
+    if (this.counted !== run.latest || this.countedRows !== run.count) {
+      this.counts = new Map();
+      this.counted = run.latest;
+      this.countedRows = run.count;
     }
+    let counts = this.counts.get(name);
+    if (!counts) {
+      this.counts.set(name, (counts = new Map()));
+      for (const row of run.rows()) {
+        const value = choiceOf(run, row, name);
+        if (value !== null && value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+      }
+    }
+    return counts;
+  }
+
+  fillSelect(run, name, select, chosen) {
+    const found = new Map(this.countsOf(run, name));
     if (chosen && !found.has(chosen)) found.set(chosen, 0);
     const values = [...found.keys()].sort().slice(0, MOST_OPTIONS);
     const signature = JSON.stringify([values.map((value) => [value, found.get(value)]), chosen]);
@@ -77,7 +92,7 @@ export class FilterBar {
       select.dataset.signature = signature;
       const options = values.map((value) => {
         const label = name === "outcome" ? OUTCOMES[value] : plain(value, 80);
-        return el("option", { value }, `${label} (${found.get(value).toLocaleString("en")})`);
+        return el("option", { value }, `${label} (${whole(found.get(value))})`);
       });
       setContent(select, el("option", { value: "" }, LABELS[name]), options);
     }

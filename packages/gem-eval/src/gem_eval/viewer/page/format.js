@@ -2,22 +2,39 @@
 
 const NONE = "–";
 
+/** A whole number with its thousands apart. Not by toLocaleString, which is slow for thousands of cells. */
+export function whole(value) {
+  return grouped(String(value));
+}
+
+function grouped(digits) {
+  return digits.replace(/\d(?=(\d{3})+(?!\d)(?<!\.\d*))/g, "$&,");
+}
+
 /** A number with few digits: returns, means. */
 export function number(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e6) return value.toLocaleString("en");
-  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toPrecision(3).replace("e+", "e");
-  return value.toLocaleString("en", { maximumFractionDigits: size >= 100 ? 1 : digits });
+  return (value < 0 ? "−" : "") + positive(size, digits);
+}
+
+function positive(value, digits) {
+  if (Number.isInteger(value) && value < 1e6) return whole(value);
+  if (value >= 1e6 || (value > 0 && value < 1e-3)) return value.toPrecision(3).replace("e+", "e");
+  return grouped(String(Number(value.toFixed(value >= 100 ? 1 : digits))));
 }
 
 /** A count, shortened from ten thousand on. */
 export function count(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
-  if (value < 10000) return Math.round(value).toLocaleString("en");
-  if (value < 1e6) return `${(value / 1e3).toFixed(value < 1e5 ? 1 : 0)}k`;
-  if (value < 1e9) return `${(value / 1e6).toFixed(value < 1e8 ? 1 : 0)}M`;
-  return `${(value / 1e9).toFixed(1)}G`;
+  if (value < 10000) return whole(Math.round(value));
+  if (value < 1e6) return `${short(value / 1e3)}k`;
+  if (value < 1e9) return `${short(value / 1e6)}M`;
+  return `${short(value / 1e9)}G`;
+}
+
+function short(value) {
+  return String(Number(value.toFixed(value < 100 ? 1 : 0)));
 }
 
 /** A share from 0 to 1 as a percentage. */
@@ -49,10 +66,10 @@ export function date(seconds) {
 /** A number with its sign, for differences. */
 export function signed(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
-  return value > 0 ? `+${number(value)}` : number(value).replace("-", "−");
+  return value > 0 ? `+${number(value)}` : number(value);
 }
 
 /** A count with its noun: "1 turn", "3 turns". */
 export function counted(value, noun) {
-  return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
+  return `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;
 }

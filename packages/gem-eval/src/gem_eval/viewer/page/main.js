@@ -142,11 +142,13 @@ function changeParameters(page, change) {
   route();
 }
 
-/** Sort by a column; once more turns the order, and then takes it away. */
+/** Sort by a column, first as one mostly wants it; once more turns the order, and then takes it away. */
 function changeSort(page, key) {
   const sort = sortOf(page.address.parameters);
-  const next = sort.key !== key ? `-${key}` : sort.down ? key : "";
-  changeParameters(page, { sort: next });
+  const isDownFirst = page.table.columns.find((column) => column.key === key)?.isQuantity ?? false;
+  const orders = isDownFirst ? [`-${key}`, key, ""] : [key, `-${key}`, ""];
+  const present = sort.key === key ? orders.indexOf(`${sort.down ? "-" : ""}${key}`) : -1;
+  changeParameters(page, { sort: orders[present + 1] });
 }
 
 function sortOf(parameters) {

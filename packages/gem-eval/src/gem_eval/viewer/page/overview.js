@@ -4,7 +4,7 @@ import { el, setContent } from "./dom.js";
 import { tooltips } from "./chart.js";
 import { failureName, filtered } from "./filter.js";
 import { FilterBar } from "./filter_bar.js";
-import { count, counted, date, duration, number, percent } from "./format.js";
+import { count, counted, date, duration, number, percent, whole } from "./format.js";
 import { plots } from "./plots.js";
 import { outcomeBadge } from "./episode_view.js";
 import { known, mean, median, sum } from "./statistics.js";
@@ -76,7 +76,7 @@ export class Overview {
       facts.started_at ? date(facts.started_at) : null,
       facts.gem ? `gem ${facts.gem}` : null,
     ].filter(Boolean);
-    const setting = Object.entries(facts.settings).map(([name, value]) => `${name} ${value}`);
+    const setting = Object.entries(facts.settings).map(([name, value]) => `${name} ${value}`.trim());
     setContent(
       this.title,
       el("h1", {}, visible(plain(facts.name ?? "Run", 120))),
@@ -96,7 +96,7 @@ export class Overview {
     setContent(
       this.live,
       el("span", { class: "pulse", "aria-hidden": "true" }),
-      el("span", {}, total ? `Running: ${done.toLocaleString("en")} of ${total.toLocaleString("en")} episodes` : "Running"),
+      el("span", {}, total ? `Running: ${whole(done)} of ${whole(total)} episodes` : "Running"),
       bar,
       running.length ? el("span", { class: "about small" }, `${counted(running.length, "episode")} in play: ${running.slice(0, 6).map(runningName).join(", ")}${running.length > 6 ? ", …" : ""}`) : null,
     );
@@ -111,8 +111,8 @@ export class Overview {
     const tokens = known(column("completion_tokens"));
     const cost = known(rows.map((row) => run.cost[row]));
     const figures = [
-      ["Episodes", count(rows.length), failed ? `${failed.toLocaleString("en")} failed` : "none failed"],
-      verdicts.length ? ["Solved", percent(mean(verdicts)), `${sum(verdicts).toLocaleString("en")} of ${verdicts.length.toLocaleString("en")}`] : null,
+      ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
+      verdicts.length ? ["Solved", percent(mean(verdicts)), `${whole(sum(verdicts))} of ${whole(verdicts.length)}`] : null,
       ["Mean return", number(mean(column("return"))), `median ${number(median(column("return")))}`],
       ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
       tokens.length ? ["Tokens", count(mean(tokens)), "sampled each"] : null,
@@ -157,7 +157,7 @@ function runningName(entry) {
 }
 
 function money(value) {
-  return value === null ? number(value) : value.toLocaleString("en", { maximumSignificantDigits: 2 });
+  return value === null ? number(value) : String(Number(value.toPrecision(2)));
 }
 
 function tableColumns(run) {
@@ -167,16 +167,17 @@ function tableColumns(run) {
     width,
     priority,
     right: true,
+    isQuantity: true,
     value: (row) => values[row] ?? null,
     show: (row) => show(values[row] ?? null),
   });
   const some = (values) => values.some((value) => value !== null && value !== 0);
   const seedValue = (row) => (run.seed[row] === null ? null : Number(run.seed[row]));
   return [
-    { key: "env", label: "Environment", width: "minmax(6rem, 3fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
+    { key: "env", label: "Environment", width: "minmax(6rem, 4fr)", value: (row) => run.env[row], show: (row) => visible(plain(run.env[row] ?? "–", 100)) },
     { key: "seed", label: "Seed", width: "minmax(3.2rem, 0.7fr)", right: true, value: seedValue, show: (row) => String(run.seed[row] ?? "–") },
     run.repetition.some(Boolean) ? numeric("repetition", "Rep.", "2.4rem", 3, String) : null,
-    { key: "outcome", label: "Outcome", width: "6.6rem", value: (row) => run.outcome(row), show: (row) => outcomeBadge(run.outcome(row)) },
+    { key: "outcome", label: "Outcome", width: "6.2rem", value: (row) => run.outcome(row), show: (row) => outcomeBadge(run.outcome(row)) },
     numeric("return", "Return", "minmax(4rem, 0.8fr)", 0, number),
     numeric("turns", "Turns", "minmax(3.4rem, 0.7fr)", 1, number),
     some(run.tool_calls) ? numeric("tool_calls", "Tools", "minmax(3.4rem, 0.7fr)", 3, number) : null,
@@ -187,7 +188,7 @@ function tableColumns(run) {
     {
       key: "stop",
       label: "Ended by",
-      width: "minmax(6.5rem, 1.4fr)",
+      width: "minmax(5.6rem, 1.3fr)",
       priority: 2,
       value: (row) => failureName(run, row) ?? run.stop_reason[row],
       show: (row) => visible(plain(failureName(run, row) ?? run.stop_reason[row] ?? "–", 60)),

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { card, curve, histogram } from "./chart.js";
 import { RANGES, filtered, formatRange, parseRange } from "./filter.js";
-import { count, counted, duration, number, percent } from "./format.js";
+import { count, counted, duration, number, percent, whole } from "./format.js";
 import { seedMap } from "./seed_map.js";
 import { plain } from "./text.js";
 import { bins, finder, mean, median, sum } from "./statistics.js";
@@ -29,12 +29,12 @@ export function plots(run, filter, onFilter) {
   return cards.filter(Boolean);
 }
 
-function distribution({ run, filter, onFilter }, name, title, xLabel, whole, format) {
+function distribution({ run, filter, onFilter }, name, title, xLabel, isWhole, format) {
   const quantity = RANGES[name];
   const rows = filtered(run, filter, name).filter((row) => isKnown(quantity(run, row)) && run.failureSource[row] === null);
   if (!rows.length) return null;
   const values = rows.map((row) => quantity(run, row));
-  const borders = bins(values, whole, 20);
+  const borders = bins(values, isWhole, 20);
   const totals = borders.map(() => [0, 0]);
   const find = finder(borders);
   rows.forEach((row, index) => {
@@ -47,7 +47,7 @@ function distribution({ run, filter, onFilter }, name, title, xLabel, whole, for
     const [total, part] = totals[index];
     const range = formatRange(low, high, open);
     const words = low === high ? format(low) : `${format(low)} to ${format(high)}`;
-    const solved = part ? `, ${part.toLocaleString("en")} solved` : "";
+    const solved = part ? `, ${whole(part)} solved` : "";
     return {
       total,
       part,
@@ -85,7 +85,7 @@ function successByTurn({ run, filter, onFilter }) {
     points.push({
       x: turn,
       y: share,
-      about: `within ${counted(turn, "turn")}: ${percent(share)} solved (${solved.toLocaleString("en")} of ${rows.length.toLocaleString("en")})`,
+      about: `within ${counted(turn, "turn")}: ${percent(share)} solved (${whole(solved)} of ${whole(rows.length)})`,
       onChoose: () => onFilter({ turns: `..${turn}`, outcome: "solved" }),
     });
   }
@@ -97,7 +97,10 @@ function timeSplit({ run, filter, onFilter }) {
   const rows = filtered(run, filter).filter((row) => isKnown(run.act_seconds[row]) || isKnown(run.step_seconds[row]));
   if (!rows.length) return null;
   const groups = new Map();
-  for (const row of rows) groups.set(run.env[row], [...(groups.get(run.env[row]) ?? []), row]);
+  for (const row of rows) {
+    if (!groups.has(run.env[row])) groups.set(run.env[row], []);
+    groups.get(run.env[row]).push(row);
+  }
   const parts = [...groups].map(([env, members]) => {
     const model = sum(members.map((row) => run.act_seconds[row]));
     const environment = sum(members.map((row) => run.step_seconds[row]));

@@ -42,7 +42,7 @@ class EmbeddedSource {
 }
 
 async function answer(path) {
-  const response = await fetch(path, { cache: "no-store" });
+  const response = await fetch(path);
   if (response.ok) return response.json();
   const body = await response.text();
   throw new Error(errorOf(body) ?? `the server answered ${response.status}`);

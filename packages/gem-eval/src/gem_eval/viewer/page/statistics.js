@@ -27,11 +27,11 @@ export function median(values) {
 /**
  * Cut a range of values into bins with round borders.
  * @param {number[]} values Known values.
- * @param {boolean} whole Whether only integers make sense.
+ * @param {boolean} isWhole Whether only integers make sense.
  * @param {number} most The largest number of bins.
  * @returns {{low: number, high: number, label: number|null}[]} Borders; low is in the bin, high is not, but in the last.
  */
-export function bins(values, whole, most = 24) {
+export function bins(values, isWhole, most = 24) {
   const distinct = new Set();
   let low = Infinity;
   let high = -Infinity;
@@ -42,17 +42,17 @@ export function bins(values, whole, most = 24) {
   }
   if (!values.length) return [];
   if (low === high) return [{ low, high, label: low }];
-  if (whole && high - low < most) {
+  if (isWhole && high - low < most) {
     return Array.from({ length: high - low + 1 }, (_, step) => ({ low: low + step, high: low + step, label: low + step }));
   }
   if (distinct.size <= FEW) return [...distinct].sort((one, other) => one - other).map((value) => ({ low: value, high: value, label: value }));
-  const step = roundStep((high - low) / most, whole);
+  const step = roundStep((high - low) / most, isWhole);
   const first = Math.floor(low / step);
   const last = Math.floor(high / step);
   return Array.from({ length: last - first + 1 }, (_, index) => {
     const from = round((first + index) * step);
     const to = round((first + index + 1) * step);
-    return { low: from, high: whole ? to - 1 : to, label: null, open: !whole && first + index < last };
+    return { low: from, high: isWhole ? to - 1 : to, label: null, open: !isWhole && first + index < last };
   });
 }
 
@@ -73,16 +73,16 @@ export function finder(borders) {
 }
 
 /** The next of 1, 2, 5 times a power of ten. */
-export function roundStep(step, whole = false) {
+export function roundStep(step, isWhole = false) {
   const power = 10 ** Math.floor(Math.log10(step));
   const factor = [1, 2, 5, 10].find((candidate) => candidate * power >= step * 0.999) ?? 10;
-  return whole ? Math.max(1, factor * power) : factor * power;
+  return isWhole ? Math.max(1, factor * power) : factor * power;
 }
 
 /** Round numbers between two values, about as many as wanted. */
-export function ticks(low, high, wanted = 4, whole = false) {
+export function ticks(low, high, wanted = 4, isWhole = false) {
   if (!(high > low)) return [low];
-  const step = roundStep((high - low) / wanted, whole);
+  const step = roundStep((high - low) / wanted, isWhole);
   const found = [];
   for (let index = Math.ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index++) found.push(round(index * step));
   return found;

@@ -1,6 +1,7 @@
 // Text of models and environments: control characters are made visible, and long texts are cut.
 
 import { el } from "./dom.js";
+import { whole } from "./format.js";
 
 const FIRST = 12000;
 const MORE = 100000;
@@ -50,7 +51,7 @@ export function textBlock(text, className = "") {
     block.append(...visible(text.slice(shown, end)));
     shown = end;
     if (shown < text.length) {
-      more.textContent = `Show more (${(text.length - shown).toLocaleString("en")} more characters)`;
+      more.textContent = `Show more (${whole(text.length - shown)} more characters)`;
       block.append(more);
     }
   }
@@ -67,7 +68,7 @@ function boundary(text, end) {
 function unseen(run) {
   const points = [...run].map((character) => character.codePointAt(0));
   const names = points.slice(0, LONGEST_RUN).map(symbol).join("");
-  const rest = points.length > LONGEST_RUN ? `×${points.length.toLocaleString("en")}` : "";
+  const rest = points.length > LONGEST_RUN ? `×${whole(points.length)}` : "";
   const codes = points.slice(0, LONGEST_RUN).map(code).join(" ");
   return el("span", { class: "unseen", title: codes, dir: "ltr" }, names + rest);
 }

@@ -2,7 +2,7 @@
 
 import { el, setContent } from "./dom.js";
 import { place } from "./chart.js";
-import { percent } from "./format.js";
+import { percent, whole } from "./format.js";
 import { plain, visible } from "./text.js";
 
 const FIRST = 3000;
@@ -38,7 +38,7 @@ export function tokenView(turn) {
     stream.append(...added);
     drawn = end;
     if (drawn < turn.tokenCount) {
-      more.textContent = `Show more (${(turn.tokenCount - drawn).toLocaleString("en")} more tokens)`;
+      more.textContent = `Show more (${whole(turn.tokenCount - drawn)} more tokens)`;
       stream.append(more);
     }
   }

@@ -2,7 +2,7 @@
 
 import { el, setContent } from "./dom.js";
 
-const OVERSCAN = 8;
+const OVERSCAN = 4;
 
 /**
  * @typedef {object} Column
@@ -11,7 +11,7 @@ const OVERSCAN = 8;
  * @property {string} width A track of a CSS grid.
  * @property {boolean} [right] Whether the column holds numbers.
  * @property {number} [priority] Columns of a higher number go first on narrow screens (1 to 3; 0 stays).
- * @property {string} [about] Explanation of the label.
+ * @property {boolean} [isQuantity] Whether one wants to see the largest first.
  * @property {(row: number) => any} value What rows are sorted by.
  * @property {(row: number) => any} show What stands in the cell: text, a node, or a list of them.
  */
@@ -115,7 +115,7 @@ export class VirtualTable {
       const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, direction === "none" ? "" : sort.down ? "↓" : "↑");
       const button = el(
         "button",
-        { type: "button", title: column.about ?? `Sort by ${column.label}`, onclick: () => this.actions.onSort(column.key) },
+        { type: "button", title: `Sort by ${column.label}`, onclick: () => this.actions.onSort(column.key) },
         column.label,
         arrow,
       );
