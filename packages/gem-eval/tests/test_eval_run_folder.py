@@ -295,6 +295,21 @@ def test_a_full_disk_leaves_the_file_whole(
     assert [row.seed for row in RunFolder(run.path).rows()] == [0, 2]
 
 
+def test_integers_keep_every_digit(tmp_path: Path, make_config: MakeConfig, make_trajectory: MakeTrajectory) -> None:
+    """Seeds and other integers beyond 64 bits, which fast parsers round, are read as they were written."""
+    seeds = [2**63, 2**64, 2**70 + 1, 10**30]
+    with RunFolder.create(tmp_path / "run", make_config()) as run:
+        for seed in seeds:
+            trajectory = make_trajectory(seed=seed)
+            trajectory.transitions[0].info["hash"] = [-seed, seed]
+            run.append(trajectory)
+    (tmp_path / "run" / "index.jsonl").unlink()
+    for _ in range(2):
+        reader = RunFolder(tmp_path / "run")
+        assert [row.seed for row in reader.rows()] == seeds
+        assert [reader.episode(row).transitions[0].info["hash"] for row in reader.rows()] == [[-s, s] for s in seeds]
+
+
 HOSTILE = "\ud800 \x1b[31m <script> ../../etc \u2028 \x00"
 
 
