@@ -220,7 +220,7 @@ def test_a_label_never_leaves_the_folder(tmp_path: Path, label: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a reward"),
+        ([], "composite, environment"),
         (["--reward", "exakt"], "did you mean 'exact'"),
         (["--reward", "exact", "--set", "extract"], "KEY=VALUE"),
         (["--reward", "exact", "--set", "other.extract=boxed"], "no reward is called 'other'"),

@@ -35,8 +35,8 @@ _REASON = 120
 @click.option(
     "--set", "settings", multiple=True, metavar="[LABEL.]KEY=VALUE", help="An argument of the reward; JSON or text."
 )
-@click.option("--model", help="The judge, for rewards that ask a model.")
-@click.option("--base-url", help="Address of the judge's server.")
+@click.option("--model", "--judge-model", "model", help="The judge, for rewards that ask a model.")
+@click.option("--base-url", "--judge-url", "-u", "base_url", help="Address of the judge's server.")
 @click.option("--api-key-env", metavar="NAME", help="Environment variable with the judge's key.")
 @click.option("--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes at once.")
 @click.option("--limit", type=click.IntRange(min=1), help="Score only the first episodes.")
@@ -212,13 +212,14 @@ def _show(summaries: Iterable[RescoreSummary]) -> None:
 
 def _rewards(names: Iterable[str], file: str | None, settings: Iterable[str]) -> list[Reward]:
     """Return the rewards of the command line, with their settings."""
+    from gem.plugins import names as installed
     from gem.rewards import make_reward
 
     given: list[dict[str, Any]] = [{"name": name} for name in names]
     if file is not None:
         given.extend(_from_file(Path(file)))
     if not given:
-        raise click.UsageError("name a reward, for example --reward exact; 'gem doctor' lists what is installed")
+        raise click.UsageError(f"name a reward with --reward; there are {', '.join(sorted(installed('gem_rewards')))}")
     for setting in settings:
         target, equals, text = setting.partition("=")
         if not equals or not target:
