@@ -19,6 +19,7 @@ from gem_eval.rewards.episode_source import open_episodes
 from gem_eval.rewards.rescoring import rescore
 from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.runs.score_files import score_path
+from gem_eval.viewer.viewed_run import ViewedRun
 
 
 def episode(seed: int, text: Any = "4", *, repetition: int = 0, failed: bool = False) -> Trajectory:
@@ -171,6 +172,24 @@ def test_an_open_folder_sees_new_scores(tmp_path: Path) -> None:
     assert [row.scores for row in folder.rows()] == [{"exact": 1.0}] * 2
     run(path, "--reward", f"{__name__}:Unsure", "--set", "label=unsure")
     assert folder.rows()[0].scores == {"exact": 1.0, "unsure": None}
+
+
+def test_a_viewer_sees_scores_with_their_reasons(tmp_path: Path) -> None:
+    """In the record of an episode; the rows are sent anew once, and then stay the same objects."""
+    path = write_run(tmp_path / "run", episode(0, "\ud800"), episode(1))
+    viewed = ViewedRun(path)
+    viewed.refresh()
+    run(path, "--reward", "exact")
+    for _ in range(3):
+        viewed.refresh()
+    assert viewed.generation == 1
+    assert [row.scores for row in viewed.rows] == [{"exact": 0.0}, {"exact": 1.0}]
+    assert json.loads(viewed.record(1))["scores"]["exact"]["reasons"] == ["the answer '4' is right"]
+    assert "scores" in json.loads(viewed.record(0))
+    with RunFolder.open(path, write=True) as writer:
+        writer.append(episode(2))
+    viewed.refresh()
+    assert (viewed.generation, len(viewed.rows)) == (1, 3)
 
 
 def test_nothing_readable_is_a_failure(tmp_path: Path) -> None:

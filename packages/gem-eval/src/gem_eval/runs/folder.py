@@ -157,6 +157,27 @@ class RunFolder:
         except OSError as error:
             raise RunFolderError(f"{self.episodes_path}: cannot be read: {error.strerror or error}") from error
 
+    @property
+    def scores_version(self) -> int:
+        """Changes whenever ``gem rescore`` has changed the scores of rows that :meth:`rows` returned."""
+        return self._scores.version
+
+    def record(self, row: EpisodeRow) -> bytes:
+        """Return the line of an episode, with the scores that ``gem rescore`` has added.
+
+        Raises:
+            RunFolderError: if it cannot be read.
+        """
+        line, added = self.raw(row), self._scores.scores_of(row)
+        if not added:
+            return line
+        try:
+            record = parse_line(line)
+            record["scores"] = {**record.get("scores", {}), **{name: score.to_dict() for name, score in added.items()}}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return line  # for the caller to report
+        return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+
     def episode(self, row: EpisodeRow) -> Trajectory:
         """Return the episode of a row.
 

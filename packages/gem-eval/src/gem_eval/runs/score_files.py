@@ -173,14 +173,20 @@ class RunScores:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.version = 0
+        """Changes whenever the files have changed."""
         self._read: dict[Path, tuple[tuple[int, int], str, _ByEpisode]] = {}
+        self._attached: dict[int, tuple[EpisodeRow, EpisodeRow]] = {}
 
     def attach(self, rows: Iterable[EpisodeRow]) -> list[EpisodeRow]:
-        """Return rows with the values of all rewards; None for one that could not tell."""
+        """Return rows with the values of all rewards; None for one that could not tell.
+
+        As long as the files do not change, the same row gives the same object.
+        """
         by_label = self._current()
         if not by_label:
             return list(rows)
-        return [_with_values(row, by_label) for row in rows]
+        return [self._attach(row, by_label) for row in rows]
 
     def scores_of(self, row: EpisodeRow) -> dict[str, Score]:
         """Return the whole scores of an episode by label."""
@@ -188,6 +194,15 @@ class RunScores:
         found = ((path, label, scores.get(_key(row))) for path, (_, label, scores) in self._read.items())
         read = {label: _read_score(path, entry) for path, label, entry in found if entry is not None}
         return {label: score for label, score in read.items() if score is not None}
+
+    def _attach(self, row: EpisodeRow, by_label: Mapping[str, _ByEpisode]) -> EpisodeRow:
+        known = self._attached.get(row.offset)
+        if known is not None and known[0] is row:
+            return known[1]
+        made = _with_values(row, by_label)
+        if made is not row:
+            self._attached[row.offset] = row, made
+        return made
 
     def _current(self) -> dict[str, _ByEpisode]:
         """Return label → scores, from files that have changed since the last call, or from memory."""
@@ -197,14 +212,15 @@ class RunScores:
                 status = path.stat()
                 stamp = (status.st_size, status.st_mtime_ns)
                 known = self._read.get(path)
-                if known is not None and known[0] == stamp:
-                    read[path] = known
-                    continue
-                header, scores = read_score_file(path)
-                if header is not None:
-                    read[path] = stamp, header["label"], scores
+                if known is None or known[0] != stamp:
+                    header, scores = read_score_file(path)
+                    known = stamp, "" if header is None else header["label"], scores
+                read[path] = known
+        if {path: item[0] for path, item in read.items()} != {path: item[0] for path, item in self._read.items()}:
+            self.version += 1
+            self._attached = {}
         self._read = read
-        return {label: scores for _, label, scores in read.values()}
+        return {label: scores for _, label, scores in read.values() if scores}
 
 
 def _key(row: EpisodeRow) -> tuple[int, str, int, int]:

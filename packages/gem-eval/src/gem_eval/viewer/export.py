@@ -55,5 +55,5 @@ def _parts(folders: Sequence[RunFolder], selected: Sequence[list[EpisodeRow]]) -
         columns: dict[str, Any] = {"generation": 0, "from": 0, "live": None, **as_columns(rows)}
         yield f"rows-{run}", pack(columns)
         for number, row in enumerate(rows):
-            yield f"episode-{run}-{number}", pack_record(parse_line(as_read_by_page(folder.raw(row))), vocabulary)
+            yield f"episode-{run}-{number}", pack_record(parse_line(as_read_by_page(folder.record(row))), vocabulary)
     yield "texts", vocabulary.pack()

@@ -38,6 +38,7 @@ class ViewedRun:
         """All lines of the run, those of failed attempts that were repeated included."""
         self.generation = 0
         """Counts how often the rows were replaced by others; in between they are only added to."""
+        self._scores_version = 0
         self._lock = Lock()
 
     def refresh(self) -> None:
@@ -45,9 +46,10 @@ class ViewedRun:
         with self._lock:
             rows = self.folder.rows(attempts=True)
             known = len(self.rows)
-            if known and (len(rows) < known or rows[known - 1] is not self.rows[-1]):
+            rescored = self.folder.scores_version != self._scores_version
+            if known and (rescored or len(rows) < known or rows[known - 1] is not self.rows[-1]):
                 self.generation += 1
-            self.rows = rows
+            self.rows, self._scores_version = rows, self.folder.scores_version
 
     def live(self) -> dict[str, Any] | None:
         """Return the last progress of the process that writes the run; None if there is none."""
@@ -69,7 +71,7 @@ class ViewedRun:
         if row.length > _LONGEST_RECORD:
             raise RunReadError(f"the record of episode {number} has {row.length:,} bytes, too many for a page")
         try:
-            return as_read_by_page(self.folder.raw(row))
+            return as_read_by_page(self.folder.record(row))
         except (RunFolderError, TrajectoryError, ValueError, RecursionError) as error:
             raise RunReadError(f"episode {number} of {self.folder.path} cannot be read: {error}") from error
 
