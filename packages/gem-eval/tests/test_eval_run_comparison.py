@@ -111,6 +111,7 @@ def test_each_environment_has_its_metric() -> None:
     overall = compare_runs([*a, *third], [*b, *third]).overall
     assert overall is not None
     assert overall.groups == 40
+    assert compare_runs([*a, *third, *more_a], [*b, *third, *more_b]).overall is None
 
 
 def test_an_environment_without_the_metric() -> None:

@@ -173,7 +173,7 @@ def groups_needed(
 
 
 def mean_of_differences(parts: Sequence[ComparedMeans]) -> ComparedMeans | None:
-    """Return the mean difference over several environments, each weighing the same.
+    """Return the mean difference of shares over several environments, each weighing the same.
 
     The environments are taken as they are; chance is in the seeds alone. The environments' seeds are independent, so
     the variances add: SE = √(Σ SE²) / E, with the degrees of freedom of Welch and Satterthwaite (Satterthwaite,
@@ -201,8 +201,8 @@ def mean_of_differences(parts: Sequence[ComparedMeans]) -> ComparedMeans | None:
         mean_a=math.fsum(part.mean_a for part in parts) / count,
         mean_b=math.fsum(part.mean_b for part in parts) / count,
         difference=difference,
-        low=min(centre - half, difference),
-        high=max(centre + half, difference),
+        low=max(-1.0, min(centre - half, difference)),
+        high=min(1.0, max(centre + half, difference)),
         p_value=two_sided_p(centre / error, df),
         standard_error=error,
         df=df,
