@@ -14,5 +14,7 @@ from gem_eval.runs.run_config import RunConfig as RunConfig
 from gem_eval.runs.run_config import RunEnvironment as RunEnvironment
 from gem_eval.runs.validation import EnvironmentValidation as EnvironmentValidation
 from gem_eval.runs.validation import validate as validate
+from gem_eval.statistics.run_comparison import compare_runs as compare_runs
+from gem_eval.statistics.run_summary import summarize_run as summarize_run
 
 __version__: str
