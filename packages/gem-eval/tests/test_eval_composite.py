@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -147,7 +148,8 @@ def test_a_closed_gate_ends_the_scoring() -> None:
 
 def test_an_unreadable_gate_is_not_closed() -> None:
     """What could not be told decides nothing: the composite is unreadable."""
-    assert not score_of([part(1.0, "other"), part(None, "gate", gate=0.5)]).readable
+    for weight in (1.0, 0.0):
+        assert not score_of([part(1.0, "other"), part(None, "gate", gate=0.5, weight=weight)]).readable
 
 
 def test_a_negative_part_has_no_place_in_a_product() -> None:
@@ -184,6 +186,29 @@ def test_the_configuration_makes_it_again() -> None:
     again = make_reward(config)
     assert again.config == config
     assert score_episode(again, EPISODE).value == score_episode(composite, EPISODE).value
+
+
+def test_the_configuration_names_the_judge_of_the_run() -> None:
+    """Scores of two judges are not taken for those of one."""
+    composite = make_reward("composite", of=["exact", {"name": "rubric", "criteria": ["style"]}])
+    composite.begin(RewardContext(judge={"model": "m", "base_url": "http://localhost:1/v1"}))
+    assert composite.config["of"][1]["judge"]["model"] == "m"
+
+
+def test_a_slow_grader_does_not_hold_up_the_judge() -> None:
+    """Beside an async part, a sync one runs in a thread."""
+    done = threading.Event()
+
+    class Waits(Reward):
+        def score(self, trajectory: Trajectory) -> Score:
+            return Score(float(done.wait(30)))
+
+    class Ends(Reward):
+        async def score(self, trajectory: Trajectory) -> Score:
+            done.set()
+            return Score(1.0)
+
+    assert score_episode(make_reward("composite", of=[Waits(), Ends()], combine="min"), EPISODE).value == 1.0
 
 
 def test_it_begins_and_closes_its_parts() -> None:

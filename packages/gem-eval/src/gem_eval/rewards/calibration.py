@@ -18,7 +18,7 @@ from gem.rewards.answers import final_text
 from gem.text import action_text
 from gem.trajectory import EpisodeKey, Trajectory
 
-__all__ = ["Calibration", "LabelledScore", "calibrate", "calibration", "read_labels"]
+__all__ = ["Calibration", "LabelledScore", "calibrate", "calibration", "labelled_score", "read_labels"]
 
 _Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""

@@ -17,6 +17,7 @@ from gem_eval.rewards.predicates import Predicate, check_item, predicate_of
 
 __all__ = ["ChecklistItem", "ChecklistReward"]
 
+_OWN = ("name", "question", "weight", "required")
 _LONGEST_REASON = 500  # characters
 
 
@@ -37,18 +38,16 @@ class ChecklistItem:
             item = {"question": item}
         if not isinstance(item, Mapping):
             raise ArgumentTypeError(f"an item is a question or a dict, got {item!r:.80}")
-        check_item(item, "name", "question", "weight", "required")
+        check_item(item, *_OWN)
         question = item.get("question")
+        needs_predicate = question is None or not item.keys() <= set(_OWN)
         return cls(
             string("an item's name", item.get("name", f"item_{number}")),
             None if question is None else string("question", question),
-            None if question is not None and len(item.keys() - _OWN) == 0 else predicate_of(item),
+            predicate_of(item) if needs_predicate else None,
             real("weight", item.get("weight", 1.0), minimum=0.0),
             boolean("required", item.get("required", False)),
         )
-
-
-_OWN = frozenset(("name", "question", "weight", "required"))
 
 
 class ChecklistReward(JudgedReward):

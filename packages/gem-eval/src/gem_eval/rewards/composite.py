@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any
 
 from gem.arguments import choice, real
 from gem.errors import ArgumentError, ArgumentTypeError
@@ -21,7 +22,7 @@ class CompositeReward(Reward):
 
     A part with a ``gate`` is scored before the others, in the given order. If its value is below the gate, the
     composite pays ``closed`` and asks no further part, which saves a judge's answers. An unreadable part makes the
-    composite unreadable, unless a gate closed before it or its weight is 0.
+    composite unreadable, unless a gate closed before it, or it is no gate and its weight is 0.
 
     Args:
         of: the parts: names, dicts (``{"name": "rubric", "weight": 0.3, "label": "style", "gate": 0.5, …}``) or
@@ -45,6 +46,7 @@ class CompositeReward(Reward):
             raise ArgumentError(f"two parts of a composite have the label {twice[0]!r}; give one another 'label'")
         if any(reward.weight < 0 for reward, _ in made) or not any(reward.weight for reward, _ in made):
             raise ArgumentError("the weights of a composite must be 0 or more, and one above 0")
+        self._made = made
         self._gates = [(reward, gate) for reward, gate in made if gate is not None]
         self._others = [reward for reward, gate in made if gate is None]
 
@@ -52,6 +54,12 @@ class CompositeReward(Reward):
     def parts(self) -> list[Reward]:
         """The rewards that it combines, those with gates first."""
         return [*(reward for reward, _ in self._gates), *self._others]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        # With the judge that the run has given to a part.
+        parts = [reward.config if gate is None else {**reward.config, "gate": gate} for reward, gate in self._made]
+        return {**super().config, "of": parts}
 
     @property
     def asynchronous(self) -> bool:
@@ -81,10 +89,10 @@ class CompositeReward(Reward):
     async def _score_async(self, trajectory: Trajectory) -> Score:
         scores: dict[str, Score] = {}
         for reward, gate in self._gates:
-            scores[reward.recorded_as] = await score_episode_async(reward, trajectory)
+            scores[reward.recorded_as] = await _scored(reward, trajectory)
             if self._closes(scores[reward.recorded_as], gate):
                 return self._closed_by(reward, gate, scores)
-        found = await asyncio.gather(*(score_episode_async(reward, trajectory) for reward in self._others))
+        found = await asyncio.gather(*(_scored(reward, trajectory) for reward in self._others))
         scores.update({reward.recorded_as: score for reward, score in zip(self._others, found, strict=True)})
         return self._combined(scores)
 
@@ -104,7 +112,10 @@ class CompositeReward(Reward):
     def _combined(self, scores: Mapping[str, Score]) -> Score:
         weights = {reward.recorded_as: reward.weight for reward in self.parts}
         details = {"parts": {label: score.to_dict() for label, score in scores.items()}}
-        lost = [label for label, score in scores.items() if not score.readable and weights[label]]
+        deciding = {label for label, weight in weights.items() if weight} | {
+            gate.recorded_as for gate, _ in self._gates
+        }
+        lost = [label for label, score in scores.items() if not score.readable and label in deciding]
         if lost:
             kind = str(scores[lost[0]].metadata.get("unreadable", "unreadable"))
             reason = "; ".join(f"{label}: {' '.join(scores[label].reasons)}" for label in lost)
@@ -116,6 +127,12 @@ class CompositeReward(Reward):
         if not math.isfinite(value):
             return Score.unreadable("the combination is too large for a number", "overflow", **details)
         return Score(value, {label: score.value for label, score in scores.items()}, _reasons(scores), details)
+
+
+async def _scored(reward: Reward, trajectory: Trajectory) -> Score:
+    if reward.asynchronous:
+        return await score_episode_async(reward, trajectory)
+    return await asyncio.to_thread(score_episode, reward, trajectory)  # a grader may take its time
 
 
 def _combine(how: str, values: list[float], weights: list[float]) -> float:

@@ -25,6 +25,7 @@ from gem_eval.rewards.episode_text import DATA_RULE, cut_middle, episode_text, p
 from gem_eval.rewards.judge import Judge, JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judged import JUDGE_CACHE, JudgedReward, judged_by, unreadable
+from gem_eval.runs.score_files import SCORES_FOLDER, score_path
 
 __all__ = ["EvolvingRubricReward", "RubricVersion"]
 
@@ -138,7 +139,7 @@ class EvolvingRubricReward(JudgedReward):
             if context.folder is not None:
                 self._writer.use_cache(context.folder / JUDGE_CACHE)
         if context.folder is not None:
-            self._file = context.folder / "scores" / f"{_file_name(self.recorded_as)}.versions.json"
+            self._file = score_path(context.folder / SCORES_FOLDER, self.recorded_as).with_suffix(".versions.json")
             if not context.anew:
                 self._continue()
 
@@ -287,7 +288,3 @@ _SCHEMA: dict[str, Any] = {
     "required": ["reason", "criteria"],
     "additionalProperties": False,
 }
-
-
-def _file_name(label: str) -> str:
-    return "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in label)

@@ -11,7 +11,7 @@ from gem.trajectory import Trajectory
 from gem_eval.rewards.episode_text import DATA_RULE, episode_text
 from gem_eval.rewards.judge import Judge, JudgeAnswer, JudgeError
 
-__all__ = ["JUDGE_CACHE", "JudgedReward"]
+__all__ = ["JUDGE_CACHE", "JudgedReward", "judged_by", "unreadable"]
 
 T = TypeVar("T")
 

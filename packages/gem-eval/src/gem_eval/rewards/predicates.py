@@ -13,7 +13,7 @@ from gem.rewards.answers import final_text
 from gem.text import action_text
 from gem.trajectory import Trajectory
 
-__all__ = ["PREDICATES", "Predicate", "predicate_of"]
+__all__ = ["PREDICATES", "Predicate", "check_item", "predicate_of"]
 
 Predicate = Callable[[Trajectory], bool]
 
