@@ -107,6 +107,21 @@ def test_cost_and_notes_cover_all_environments(make_run: MakeRun, make_trajector
     assert "all 8 seeds have the same mean (1 of 2 environments)" in gem("results", one.path).output
 
 
+def test_any_number_of_reasons_fits(
+    tmp_path: Path, make_trajectory: Callable[..., Trajectory], make_config: Callable[..., RunConfig]
+) -> None:
+    """The ten most frequent ends of episodes are listed, each cut to a length, and the others counted."""
+    with RunFolder.create(tmp_path / "run", make_config(episodes=30)) as folder:
+        for seed in range(30):
+            trajectory = make_trajectory(seed=seed)
+            trajectory.stop_reason = "terminated" if seed < 5 else f"reason {seed} " + 10_000 * "x"
+            folder.append(trajectory)
+    (line,) = (line for line in gem("results", tmp_path / "run").output.splitlines() if line.startswith("ended: "))
+    assert line.startswith("ended: 5 terminated, 1 reason 5 ")
+    assert line.endswith(", 16 others")
+    assert len(line) < 1000
+
+
 def test_a_run_that_goes_on_says_so(make_run: MakeRun) -> None:
     """While another process writes the run, its results and comparisons are those so far."""
     run = make_run("demo", episodes=8)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["mean_text", "one_line", "print_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
 
 
+_SHOWN_REASONS, _LONGEST_REASON = 10, 60  # servers and wrappers may invent any number of reasons, of any length
+
 _LONGEST_NAME = 12
 """Characters of a run's name that leave room for the figures in 80 columns."""
 
@@ -222,7 +224,9 @@ def _merged(counts: Iterable[dict[str, int]]) -> Counter[str]:
 
 
 def _counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {one_line(name)}" for name, count in counts.most_common())
+    listed = [f"{count} {one_line(name)[:_LONGEST_REASON]}" for name, count in counts.most_common(_SHOWN_REASONS)]
+    others = sum(counts.values()) - sum(count for _, count in counts.most_common(_SHOWN_REASONS))
+    return ", ".join([*listed, f"{others} others"] if others else listed)
 
 
 def _per_cent(share: float) -> str:
