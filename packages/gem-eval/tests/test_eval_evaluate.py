@@ -111,6 +111,26 @@ def test_a_suite_has_settings_for_each_environment(tmp_path: Path) -> None:
     assert [item.entry_point.rpartition(":")[2] for item in spec.wrappers] == ["ConcatWithAction"]
 
 
+def test_wrappers_take_arguments_and_tools_are_counted(tmp_path: Path) -> None:
+    """A table names a wrapper with its arguments; each call of a tool counts in the row of its episode."""
+    call = {"id": "a", "type": "function", "function": {"name": "python", "arguments": '{"code": "print(6 * 7)"}'}}
+    answers = [{"role": "assistant", "content": None, "tool_calls": [call, {**call, "id": "b"}]}, "\\boxed{1}"]
+    config = EvaluationConfig(
+        (EvaluationEnvironment("math:Arithmetic-v0"),),
+        episodes=1,
+        wrappers=({"name": "python_tool", "max_tool_uses": 1}, "messages"),
+    )
+    run = evaluate_sync(config, out=tmp_path / "run", client=ScriptedClient(answers))
+    (row,) = run.rows()
+    assert (row.tool_calls, row.turns) == (2, 2)
+    spec = run.episode(row).spec
+    assert spec is not None
+    assert spec.wrappers[0].kwargs["max_tool_uses"] == 1
+    evaluate_sync(config, out=tmp_path / "run", resume=True, client=ScriptedClient([]))
+    with pytest.raises(EvaluationConfigError, match="a table with a 'name'"):
+        evaluate_sync(config.with_settings(wrappers=({"max_tool_uses": 1},)), client=ScriptedClient([]))
+
+
 def test_failed_episodes_are_recorded_and_counted(tmp_path: Path) -> None:
     """A server that fails now and then costs those episodes alone, classified; a resumed run plays them anew."""
     answers = [ModelError("server_error", "500"), *["\\boxed{5}"] * 200]

@@ -163,7 +163,7 @@ def _show_plan(config: EvaluationConfig, as_json: bool) -> None:
         count = requests[item.label]
         table.add_row(
             printable(item.label),
-            ",".join(item.wrappers),
+            printable(",".join(str(one if isinstance(one, str) else one.get("name")) for one in item.wrappers)),
             f"{item.episodes:,}",
             f"{item.episodes // item.group:,}",
             str(item.group),

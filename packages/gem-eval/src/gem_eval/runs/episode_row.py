@@ -162,8 +162,9 @@ class EpisodeRow:
             total += turn["reward"]
             act_seconds += turn.get("act_seconds") or 0.0
             step_seconds += turn.get("step_seconds") or 0.0
-            tool_calls += len(turn.get("tool_calls") or ())
             info = turn.get("info") or {}
+            results = info.get("tool_results")  # of ToolEnvWrapper, which is where most calls are recorded
+            tool_calls += len(turn.get("tool_calls") or (results if isinstance(results, list) else ()))
             for name, tokens in (turn.get("usage") or {}).items():
                 if name in usage:
                     usage[name] = (usage[name] or 0) + (tokens or 0)

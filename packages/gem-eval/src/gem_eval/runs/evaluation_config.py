@@ -54,7 +54,7 @@ class EvaluationEnvironment:
     episodes: int | None = None
     group: int | None = None
     seed: int | None = None
-    wrappers: tuple[str, ...] | None = None
+    wrappers: tuple[str | dict[str, Any], ...] | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the constructor, which override those of the id."""
 
@@ -86,8 +86,9 @@ class EvaluationConfig:
     """How the model calls tools: ``native``, ``text``, or None to take what the environment and server offer."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of :class:`gem_eval.clients.Sampling`."""
-    wrappers: tuple[str, ...] | None = None
-    """Names of wrappers; None for ``messages`` where a model plays an environment of several turns, else for none."""
+    wrappers: tuple[str | dict[str, Any], ...] | None = None
+    """From the inside out: names, or dicts with ``name`` and the wrapper's arguments. None for ``messages`` where a model
+    plays an environment of several turns, else for no wrapper."""
     episodes: int = 100
     """Of each environment, repetitions included."""
     group: int = 1

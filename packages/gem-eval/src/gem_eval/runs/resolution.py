@@ -118,11 +118,15 @@ def plan(environments: Sequence[RunEnvironment]) -> Iterator[EpisodeRequest]:
                 yield EpisodeRequest(spec, key)
 
 
-def _wrapper_spec(name: str) -> WrapperSpec:
+def _wrapper_spec(item: str | Mapping[str, Any]) -> WrapperSpec:
+    arguments = {"name": item} if isinstance(item, str) else dict(item)
+    name = arguments.pop("name", None)
+    if not isinstance(name, str):
+        raise EvaluationConfigError(f"a wrapper is a name, or a table with a 'name', got {item!r:.80}")
     entry_point = name_of(wrapper(name))
     if load(entry_point) is not wrapper(name):
         raise EvaluationConfigError(f"the wrapper {name!r} has no importable name, as an evaluation needs")
-    return WrapperSpec(entry_point)
+    return WrapperSpec(entry_point, (), arguments)
 
 
 def requests_at_most(item: RunEnvironment, run: RunConfig) -> int | None:

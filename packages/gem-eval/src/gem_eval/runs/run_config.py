@@ -38,7 +38,8 @@ class RunEnvironment:
     """Episodes of each seed."""
     seed: int
     """The first seed; each further group adds one."""
-    wrappers: tuple[str, ...] = ()
+    wrappers: tuple[str | dict[str, Any], ...] = ()
+    """Names, or dicts with ``name`` and arguments, from the inside out."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """The constructor arguments that the run sets; ``spec.kwargs`` holds them together with those of the id."""
 
@@ -75,8 +76,8 @@ class RunConfig:
     """The system message."""
     tools: Literal["native", "text"] | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
-    wrappers: tuple[str, ...] | None = None
-    """Names of wrappers, where nothing else is said there; None if nothing named any."""
+    wrappers: tuple[str | dict[str, Any], ...] | None = None
+    """Wrappers, where nothing else is said there; None if nothing named any."""
     episodes: int = 0
     """Of each environment, where nothing else is said there; the same holds for the next two."""
     group: int = 1
