@@ -15,6 +15,9 @@ from devtools.workspace import package_folders, requirements
 TESTING = "gem-testing"
 """The package that the tests of every other may use, independent of their wheels' requirements."""
 
+PLAYED = {"gem-eval": ("gem-envs-games", "gem-envs-math", "gem-tools")}
+"""Package → packages of environments and tools that its tests evaluate, which no wheel of it requires."""
+
 
 def run_tests(names: list[str]) -> int:
     """Test packages (none named: all) from their wheels; return the first exit code that is not 0."""
@@ -36,7 +39,8 @@ def _test_wheel(name: str, folders: dict[str, Path], scratch: Path) -> int:
     """Install the wheel of a package into an empty environment and run the package's tests there."""
     required = requirements(extras=False)
     needed = closure([name], required)
-    for_tests = [project for project in closure([TESTING], required) if project in folders and project not in needed]
+    for_tests = closure([TESTING, *PLAYED.get(name, ())], required)
+    for_tests = [project for project in for_tests if project in folders and project not in needed]
     say(f"{name}: building the wheels of {', '.join([*needed, *for_tests])}")
     wheels = {project: _build(folders[project], scratch / "wheels" / project) for project in [*needed, *for_tests]}
     say(f"{name}: installing {', '.join(needed)} into an empty environment")

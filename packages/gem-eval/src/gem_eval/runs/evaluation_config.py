@@ -87,8 +87,8 @@ class EvaluationConfig:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of :class:`gem_eval.clients.Sampling`."""
     wrappers: tuple[str | dict[str, Any], ...] | None = None
-    """From the inside out: names, or dicts with ``name`` and the wrapper's arguments. None for ``messages`` where a model
-    plays an environment of several turns, else for no wrapper."""
+    """From the inside out: names, or dicts with ``name`` and the wrapper's arguments. None for ``messages`` where a
+    model plays an environment of several turns, else for no wrapper."""
     episodes: int = 100
     """Of each environment, repetitions included."""
     group: int = 1
