@@ -542,3 +542,34 @@ def test_deep_values_survive() -> None:
     trajectory = builder.finish()
     assert trajectory.failure is None
     assert Trajectory.from_dict(json.loads(trajectory.to_json())) == trajectory
+
+
+def places_in(value: Any) -> list[tuple[Any, Any]]:
+    """Return every place in a JSON value, as a container and a key."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in items for place in [(value, key), *places_in(item)]]
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0),
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=5) | st.just([]) | st.just({}) | st.just([0, 1]),
+    st.sampled_from(["concat_with_action", "messages", "sliding_window, messages"]),
+)
+def test_a_damaged_record_is_an_error_or_another_record(number: int, damage: Any, wrapper: str) -> None:
+    """Whatever a file holds, reading it raises nothing but TrajectoryError."""
+    record = json.loads(long_episode(wrapper, 4).to_json())
+    places = [
+        place
+        for name in ("transitions", "final_observation_edit", "metadata")
+        for place in places_in({name: record.get(name)})
+    ]
+    container, key = places[number % len(places)]
+    container[key] = damage
+    try:
+        trajectory = Trajectory.from_dict(record)
+        shown(trajectory)
+    except gem.errors.TrajectoryError:
+        return
+    assert isinstance(trajectory.episode_return, float)
+    assert trajectory.success in (None, True, False)

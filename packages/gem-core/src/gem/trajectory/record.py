@@ -186,6 +186,9 @@ class Trajectory:
                 earlier_failures=[Failure(**item) for item in values.pop("earlier_failures", ())],
                 **values,
             )
+            for name in ("reset_info", "metadata", "scores"):
+                if not isinstance(getattr(trajectory, name), dict):
+                    raise TypeError(f"{name} must be an object")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TrajectoryError(f"not a trajectory of schema {version}: {error}") from error
         if tracks is not None:

@@ -142,6 +142,9 @@ def read_turns(record: dict[str, Any]) -> tuple[list[Transition], dict[str | Non
         edits = {name: values.pop(f"{name}_edit") for name in _SHOWN if f"{name}_edit" in values}
         values |= dict.fromkeys(edits)
         turn = Transition(**values)
+        if not isinstance(turn.info, dict) or not isinstance(turn.reward, (int, float)):
+            raise TypeError("a transition's info must be an object and its reward a number")
+        _check_edits(edits)
         turn.logprobs = _probabilities_read(turn.logprobs)
         if turn.top_logprobs is not None:
             turn.top_logprobs = [
@@ -172,9 +175,15 @@ def _read_final(
         finals = {None: {"value": record.pop("final_observation", None)}}
     else:
         return None
+    _check_edits(finals)
     for agent, edit in finals.items():
         tracks[agent].observations.append(edit, own_copy(replies[agent].action) if agent in replies else None)
     return dict(tracks)
+
+
+def _check_edits(edits: dict[Any, Any]) -> None:
+    if not all(isinstance(edit, dict) for edit in edits.values()):
+        raise TypeError("an edit must be an object")
 
 
 def _with_edit(name: str, edit: Edit) -> dict[str, Any]:
