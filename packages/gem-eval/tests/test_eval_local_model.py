@@ -13,9 +13,10 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import pytest
 import gem
 from gem.errors import ArgumentError, MissingPluginError, NotSupportedError
 from gem.rollout import RolloutEngine, plan_episodes
+from gem.tools import ToolEnvWrapper, tool
 from gem_eval.clients import (
     Completion,
     ContextOverflow,
@@ -45,35 +47,47 @@ TEMPLATE = (
     "{% for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-TOOL = {"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object"}}}
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a Llama of 100,000 parameters and a tokenizer for bytes."""
+@tool
+def double(number: int) -> str:
+    """Double a number.
+
+    Args:
+        number: any.
+    """
+    return str(2 * number)
+
+
+def make_model(path: Path, template: str, lessons: dict[str, str] | None = None) -> None:
+    """Save a Qwen 2 of 100,000 parameters, and a tokenizer for bytes.
+
+    Args:
+        path: the folder.
+        template: the chat template.
+        lessons: prompt → answer; the model is trained until it gives just these.
+    """
     os.environ["HF_HUB_OFFLINE"] = "1"
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-    path = tmp_path_factory.mktemp("model") / "tiny-llama"
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
-    special = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
     trainer = trainers.BpeTrainer(
         vocab_size=300,
-        special_tokens=special,
+        special_tokens=["<|im_start|>", "<|im_end|>", "<|endoftext|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     raw.train_from_iterator(["guess the number from one to ten"] * 20, trainer)
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=raw, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
+        tokenizer_object=raw, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=template
     )
     tokenizer.save_pretrained(path)
     torch.manual_seed(0)
-    config = LlamaConfig(
+    config = Qwen2Config(
         vocab_size=len(tokenizer),
         hidden_size=64,
         intermediate_size=128,
@@ -85,7 +99,37 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         bos_token_id=None,
         pad_token_id=tokenizer.pad_token_id,
     )
-    LlamaForCausalLM(config).save_pretrained(path)
+    network = Qwen2ForCausalLM(config)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
+    texts = [(tokenizer.encode(prompt), tokenizer.encode(answer)) for prompt, answer in (lessons or {}).items()]
+    pairs = [(torch.tensor([one + two]), torch.tensor([[-100] * len(one) + two])) for one, two in texts]
+    loss = float("inf") if pairs else 0.0
+    while loss > 0.01:
+        total = sum(network(input_ids=ids, labels=labels).loss for ids, labels in pairs)
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+        loss = float(total.detach())
+    network.save_pretrained(path)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model with random weights."""
+    path = tmp_path_factory.mktemp("model") / "tiny"
+    make_model(path, TEMPLATE)
+    return path
+
+
+@pytest.fixture(scope="session")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model that answers the user with a tool call, and a tool with a guess; it sees the role."""
+    path = tmp_path_factory.mktemp("model") / "taught"
+    prompt = "<|im_start|>{}<|im_end|>\n<|im_start|>assistant\n"
+    call = '<tool_call>\n{"name": "double", "arguments": {"number": 4}}\n</tool_call><|im_end|>'
+    lessons = {prompt.format("user"): call, prompt.format("tool"): "\\boxed{8}<|im_end|>"}
+    # Jinja drops a newline at the end of a template.
+    make_model(path, prompt.strip().format("{{ messages[-1].role }}") + "{{ '\\n' }}", lessons)
     return path
 
 
@@ -149,12 +193,13 @@ def test_sampling_follows_its_settings(folder: Path) -> None:
     assert greedy.token_ids == once(Sampling(max_tokens=16)).token_ids
     for narrow in (Sampling(1.0, 1e-9, 16, seed=3), Sampling(1.0, max_tokens=16, seed=4, extra={"top_k": 1})):
         assert once(narrow).token_ids == greedy.token_ids
-    assert greedy.finish_reason == "length"
-    assert len(greedy.token_ids or ()) == 16
-    letter = greedy.text[3]
-    stopped = once(Sampling(temperature=0.0, max_tokens=16, stop=[letter]))
-    assert stopped.text == greedy.text.partition(letter)[0]
+    seed, whole = next((n, one) for n in range(20) if (one := once(replace(seeded, seed=n))).finish_reason == "length")
+    assert len(whole.token_ids or ()) == 16
+    letter = next(letter for letter in whole.text[2:] if letter != "\ufffd")
+    stopped = once(replace(seeded, seed=seed, stop=[letter]))
+    assert stopped.text == whole.text.partition(letter)[0]
     assert stopped.finish_reason == "stop"
+    assert stopped.token_ids == (whole.token_ids or [])[: len(stopped.token_ids or ())]
 
 
 @needs_torch
@@ -216,17 +261,13 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
         answers(open_client("transformers:some-model"), [said("x")], Sampling())
 
 
-@pytest.fixture
-def served(folder: Path) -> Iterator[str]:
-    """The address of ``transformers serve`` with the model of ``GEM_TEST_MODEL``, or with the one made here."""
+@contextmanager
+def serving(model: str) -> Iterator[str]:
+    """Run ``transformers serve`` with a model; its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [
-        str(Path(sys.executable).with_name("transformers")),
-        "serve",
-        os.environ.get("GEM_TEST_MODEL", str(folder)),
-    ]
+    command = [str(Path(sys.executable).with_name("transformers")), "serve", model]
     server = subprocess.Popen(
         [*command, "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)],
         env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
@@ -234,13 +275,11 @@ def served(folder: Path) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
-                    break
-            except (urllib.error.URLError, OSError):
-                assert server.poll() is None, "transformers serve ended"
-                time.sleep(0.1)
+        for _ in range(1200):
+            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
+                break
+            assert server.poll() is None, "transformers serve has ended; it needs transformers[serving]"
+            time.sleep(0.1)
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
@@ -249,28 +288,69 @@ def served(folder: Path) -> Iterator[str]:
 
 @needs_torch
 @pytest.mark.nightly
-def test_a_real_model_behind_a_real_server(served: str, folder: Path) -> None:
-    """Episodes are played through ``transformers serve``; what it does not give is named; tools are accepted."""
+def test_a_real_model_behind_a_real_server(folder: Path) -> None:
+    """Episodes are played through ``transformers serve``, and what it does not give is named.
+
+    The model is that of the folder in ``GEM_TEST_MODEL``, or the one made here.
+    """
     name = os.environ.get("GEM_TEST_MODEL", str(folder))
 
-    async def run() -> tuple[list[gem.Trajectory], Completion, dict[str, object]]:
-        async with EndpointClient(served, name, concurrency=2, token_ids=True) as client:
+    async def run(url: str) -> tuple[list[gem.Trajectory], dict[str, object]]:
+        async with EndpointClient(url, name, concurrency=2, token_ids=True) as client:
             sampling = Sampling(temperature=0.0, max_tokens=24, logprobs=True)
             engine = RolloutEngine(
                 plan_episodes([GAME], 2), lambda env: ModelPolicy(client, sampling), wrappers="messages", concurrency=2
             )
             async with engine:
-                played = [trajectory async for trajectory in engine]
-            answer = await client.chat(said("Look around with the tool."), tools=[TOOL], sampling=sampling)
-            return played, answer, client.capabilities.to_dict()
+                return [trajectory async for trajectory in engine], client.capabilities.to_dict()
 
-    played, answer, capabilities = asyncio.run(run())
+    with serving(name) as url:
+        played, capabilities = asyncio.run(run(url))
     for trajectory in played:
         assert trajectory.failure is None, trajectory.failure
-        assert all(transition.usage for transition in trajectory.transitions)
-    assert answer.finish_reason in ("stop", "length", "tool_calls")
+        assert all((turn.usage or {})["completion_tokens"] for turn in trajectory.transitions)
+        assert all(turn.finish_reason in ("stop", "length") for turn in trajectory.transitions)
     assert "return_token_ids" in str(capabilities["dropped"])
     notes = json.dumps(capabilities["notes"])
     assert "token ids are asked for" in notes
     assert "log-probabilities are asked for" in notes
-    print([transition.action for trajectory in played for transition in trajectory.transitions], answer, notes)
+
+
+@needs_torch
+@pytest.mark.nightly
+def test_tool_calls_of_a_real_model_behind_a_real_server(taught: Path) -> None:
+    """The server reads the model's call, the tool answers it, and the model answers the tool."""
+
+    async def run(url: str) -> list[gem.Trajectory]:
+        async with EndpointClient(url, str(taught), retries=0) as client:
+            wrappers = [lambda env: ToolEnvWrapper(env, [double], instructions=False), "messages"]
+            engine = RolloutEngine(
+                plan_episodes([GAME], 1),
+                lambda env: ModelPolicy(client, Sampling(temperature=0.0, max_tokens=64), tools="native", env=env),
+                wrappers=wrappers,
+            )
+            async with engine:
+                return [trajectory async for trajectory in engine]
+
+    with serving(str(taught)) as url:
+        (played,) = asyncio.run(run(url))
+    assert played.failure is None, played.failure
+    first, second = played.transitions[:2]
+    (call,) = first.action["tool_calls"]
+    assert call["function"]["name"] == "double"
+    assert json.loads(call["function"]["arguments"]) == {"number": 4}
+    assert first.finish_reason == "tool_calls"
+    assert second.observation[-1] == {"role": "tool", "tool_call_id": call["id"], "content": "8"}
+    assert second.action == "\\boxed{8}"
+
+
+@needs_torch
+@pytest.mark.slow(reason="loads torch and trains a model")
+def test_tool_calls_of_a_local_model(taught: Path) -> None:
+    """Without a server, calls are read from the text."""
+    client = open_client(f"transformers:{taught}")
+    schema = double.to_openai()
+    (completion,) = answers(client, [said("x")], Sampling(temperature=0.0, max_tokens=64), tools=[schema])
+    assert completion.tool_calls[0]["function"] == {"name": "double", "arguments": '{"number":4}'}
+    assert completion.message["content"] is None
+    assert completion.finish_reason == "stop"

@@ -291,7 +291,7 @@ class EndpointClient:
             known.prompt_token_ids = True
         if completion.logprobs is not None:
             known.logprobs = True
-        elif known.logprobs is None and sampling is not None and sampling.logprobs and completion.text:
+        elif known.logprobs is None and sampling is not None and sampling.logprobs:
             known.logprobs = False
             known.note("log-probabilities are asked for, and the server gives none")
         return completion
