@@ -22,7 +22,7 @@ from gem_eval.clients.server_errors import refusal
 from gem_eval.clients.tool_call_repair import read_calls, sendable
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.floats(-1e9, 1e9),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 NOW = 1_760_000_000.0

@@ -326,7 +326,7 @@ def test_tool_calls_of_a_real_model_behind_a_real_server(taught: Path) -> None:
             wrappers = [lambda env: ToolEnvWrapper(env, [double], instructions=False), "messages"]
             engine = RolloutEngine(
                 plan_episodes([GAME], 1),
-                lambda env: ModelPolicy(client, Sampling(temperature=0.0, max_tokens=64), tools="native", env=env),
+                lambda env: ModelPolicy(client, Sampling(temperature=0.0, max_tokens=96), tools="native", env=env),
                 wrappers=wrappers,
             )
             async with engine:
@@ -350,7 +350,7 @@ def test_tool_calls_of_a_local_model(taught: Path) -> None:
     """Without a server, calls are read from the text."""
     client = open_client(f"transformers:{taught}")
     schema = double.to_openai()
-    (completion,) = answers(client, [said("x")], Sampling(temperature=0.0, max_tokens=64), tools=[schema])
+    (completion,) = answers(client, [said("x")], Sampling(temperature=0.0, max_tokens=96), tools=[schema])
     assert completion.tool_calls[0]["function"] == {"name": "double", "arguments": '{"number":4}'}
     assert completion.message["content"] is None
     assert completion.finish_reason == "stop"

@@ -68,7 +68,8 @@ def read_calls(value: Any, messages: list[Message]) -> tuple[list[dict[str, Any]
 
 def call_natively(completion: Completion, messages: list[Message]) -> None:
     """Turn the calls at the end of a text into native ones, as the parser of a chat endpoint does."""
-    text, calls = completion.text, []
+    text = completion.text
+    calls: list[dict[str, Any]] = []
     while len(calls) < _MOST_CALLS and (call := text_call(text)) is not None and call.name is not None:
         calls.append({"function": {"name": call.name, "arguments": dict(call.arguments)}})
         text = text[call.end :]
