@@ -221,6 +221,7 @@ def test_return_length_and_error_come_from_the_transitions() -> None:
     assert trajectory.success is False
 
 
+@pytest.mark.slow(reason="imports datasets")
 def test_to_dataset_has_one_row_a_turn(tmp_path: Path) -> None:
     """Trajectories become a datasets.Dataset that survives Parquet; without the library, the line to install it."""
     try:
