@@ -131,6 +131,49 @@ def test_wrappers_take_arguments_and_tools_are_counted(tmp_path: Path) -> None:
         evaluate_sync(config.with_settings(wrappers=({"max_tool_uses": 1},)), client=ScriptedClient([]))
 
 
+class Talk(gem.MultiAgentEnv):
+    """Two agents speak in turn, twice each."""
+
+    def __init__(self) -> None:
+        super().__init__(["ann", "user"], mode="sequential")
+
+    def _begin(self) -> None:
+        self.said = 0
+
+    def observe(self, agent: str) -> str:
+        return f"Speak, {agent}."
+
+    def _process_actions(self, actions: dict[str, Any]) -> Any:
+        self.said += 1
+        over = dict.fromkeys(self.possible_agents, self.said == 4)
+        return {}, {}, over, {}, {}
+
+
+def test_several_models_play_one_episode(tmp_path: Path) -> None:
+    """In an environment with several agents, each player has its own model, system message or policy."""
+    gem.register("test:Talk-v0", Talk)
+    try:
+        with FakeModelThread(FakeModel("constant:I am ann.")) as ann, FakeModelThread(FakeModel("echo")) as user:
+            config = EvaluationConfig(
+                (EvaluationEnvironment("test:Talk-v0", wrappers=()),),
+                base_url=ann.url,
+                players={"user": {"base_url": user.url.replace("//", "//me:s3cret@"), "system": "Be a user."}},
+                episodes=2,
+            )
+            run = evaluate_sync(config, out=tmp_path / "run")
+            silent = config.with_settings(players={"user": {"agent": "null"}})
+            second = evaluate_sync(silent, out=tmp_path / "silent")
+            with pytest.raises(EvaluationConfigError, match=r"players\.user has no argument 'url'"):
+                evaluate_sync(config.with_settings(players={"user": {"url": user.url}}))
+    finally:
+        gem.unregister("test:Talk-v0")
+    turns = run.episode(run.rows()[0]).transitions
+    assert [(turn.agent, turn.action) for turn in turns] == [("ann", "I am ann."), ("user", "Speak, user.")] * 2
+    assert [turn.action for turn in second.episode(second.rows()[0]).transitions] == ["I am ann.", ""] * 2
+    assert "s3cret" not in (run.path / "run.json").read_text()
+    assert run.config.players["user"]["system"] == "Be a user."
+
+
 def test_failed_episodes_are_recorded_and_counted(tmp_path: Path) -> None:
     """A server that fails now and then costs those episodes alone, classified; a resumed run plays them anew."""
     answers = [ModelError("server_error", "500"), *["\\boxed{5}"] * 200]

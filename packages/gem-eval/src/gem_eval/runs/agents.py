@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gem.arguments import check_names
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import make_policy
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["EvaluatedAgent", "check_reference", "completed", "open_agent"]
 
 _AGENTS = ("reference", "random", "null")
+_OWN = ("agent", "model", "base_url", "system")
+"""What a player does not take over from the evaluation."""
+_SHARED = ("api_key_env", "tools", "sampling", "client")
 _FIRST_RETRIES = 1  # of the request that finds out whether the server is there
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d)", re.IGNORECASE)
 """A scheme, but not the host of ``localhost:8000``."""
@@ -32,17 +37,26 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d)", re.IGNORECASE)
 class EvaluatedAgent:
     """A maker of policies, and the client behind them if they are a model's."""
 
-    make_policy: Callable[[Any], Any]
+    policy_for: Callable[[Any, str | None], Any]
+    """Called with an environment and, where it has several, one of its agents."""
     client: ModelClient | None = None
     owned: bool = False
     """Whether :meth:`close` closes the client."""
     served_model: str | None = None
     """The model as its server names it; None if the agent is no model, or the server does not say."""
+    players: dict[str, EvaluatedAgent] = field(default_factory=dict)
+    """What plays in its place for some agents of environments with several."""
+
+    def make_policy(self, env: Any, agent: str | None = None) -> Any:
+        """Return a policy for an environment, or for one of its agents."""
+        player = self if agent is None else self.players.get(agent, self)
+        return player.policy_for(env, agent)
 
     async def close(self) -> None:
-        """Close the client."""
-        if self.client is not None and self.owned:
-            await self.client.close()
+        """Close the clients."""
+        for one in (self, *self.players.values()):
+            if one.client is not None and one.owned:
+                await one.client.close()
 
 
 def completed(config: EvaluationConfig, *, has_client: bool = False) -> EvaluationConfig:
@@ -106,7 +120,7 @@ def check_reference(config: EvaluationConfig, environments: Iterable[RunEnvironm
 
 
 async def open_agent(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:
-    """Return what plays.
+    """Return what plays, the players of environments with several agents included.
 
     Args:
         config: with an agent, or with a server's address.
@@ -114,12 +128,30 @@ async def open_agent(config: EvaluationConfig, client: ModelClient | None = None
 
     Raises:
         EvaluationConfigError: for impossible sampling options, or options that the client does not have.
-        ModelError: if the server cannot be reached, or refuses the key.
-        ArgumentError: if the server has several models, and the configuration names none.
+        ModelError: if a server cannot be reached, or refuses the key.
+        ArgumentError: if a server has several models, and the configuration names none.
     """
+    main = await _open_one(config, client)
+    try:
+        for name, settings in config.players.items():
+            main.players[name] = await _open_one(completed(_player(config, name, settings)))
+    except BaseException:
+        await main.close()
+        raise
+    return main
+
+
+def _player(config: EvaluationConfig, name: str, settings: Mapping[str, Any]) -> EvaluationConfig:
+    try:
+        check_names(f"players.{name}", settings, (*_OWN, *_SHARED))
+    except ArgumentTypeError as error:
+        raise EvaluationConfigError(str(error)) from error
+    return config.with_settings(**{**dict.fromkeys(_OWN), "players": {}, **settings})
+
+
+async def _open_one(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:
     if config.agent is not None:
-        name = config.agent
-        return EvaluatedAgent(lambda env: make_policy(name, env))
+        return EvaluatedAgent(partial(make_policy, config.agent))
     from gem_eval.clients import ModelPolicy, Sampling
 
     try:
@@ -133,7 +165,7 @@ async def open_agent(config: EvaluationConfig, client: ModelClient | None = None
     else:
         served = str(client.model) or None
     return EvaluatedAgent(
-        lambda env: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
+        lambda env, _: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
         client,
         own,
         served,

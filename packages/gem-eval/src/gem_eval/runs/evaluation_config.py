@@ -78,6 +78,9 @@ class EvaluationConfig:
     """The name of the model; where the server offers only one, it need not be named."""
     base_url: str | None = None
     """The address of the model's server; without one, that in the variable ``OPENAI_BASE_URL``."""
+    players: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """What plays some agents of environments with several, by their names: ``{"user": {"base_url": …, "system": …}}``
+    or ``{"bob": {"agent": "null"}}``. Further keys: ``model``, ``api_key_env``, ``sampling``, ``tools``, ``client``."""
     api_key_env: str = "OPENAI_API_KEY"
     """The name of the environment variable that holds the server's key. The key itself is never recorded."""
     system: str | None = None

@@ -72,6 +72,8 @@ class RunConfig:
     """The model as the server names it."""
     base_url: str | None = None
     """The address of the model's server, without credentials."""
+    players: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What plays some agents of environments with several, by their names."""
     system: str | None = None
     """The system message."""
     tools: Literal["native", "text"] | None = None
@@ -127,10 +129,8 @@ class RunConfig:
         record["base_url"] = without_credentials(self.base_url)
         record["wrappers"] = None if self.wrappers is None else list(self.wrappers)
         record["gem"] = self.gem
-        record["client"] = {name: value for name, value in self.client.items() if name not in _SECRET}
-        record["judge"] = {name: value for name, value in self.judge.items() if name not in _SECRET}
-        if "base_url" in self.judge:
-            record["judge"]["base_url"] = without_credentials(self.judge["base_url"])
+        record["client"], record["judge"] = _public(self.client), _public(self.judge)
+        record["players"] = {name: _public(settings) for name, settings in self.players.items()}
         for name in ("rewards", "resumed", "track"):
             record[name] = list(record[name])
         for name in ("sampling", "limits", "packages", "sources"):
@@ -172,6 +172,16 @@ class RunConfig:
             return cls(**values)
         except (KeyError, TypeError, AttributeError, ArgumentError) as error:
             raise RunFolderError(f"not the configuration of a run: {error!r}") from error
+
+
+def _public(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a client without what may be secret."""
+    public = {name: value for name, value in settings.items() if name not in _SECRET}
+    if "base_url" in public:
+        public["base_url"] = without_credentials(public["base_url"])
+    if isinstance(public.get("client"), Mapping):
+        public["client"] = _public(public["client"])
+    return public
 
 
 def without_credentials(url: str | None) -> str | None:
