@@ -404,6 +404,7 @@ def test_an_episode_goes_on_from_a_state() -> None:
     twin.set_state(json.loads(json.dumps(env.get_state())))
     for _ in range(2):
         assert env.step("go") == twin.step("go")
+        assert env.get_state() == twin.get_state()
     fresh = TransformReward(Counting(), Brevity())
     fresh.set_state(TransformReward(Counting(), Brevity()).get_state())
 

@@ -38,6 +38,15 @@ def test_a_program_must_pass_all_tests(body: str, value: float, share: float) ->
         reward.close()
 
 
+def test_a_slow_program_runs_into_the_limit() -> None:
+    """Which is the reward's own where it has one."""
+    slow = program("import time\nwhile time.process_time() < 0.3:\n    pass\nprint(2 * int(input()))")
+    for seconds, failure in ((None, None), (0.1, "time limit")):
+        reward = make_reward("code", tests=DOUBLE, seconds=seconds)
+        assert score_episode(reward, slow).metadata["failure"] == failure
+        reward.close()
+
+
 def test_tests_may_be_in_the_record() -> None:
     """By the key that is named; without it the score is unreadable."""
     right = program("print(2 * int(input()))", tests=DOUBLE)

@@ -196,6 +196,16 @@ def test_several_writers_share_a_cache(tmp_path: Path) -> None:
     assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".json"]
 
 
+def test_a_client_of_the_caller_stays_open() -> None:
+    """The judge closes only what it has opened."""
+
+    class Lasting(ScriptedClient):
+        async def close(self) -> None:
+            raise AssertionError("closed")
+
+    assert ask(Judge(client=Lasting(['{"score": 1}']))).value == 1
+
+
 def test_requests_in_flight_are_limited() -> None:
     """No more than ``concurrency`` questions are with the model at the same time."""
     running = most = 0

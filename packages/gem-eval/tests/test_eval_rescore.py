@@ -179,17 +179,19 @@ def test_a_viewer_sees_scores_with_their_reasons(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", episode(0, "\ud800"), episode(1))
     viewed = ViewedRun(path)
     viewed.refresh()
-    run(path, "--reward", "exact")
+    run(path, "--reward", "exact", "--limit", 1)
     for _ in range(3):
         viewed.refresh()
     assert viewed.generation == 1
+    run(path, "--reward", "exact")
+    viewed.refresh()
     assert [row.scores for row in viewed.rows] == [{"exact": 0.0}, {"exact": 1.0}]
     assert json.loads(viewed.record(1))["scores"]["exact"]["reasons"] == ["the answer '4' is right"]
     assert "scores" in json.loads(viewed.record(0))
     with RunFolder.open(path, write=True) as writer:
         writer.append(episode(2))
     viewed.refresh()
-    assert (viewed.generation, len(viewed.rows)) == (1, 3)
+    assert (viewed.generation, len(viewed.rows)) == (2, 3)
 
 
 def test_nothing_readable_is_a_failure(tmp_path: Path) -> None:

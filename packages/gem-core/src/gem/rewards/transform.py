@@ -103,7 +103,10 @@ class TransformReward(Wrapper[Any, Any]):
         return args, {**kwargs, "reward": self.reward.config}
 
     def _own_state(self) -> Info:
-        return {"episode": None if self._episode is None else self._episode.trajectory.to_dict()}
+        if self._episode is None:
+            return {"episode": None}
+        # Without the time of the day, on which no reward may depend: equal episodes have equal states.
+        return {"episode": {**self._episode.trajectory.to_dict(), "started_at": None}}
 
     def _set_own_state(self, state: Mapping[str, Any]) -> None:
         record = state["episode"]

@@ -12,7 +12,7 @@ from gem.rewards import AnswerReward, Score
 __all__ = ["NumericReward", "read_number"]
 
 _NUMBER = re.compile(
-    r"(?<![\w.])[+\-\u2212]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?!\d))?(?:\s?%)?", re.ASCII
+    r"(?<![\w.])[+\-\u2212]?(?:\d(?:[\d,]*\d)?(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?!\d))?(?:\s?%)?", re.ASCII
 )
 _GROUPED = re.compile(r"[+\-\u2212]?\d{1,3}(?:,\d{3})+(?!\d|,)")
 _LONGEST = 10_000
@@ -74,6 +74,6 @@ def read_number(text: str) -> Decimal | None:
         return None
     digits = last[0].rstrip("%").strip()
     if "," in digits:  # a list of numbers, unless the commas stand before groups of three digits
-        digits = digits.replace(",", "") if _GROUPED.match(digits) else digits.rstrip(",").rpartition(",")[2]
+        digits = digits.replace(",", "") if _GROUPED.match(digits) else digits.rpartition(",")[2]
     number = Decimal(digits.replace("\u2212", "-"))
     return number.scaleb(-2) if last[0].endswith("%") else number
