@@ -101,7 +101,7 @@ export class VirtualTable {
     const link = el("a", { href: this.actions.address(number), class: "open", "data-index": index }, [...cells[0].childNodes]);
     setContent(cells[0], link);
     const row = el("div", { role: "row", class: "row", "aria-rowindex": index + 2 }, cells);
-    row.style.transform = `translateY(calc(var(--row) * ${index}))`;
+    row.style.top = `calc(var(--row) * ${index})`;
     // In the order of the rows, so that a screen reader and the tab key meet them in it.
     let next = index + 1;
     while (next < index + 200 && !this.drawn.has(next)) next += 1;
