@@ -86,6 +86,17 @@ def test_a_click_on_a_heading_sorts(make_run: MakeRun, view: View) -> None:
     page.wait_for("document.querySelector('[aria-sort=descending]')")
 
 
+@pytest.mark.parametrize("down", ["true", "false"])
+def test_unknown_values_come_last(down: str, make_run: MakeRun, view: View) -> None:
+    """Whichever way a column is sorted, the rows without a value follow those with one, equal ones in their order."""
+    page = view(make_run())
+    order = page.evaluate(
+        f"""import(new URL("page/virtual_table.js", document.baseURI)).then(({{ sorted }}) =>
+          sorted([0, 1, 2, 3, 4, 5], {{ value: (row) => [null, 1, 3, null, 1, 2][row] }}, {down}))"""
+    )
+    assert order == ([2, 5, 1, 4, 0, 3] if down == "true" else [1, 4, 5, 2, 0, 3])
+
+
 def test_a_click_on_a_bar_filters_the_table(make_run: MakeRun, view: View) -> None:
     """A bar of a plot leaves the episodes that it counts; the condition can be taken away again."""
     run = make_run(episodes=60)
@@ -167,10 +178,10 @@ def test_a_conversation_shows_all_parts_of_a_turn(
     assert "It is terse." in page.text(".turn.end")
     tokens = [f"t{number}" for number in turn.token_ids or []]
     assert page.texts(".turn:first-of-type .token") == tokens
-    page.hover("[data-token]")
+    page.hover("[data-token='2']")
     page.wait_for("!document.querySelector('.token-tip').hidden")
-    assert "other" in page.text(".token-tip")
-    assert f"id {(turn.token_ids or [0])[0]}" in page.text(".token-tip")
+    assert f"id {(turn.token_ids or [])[2]}" in page.text(".token-tip")
+    assert page.texts(".token-tip:not([hidden]) code") == [tokens[2], "other"]
     page.press("t")
     page.wait_for("!document.querySelector('.token[data-token]')")
     assert "I compute." in page.text(".turn .action")
@@ -211,6 +222,10 @@ def test_two_runs_are_compared_seed_by_seed(make_run: MakeRun, view: View) -> No
     first = {row.key: row for row in one.rows()}
     differing = [row for row in other.rows() if row.success != first[row.key].success]
     assert 0 < len(differing) < 30
+    differences = [row.episode_return - first[row.key].episode_return for row in other.rows()]
+    shown = page.evaluate("[...document.querySelectorAll('.rows .row')].map((r) => r.children[7].textContent)")
+    signs = {1.0: "+1", 0.0: "0", -1.0: "−1"}
+    assert shown == [signs[difference] for difference in differences][: len(shown)]
     page.click(".chips .chip")
     page.wait_for(f"document.querySelector('.result').textContent.startsWith('{len(differing)} of')")
     page.click(".rows .row a")

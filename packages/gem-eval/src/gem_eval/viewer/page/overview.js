@@ -39,13 +39,17 @@ export class Overview {
     this.sort = sort;
     this.drawTitle();
     const rows = filtered(this.run, filter);
+    this.drawTable(rows);
+    this.drawLive();
+    // Another order changes nothing but the table.
+    const counted = JSON.stringify([filter, this.run.generation, this.run.count]);
+    if (this.counted === counted) return;
+    this.counted = counted;
     this.drawFigures(rows);
     this.bar.update(this.run, filter, rows.length, this.run.latest.size);
-    this.drawTable(rows);
     // Plots come after the table, which is what one waits for.
     cancelAnimationFrame(this.plotTimer);
     this.plotTimer = requestAnimationFrame(() => this.drawPlots());
-    this.drawLive();
   }
 
   drawPlots() {
