@@ -112,10 +112,8 @@ class CompositeReward(Reward):
     def _combined(self, scores: Mapping[str, Score]) -> Score:
         weights = {reward.recorded_as: reward.weight for reward in self.parts}
         details = {"parts": {label: score.to_dict() for label, score in scores.items()}}
-        deciding = {label for label, weight in weights.items() if weight} | {
-            gate.recorded_as for gate, _ in self._gates
-        }
-        lost = [label for label, score in scores.items() if not score.readable and label in deciding]
+        gates = {reward.recorded_as for reward, _ in self._gates}
+        lost = [label for label, score in scores.items() if not score.readable and (weights[label] or label in gates)]
         if lost:
             kind = str(scores[lost[0]].metadata.get("unreadable", "unreadable"))
             reason = "; ".join(f"{label}: {' '.join(scores[label].reasons)}" for label in lost)
