@@ -271,6 +271,15 @@ def test_an_answer_with_anything_anywhere_is_a_completion_or_a_failure(kind: str
     assert all(type(count) is int and count >= 0 for count in (completion.usage or {}).values())
 
 
+def test_a_stream_that_stops_without_an_end_is_a_failure() -> None:
+    """Half an answer is none; a finish reason or [DONE] is an end."""
+    event = b'data: {"choices": [{"delta": {"content": "half"}, "finish_reason": %b}]}\n\n'
+    with pytest.raises(ModelError, match="breaks off"):
+        joined_stream(event % b"null", {})
+    for whole in (event % b'"stop"', event % b"null" + b"data: [DONE]\n\n"):
+        assert chat_answer(joined_stream(whole, {}), {}, []).text == "half"
+
+
 @given(st.lists(st.binary(max_size=30) | JSON.map(encoded)))
 def test_any_stream_is_an_answer_or_a_failure(events: list[bytes]) -> None:
     """Comments, broken JSON, odd deltas: what is put together is read like any answer."""
