@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 import sys
 import weakref
 from collections.abc import Iterator
@@ -23,6 +26,7 @@ from gem.cli.output import as_text
 from gem.cli.pictures import picture_text
 from gem.core import Env, Info
 from gem.data import Grade, QuestionEnv
+from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, legal, success
 from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
@@ -413,3 +417,51 @@ def test_doctor_names_plugins_as_well(site: PluginSite) -> None:
     site.add("my-wrappers", "[gem.plugins]\nmine = my_wrappers\n", {"my_wrappers.py": ""})
     shown = CliRunner().invoke(cli, ["doctor", "--json"])
     assert "my-wrappers" in [package["package"] for package in json.loads(shown.output)["packages"]]
+
+
+class Patient(Policy[Any, Any]):
+    """A policy that needs no environment."""
+
+    async def act(self, observation: Any, info: Info) -> str:
+        return "wait"
+
+
+class Interrupting(Patient):
+    """Sends Ctrl-C in the fourth episode, which then never ends, nor does any later one."""
+
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        self.seed = seed
+
+    async def act(self, observation: Any, info: Info) -> str:
+        if self.seed == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        if self.seed >= 3:
+            await asyncio.Event().wait()
+        return "wait"
+
+
+def test_rollout_takes_a_policy_of_one_s_own(tmp_path: Path) -> None:
+    """--agent module:Class, with groups, a limit of turns, and retries."""
+    out, own = tmp_path / "own.jsonl", f"{__name__}:Patient"
+    options = ("--group", "2", "--concurrency", "3", "--max-turns", "2", "--retries", "1", "--out", str(out), "--json")
+    report = json.loads(invoke("rollout", "test:Countdown-v0", "--agent", own, "--episodes", "6", *options).output)
+    assert report["environments"][0]["episodes"] == 6
+    assert report["interrupted"] is False
+    recorded = list(read_trajectories(out))
+    assert sorted((t.seed, t.repetition) for t in recorded) == [(s, r) for s in range(3) for r in range(2)]
+    assert all(t.agent == own and len(t) <= 2 for t in recorded)
+
+
+def test_ctrl_c_keeps_every_finished_episode(tmp_path: Path) -> None:
+    """The episodes that had finished are recorded and counted, the summary is printed, and the exit code is 130."""
+    out = tmp_path / "cut.jsonl"
+    before = signal.getsignal(signal.SIGINT)
+    command = ["rollout", "test:Countdown-v0", "--agent", f"{__name__}:Interrupting", "--concurrency", "1", "--json"]
+    result = CliRunner().invoke(cli, [*command, "--max-turns", "2", "--out", str(out)])
+    assert result.exit_code == 130
+    report = json.loads(result.output)
+    assert report["interrupted"] is True
+    recorded = list(read_trajectories(out))
+    assert [t.seed for t in recorded] == [0, 1, 2]
+    assert report["environments"][0]["episodes"] == 3
+    assert signal.getsignal(signal.SIGINT) is before
