@@ -58,6 +58,7 @@ class Seller(Policy[Any, Any]):
 
     def reset(self, observation: Any, info: Info) -> None:
         assert observation.startswith(self.agent)
+        assert "round 0" in observation or self.agent == "bob"  # who may act first in round 1
         self.begun += 1
 
     def act(self, observation: Any, info: Info) -> Any:

@@ -350,6 +350,9 @@ def test_a_batched_policy_gets_all_that_is_ready(asynchronous: bool) -> None:
 
     class AsyncBatched(Batched):
         async def act_many(self, observations: list[Any], infos: list[Info]) -> list[str]:  # type: ignore[override]
+            flying.enter(2)
+            await asyncio.sleep(0.002)
+            flying.leave()
             return self.answer(observations)
 
     policy = AsyncBatched() if asynchronous else Batched()
@@ -566,6 +569,40 @@ def test_stale_episodes_are_played_anew(max_staleness: int | None) -> None:
     assert (stale > 0) == (max_staleness is not None)
     if max_staleness is not None:
         assert all(now - min(own) <= max_staleness for (_, own), now in zip(taken, versions, strict=True))
+
+
+def test_the_oldest_turn_decides_on_staleness() -> None:
+    """An old version in mid-episode makes the episode stale, whatever came before and after."""
+    versions = iter([5, 1, 5])
+
+    class Changing(Turns):
+        async def act(self, observation: Any, info: Info) -> Any:
+            return Act("go", version=next(versions, 5))
+
+    async def run() -> tuple[int, int]:
+        plan = plan_episodes(trial(), 1)
+        async with RolloutEngine(plan, lambda env: Changing(), version=5, max_staleness=3) as engine:
+            return len([trajectory async for trajectory in engine]), engine.counts.stale
+
+    assert asyncio.run(run()) == (1, 1)
+
+
+def test_a_policy_that_failed_is_made_anew() -> None:
+    """The next episode in the same environment does not inherit a broken policy."""
+
+    class Breaking(Turns):
+        broken = False
+
+        def seed_episode(self, seed: int, repetition: int) -> None:
+            self.broken = self.broken or seed < 100
+
+        async def act(self, observation: Any, info: Info) -> Any:
+            if self.broken:
+                raise RuntimeError("broken for good")
+            return "go"
+
+    played = play(trial(), lambda env: Breaking(), concurrency=1)
+    assert sum(t.failure is None for t in played) == 4
 
 
 def test_stop_delivers_what_is_finished() -> None:
