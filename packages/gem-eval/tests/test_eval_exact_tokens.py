@@ -158,7 +158,7 @@ def test_tool_calls_in_exact_tokens(strict: bool) -> None:
         async with FakeModel(answer, dialect="vllm", recode=True) as model, EndpointClient(model.url) as client:
             policy = ModelPolicy(client, tools="native", env=env, exact_tokens=True, tokenizer=tokenizer)
             observation, info = env.reset(seed=1)
-            policy.reset(observation, info)
+            await policy.reset(observation, info)
             acts = []
             for _ in range(2):
                 acts.append(await policy.act(observation, info))

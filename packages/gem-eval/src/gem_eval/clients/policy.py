@@ -83,8 +83,8 @@ class ModelPolicy(Policy[Any, Any]):
             mixed = crc32(f"{self._base_sampling.seed} {seed} {repetition}".encode()) & 0x7FFFFFFF
             self.sampling = replace(self._base_sampling, seed=mixed)
 
-    def reset(self, observation: Any, info: Info) -> None:
-        """Begin a new episode."""
+    async def reset(self, observation: Any, info: Info) -> None:
+        """Begin a new episode; async, so that the engine needs no thread for it."""
         if self._conversation is not None:
             self._conversation.restart()
 
