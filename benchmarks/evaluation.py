@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import heapq
 import statistics
 import sys
 import tempfile
@@ -30,10 +31,10 @@ import aiohttp
 import orjson
 
 import gem
-from gem.rollout import RolloutEngine, plan_episodes
-from gem_eval.clients import ModelPolicy, Sampling, open_client
-from gem_eval.fake_model import FakeModelProcess
-from gem_eval.runs import RunConfig, RunEnvironment, RunFolder
+from gem_eval.fake_model import FakeModelProcess, Latency
+from gem_eval.runs import RunFolder
+from gem_eval.runs.evaluation import evaluate_sync
+from gem_eval.runs.progress import EvaluationProgress
 
 ENV_ID = "game:GuessTheNumber-v0-easy"
 TURNS = 5
@@ -70,26 +71,21 @@ async def play_bare(url: str, episodes: int, concurrency: int, wanted: dict[str,
     return turns
 
 
-async def play_evaluated(url: str, episodes: int, concurrency: int, folder: Path) -> int:
-    """Play and record the same episodes with gem-eval, and return the number of turns."""
-    client = open_client(url, "fake-model", concurrency=concurrency, api_key="")
-    sampling = Sampling(logprobs=True)
-    environment = RunEnvironment(
-        label=ENV_ID, id=ENV_ID, spec=SPEC, digest=None, episodes=episodes, group=1, seed=0, wrappers=("messages",)
-    )
-    plan = plan_episodes({ENV_ID: SPEC}, episodes)
-    engine = RolloutEngine(
-        plan, lambda env: ModelPolicy(client, sampling), concurrency=concurrency, wrappers="messages"
-    )
-    turns = 0
-    with RunFolder.create(folder, RunConfig((environment,), "fake-model")) as run:
-        async with engine:
-            async for trajectory in engine:
-                assert trajectory.failure is None, trajectory.failure
-                run.append(trajectory)
-                turns += len(trajectory)
-    await client.close()
-    return turns
+def evaluated(
+    url: str, folder: Path, episodes: int, concurrency: int, turns: int = TURNS, observer: Any = None
+) -> RunFolder:
+    """Evaluate and record the same episodes with gem-eval."""
+    config = {
+        "model": "fake-model",
+        "base_url": url,
+        "environments": [{"id": ENV_ID, "kwargs": {**SPEC.kwargs, "max_turns": turns}}],
+        "wrappers": ["messages"],
+        "episodes": episodes,
+        "concurrency": concurrency,
+        "sampling": {"logprobs": True},
+        "client": {"concurrency": concurrency},
+    }
+    return evaluate_sync(config, out=folder, observer=observer)
 
 
 def overhead(episodes: int, rounds: int, concurrency: int) -> None:
@@ -97,13 +93,14 @@ def overhead(episodes: int, rounds: int, concurrency: int) -> None:
     with FakeModelProcess(SERVER) as server, tempfile.TemporaryDirectory() as scratch:
         number = 0
 
-        def evaluated() -> int:
+        def play_evaluated() -> int:
             nonlocal number
             number += 1
-            return asyncio.run(play_evaluated(server.url, episodes, concurrency, Path(scratch, str(number))))
+            run = evaluated(server.url, Path(scratch, str(number)), episodes, concurrency)
+            return TURNS * episodes if run.episodes_path.exists() else 0
 
         sides: dict[str, Callable[[], int]] = {
-            "gem-eval": evaluated,
+            "gem-eval": play_evaluated,
             "bare loop, same requests": lambda: asyncio.run(play_bare(server.url, episodes, concurrency, WANTED)),
             "bare loop, text alone": lambda: asyncio.run(play_bare(server.url, episodes, concurrency, {})),
         }
@@ -125,6 +122,56 @@ def overhead(episodes: int, rounds: int, concurrency: int) -> None:
     print(f"\n{episodes} episodes, {concurrency} at once, {rounds} rounds; {size:,.0f} bytes an episode on disk.")
 
 
+def memory(episodes: int, concurrency: int) -> None:
+    """Print the resident memory as a run of episodes of one turn grows."""
+    marks = sorted({episodes // 10, episodes // 2, episodes})
+    sizes: dict[int, float] = {}
+
+    def observe(progress: EvaluationProgress) -> None:
+        for mark in marks:
+            if progress.finished >= mark and mark not in sizes:
+                sizes[mark] = resident()
+
+    with FakeModelProcess(SERVER) as server, tempfile.TemporaryDirectory() as scratch:
+        evaluated(server.url, Path(scratch, "first"), 1000, concurrency, turns=1)
+        sizes[0] = resident()
+        evaluated(server.url, Path(scratch, "run"), episodes, concurrency, turns=1, observer=observe)
+    print("| episodes | resident, MB |\n|---|---|")
+    for mark, size in sizes.items():
+        print(f"| {mark:,} | {size:.1f} |")
+
+
+def resident() -> float:
+    """Return the memory of this process in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def concurrency(episodes: int, at_once: int) -> None:
+    """Print the share of the ideal throughput with many episodes at once."""
+    print("| model | ideal, s | measured, s | share |\n|---|---|---|---|")
+    for name, latency in {
+        "1 s": Latency(1.0),
+        "1 s, 10 % of the answers 20 s": Latency(1.0, straggler_share=0.1, straggler_seconds=20.0),
+    }.items():
+        options = [f"--latency={latency.seconds}", f"--stragglers={latency.straggler_share}"]
+        with FakeModelProcess([*SERVER, *options]) as server, tempfile.TemporaryDirectory() as scratch:
+            begin = time.perf_counter()
+            run = evaluated(server.url, Path(scratch, "run"), episodes, at_once)
+            measured = time.perf_counter() - begin
+            ideal = ideal_seconds(run, latency, at_once)
+        print(f"| {name} | {ideal:.1f} | {measured:.1f} | {ideal / measured:.1%} |", flush=True)
+
+
+def ideal_seconds(run: RunFolder, latency: Latency, at_once: int) -> float:
+    """Return the time that the same latencies take if nothing else takes any, each place playing the next episode."""
+    places = [0.0] * at_once
+    for row in sorted(run.rows(), key=lambda row: row.seed):
+        identities = [turn.metadata["request_id"] for turn in run.episode(row).transitions]
+        heapq.heapreplace(places, places[0] + sum(latency.of(text.rpartition("-")[2]) for text in identities))
+    return max(places)
+
+
 def spread(values: list[float]) -> str:
     return f"{statistics.median(values):.2f} ({min(values):.2f} … {max(values):.2f})"
 
@@ -136,8 +183,15 @@ def main(arguments: list[str]) -> None:
     command.add_argument("--episodes", type=int, default=1000)
     command.add_argument("--rounds", type=int, default=7)
     command.add_argument("--concurrency", type=int, default=64)
+    command = commands.add_parser("memory")
+    command.add_argument("--episodes", type=int, default=100_000)
+    command.add_argument("--concurrency", type=int, default=64)
+    command = commands.add_parser("concurrency")
+    command.add_argument("--episodes", type=int, default=1024)
+    command.add_argument("--at-once", type=int, default=512)
     options = vars(parser.parse_args(arguments))
-    {"overhead": overhead}[options.pop("command")](**options)
+    parts = {"overhead": overhead, "memory": memory, "concurrency": concurrency}
+    parts[options.pop("command")](**options)
 
 
 if __name__ == "__main__":

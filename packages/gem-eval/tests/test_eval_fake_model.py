@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
+import pytest
 
 from gem_eval.fake_model import FakeModel, FakeModelProcess, FakeModelThread, Latency
 
@@ -77,3 +78,15 @@ def test_a_thread_and_a_process_serve_too() -> None:
     with FakeModelThread(FakeModel(GUESSING)) as thread, FakeModelProcess(["--policy", GUESSING]) as process:
         assert asyncio.run(ask(thread.url)) == asyncio.run(ask(process.url)) == "\\boxed{10}"
         assert process.stats()["requests"]["/v1/chat/completions"] == 1
+
+
+def test_the_id_of_a_reply_tells_its_latency() -> None:
+    """So that an ideal schedule of the same latencies can be computed from recorded episodes."""
+    latency = Latency(0.002, sigma=1.0, straggler_share=0.5, straggler_seconds=0.01)
+    bodies = [{"messages": [FIRST]}, {"messages": [FIRST]}, {"messages": [{**FIRST, "content": "other"}]}]
+    model = FakeModel("constant:x", latency=latency, seed=3)
+    identities = [answer["id"].removeprefix("chatcmpl-") for answer in chatting(model, *bodies)]
+    assert len(set(identities)) == 3
+    assert sum(map(latency.of, identities)) == pytest.approx(model.counts.seconds)
+    again = FakeModel("constant:x", latency=latency, seed=3)
+    assert [answer["id"].removeprefix("chatcmpl-") for answer in chatting(again, *bodies)] == identities

@@ -39,8 +39,14 @@ class Latency:
         """Whether every answer is immediate."""
         return not (self.seconds or self.token_seconds or (self.straggler_share and self.straggler_seconds))
 
-    def draw(self, rng: random.Random, tokens: int = 0) -> float:
-        """Return the latency of one request."""
+    def of(self, identity: str, tokens: int = 0) -> float:
+        """Return the latency of a request in seconds.
+
+        Args:
+            identity: the id of the reply, as its header ``x-request-id`` gives it.
+            tokens: the number of sampled tokens.
+        """
+        rng = random.Random(identity)
         if self.straggler_share and rng.random() < self.straggler_share:
             return self.straggler_seconds
         first = self.seconds * math.exp(rng.gauss(0.0, self.sigma)) if self.sigma else self.seconds

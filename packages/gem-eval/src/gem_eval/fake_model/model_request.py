@@ -56,7 +56,7 @@ class ModelRequest:
     @property
     def identity(self) -> str:
         """The id of the reply."""
-        return self.key.hex()[:24]
+        return self.key.hex()
 
     @property
     def forced_tool(self) -> bool:

@@ -236,16 +236,17 @@ class FakeModel:
         return _PlannedReply(steps, 200, self._seconds(request, sampled))
 
     def _seconds(self, request: ModelRequest, tokens: int) -> float:
-        return 0.0 if self.latency.none else self.latency.draw(request.rng, tokens)
+        return 0.0 if self.latency.none else self.latency.of(request.identity, tokens)
 
     def _key(self, body: bytes) -> tuple[bytes, int]:
         """Return what everything that is drawn depends on, and how often the same body came before."""
         digest = hashlib.blake2b(body, digest_size=16, key=self.seed.to_bytes(8, "big", signed=True)).digest()
         repeat = self._repeats.get(digest, 0)
+        key = digest if not repeat else hashlib.blake2b(digest, digest_size=16, salt=repeat.to_bytes(8, "big")).digest()
         self._repeats[digest] = repeat + 1
         if len(self._repeats) > _REMEMBERED:
             del self._repeats[next(iter(self._repeats))]
-        return digest + repeat.to_bytes(8, "big"), repeat
+        return key, repeat
 
     def _fault(self, request: ModelRequest, repeat: int) -> FaultKind | None:
         if not self._plans:
