@@ -3,14 +3,21 @@
     python benchmarks/evaluation.py overhead
     python benchmarks/evaluation.py memory
     python benchmarks/evaluation.py concurrency
-    python benchmarks/evaluation.py peers --inspect DIR --verifiers DIR
+    python benchmarks/evaluation.py peers --inspect PYTHON
 
-The model is `gem fake-model` in a process of its own; only this process's CPU is counted, all threads included. Sides of
-a comparison alternate in rounds of one run.
+The model is `gem fake-model` in a process of its own; only this process's CPU is counted, all threads included. Sides
+of a comparison alternate in rounds of one run.
 
-overhead: episodes of five turns of GuessTheNumber, whose server answers 20 tokens with their ids and log-probabilities at
-once. gem-eval plays them with its engine, client and run folder. The bare loop calls `reset`, `step` and aiohttp, keeps
-the messages and records nothing; once with the same requests, and once without token ids and log-probabilities.
+overhead: episodes of five turns of GuessTheNumber, whose server answers 20 tokens with their ids and log-probabilities
+at once. gem-eval plays them with `evaluate`, which writes a run folder. The bare loop calls `reset`, `step` and aiohttp,
+keeps the messages and records nothing; once with the same requests, and once without token ids and log-probabilities.
+
+memory: the resident memory of one evaluation of many episodes of one turn.
+
+concurrency: 512 episodes at once. The ideal schedule has the same latencies, which follow from the ids of the replies;
+each of the 512 places plays the next episode, and nothing but the model takes time.
+
+peers: the same episodes with Inspect AI, in a virtual environment with inspect-ai, openai, gem-core and gem-envs-games.
 """
 
 from __future__ import annotations
@@ -18,7 +25,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import heapq
+import json
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -149,22 +158,25 @@ def resident() -> float:
 
 def concurrency(episodes: int, at_once: int) -> None:
     """Print the share of the ideal throughput with many episodes at once."""
-    print("| model | ideal, s | measured, s | share |\n|---|---|---|---|")
+    print("| model | ideal, s | measured, s | share | CPU, s |\n|---|---|---|---|---|")
     for name, latency in {
         "1 s": Latency(1.0),
         "1 s, 10 % of the answers 20 s": Latency(1.0, straggler_share=0.1, straggler_seconds=20.0),
     }.items():
         options = [f"--latency={latency.seconds}", f"--stragglers={latency.straggler_share}"]
         with FakeModelProcess([*SERVER, *options]) as server, tempfile.TemporaryDirectory() as scratch:
-            begin = time.perf_counter()
+            cpu_begin = time.process_time()
             run = evaluated(server.url, Path(scratch, "run"), episodes, at_once)
-            measured = time.perf_counter() - begin
+            cpu = time.process_time() - cpu_begin
+            rows = run.rows()
+            began = min(row.started_at for row in rows)
+            measured = max(row.started_at + row.seconds for row in rows) - began
             ideal = ideal_seconds(run, latency, at_once)
-        print(f"| {name} | {ideal:.1f} | {measured:.1f} | {ideal / measured:.1%} |", flush=True)
+        print(f"| {name} | {ideal:.1f} | {measured:.1f} | {ideal / measured:.1%} | {cpu:.1f} |", flush=True)
 
 
 def ideal_seconds(run: RunFolder, latency: Latency, at_once: int) -> float:
-    """Return the time that the same latencies take if nothing else takes any, each place playing the next episode."""
+    """Return the time of an ideal schedule: each place plays the next episode, and only the model takes time."""
     places = [0.0] * at_once
     for row in sorted(run.rows(), key=lambda row: row.seed):
         identities = [turn.metadata["request_id"] for turn in run.episode(row).transitions]
@@ -172,11 +184,32 @@ def ideal_seconds(run: RunFolder, latency: Latency, at_once: int) -> float:
     return max(places)
 
 
+def peers(inspect: str, episodes: int, rounds: int, at_once: int) -> None:
+    """Print the CPU of gem-eval and of Inspect AI for the same episodes at the same endpoint."""
+    script = Path(__file__).with_name("evaluation_inspect.py")
+    cpu: dict[str, list[float]] = {"gem-eval": [], "Inspect AI": [], "Inspect AI, no realtime log": []}
+    with FakeModelProcess(SERVER) as server, tempfile.TemporaryDirectory() as scratch:
+        for number in range(rounds):
+            begin = time.process_time()
+            evaluated(server.url, Path(scratch, str(number)), episodes, at_once)
+            cpu["gem-eval"].append((time.process_time() - begin) / episodes * 1000)
+            for name, log in (("Inspect AI", "realtime"), ("Inspect AI, no realtime log", "quiet")):
+                command = [inspect, str(script), server.url, str(episodes), str(at_once), log]
+                result = subprocess.run(command, capture_output=True, text=True, check=True)
+                cpu[name].append(json.loads(result.stdout)["cpu_seconds"] / episodes * 1000)
+    print("| | CPU ms an episode | times gem-eval's |\n|---|---|---|")
+    for name, values in cpu.items():
+        ratios = [theirs / ours for ours, theirs in zip(cpu["gem-eval"], values, strict=True)]
+        print(f"| {name} | {spread(values)} | {'' if name == 'gem-eval' else spread(ratios)} |")
+
+
 def spread(values: list[float]) -> str:
+    """Return the median and the range."""
     return f"{statistics.median(values):.2f} ({min(values):.2f} … {max(values):.2f})"
 
 
 def main(arguments: list[str]) -> None:
+    """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("overhead")
@@ -187,10 +220,15 @@ def main(arguments: list[str]) -> None:
     command.add_argument("--episodes", type=int, default=100_000)
     command.add_argument("--concurrency", type=int, default=64)
     command = commands.add_parser("concurrency")
-    command.add_argument("--episodes", type=int, default=1024)
+    command.add_argument("--episodes", type=int, default=2048)
     command.add_argument("--at-once", type=int, default=512)
+    command = commands.add_parser("peers")
+    command.add_argument("--inspect", required=True, metavar="PYTHON")
+    command.add_argument("--episodes", type=int, default=300)
+    command.add_argument("--rounds", type=int, default=3)
+    command.add_argument("--at-once", type=int, default=64)
     options = vars(parser.parse_args(arguments))
-    parts = {"overhead": overhead, "memory": memory, "concurrency": concurrency}
+    parts = {"overhead": overhead, "memory": memory, "concurrency": concurrency, "peers": peers}
     parts[options.pop("command")](**options)
 
 
