@@ -3,21 +3,23 @@
     python benchmarks/evaluation.py overhead
     python benchmarks/evaluation.py memory
     python benchmarks/evaluation.py concurrency
-    python benchmarks/evaluation.py peers --inspect PYTHON
+    python benchmarks/evaluation.py peers --inspect PYTHON --verifiers PYTHON
 
 The model is `gem fake-model` in a process of its own; only this process's CPU is counted, all threads included. Sides
 of a comparison alternate in rounds of one run.
 
 overhead: episodes of five turns of GuessTheNumber, whose server answers 20 tokens with their ids and log-probabilities
-at once. gem-eval plays them with `evaluate`, which writes a run folder. The bare loop calls `reset`, `step` and aiohttp,
-keeps the messages and records nothing; once with the same requests, and once without token ids and log-probabilities.
+at once. gem-eval plays them with `evaluate`, which writes a run folder. The bare loop calls `reset`, `step` and
+aiohttp, keeps the messages and records nothing; once with the same requests, and once without token ids and
+log-probabilities.
 
 memory: the resident memory of one evaluation of many episodes of one turn.
 
 concurrency: 512 episodes at once. The ideal schedule has the same latencies, which follow from the ids of the replies;
 each of the 512 places plays the next episode, and nothing but the model takes time.
 
-peers: the same episodes with Inspect AI, in a virtual environment with inspect-ai, openai, gem-core and gem-envs-games.
+peers: the same episodes with Inspect AI and with verifiers, each in a virtual environment of its own that also holds
+gem-core and gem-envs-games (and openai for Inspect AI). Its options name their interpreters.
 """
 
 from __future__ import annotations
@@ -156,12 +158,12 @@ def resident() -> float:
     return pages * 4096 / 1e6
 
 
-def concurrency(episodes: int, at_once: int) -> None:
+def concurrency(episodes: int, at_once: int, seconds: float) -> None:
     """Print the share of the ideal throughput with many episodes at once."""
     print("| model | ideal, s | measured, s | share | CPU, s |\n|---|---|---|---|---|")
     for name, latency in {
-        "1 s": Latency(1.0),
-        "1 s, 10 % of the answers 20 s": Latency(1.0, straggler_share=0.1, straggler_seconds=20.0),
+        f"{seconds:g} s": Latency(seconds),
+        f"{seconds:g} s, 10 % of the answers 20 s": Latency(seconds, straggler_share=0.1, straggler_seconds=20.0),
     }.items():
         options = [f"--latency={latency.seconds}", f"--stragglers={latency.straggler_share}"]
         with FakeModelProcess([*SERVER, *options]) as server, tempfile.TemporaryDirectory() as scratch:
@@ -184,17 +186,22 @@ def ideal_seconds(run: RunFolder, latency: Latency, at_once: int) -> float:
     return max(places)
 
 
-def peers(inspect: str, episodes: int, rounds: int, at_once: int) -> None:
-    """Print the CPU of gem-eval and of Inspect AI for the same episodes at the same endpoint."""
-    script = Path(__file__).with_name("evaluation_inspect.py")
-    cpu: dict[str, list[float]] = {"gem-eval": [], "Inspect AI": [], "Inspect AI, no realtime log": []}
+def peers(inspect: str, verifiers: str, episodes: int, rounds: int, at_once: int) -> None:
+    """Print the CPU of gem-eval, Inspect AI and verifiers for the same episodes at the same endpoint."""
+    here = Path(__file__).parent
+    commands = {
+        "Inspect AI": [inspect, str(here / "evaluation_inspect.py"), "realtime"],
+        "Inspect AI, no realtime log": [inspect, str(here / "evaluation_inspect.py"), "quiet"],
+        "verifiers, harness in its process": [verifiers, str(here / "evaluation_verifiers.py"), "in-process"],
+    }
+    cpu: dict[str, list[float]] = {"gem-eval": [], **{name: [] for name in commands}}
     with FakeModelProcess(SERVER) as server, tempfile.TemporaryDirectory() as scratch:
         for number in range(rounds):
             begin = time.process_time()
             evaluated(server.url, Path(scratch, str(number)), episodes, at_once)
             cpu["gem-eval"].append((time.process_time() - begin) / episodes * 1000)
-            for name, log in (("Inspect AI", "realtime"), ("Inspect AI, no realtime log", "quiet")):
-                command = [inspect, str(script), server.url, str(episodes), str(at_once), log]
+            for name, (python, script, variant) in commands.items():
+                command = [python, script, server.url, str(episodes), str(at_once), variant]
                 result = subprocess.run(command, capture_output=True, text=True, check=True)
                 cpu[name].append(json.loads(result.stdout)["cpu_seconds"] / episodes * 1000)
     print("| | CPU ms an episode | times gem-eval's |\n|---|---|---|")
@@ -222,8 +229,10 @@ def main(arguments: list[str]) -> None:
     command = commands.add_parser("concurrency")
     command.add_argument("--episodes", type=int, default=2048)
     command.add_argument("--at-once", type=int, default=512)
+    command.add_argument("--seconds", type=float, default=1.0)
     command = commands.add_parser("peers")
     command.add_argument("--inspect", required=True, metavar="PYTHON")
+    command.add_argument("--verifiers", required=True, metavar="PYTHON")
     command.add_argument("--episodes", type=int, default=300)
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--at-once", type=int, default=64)

@@ -27,7 +27,7 @@ SPEC = replace(
 
 
 @solver
-def play():  # noqa: ANN201  # Inspect's decorator knows
+def play():  # Inspect's decorator knows
     """Play an episode: the observations are the user's messages."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
-import verifiers.v1 as vf
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 from verifiers.v1.configs.harness import HarnessConfig
