@@ -145,6 +145,20 @@ def test_a_fault_of_an_environment_is_one_failed_episode(
         assert trajectory.to_json()
 
 
+def test_many_hangs_in_one_place_spoil_no_later_episode() -> None:
+    """After more hangs than a vector environment rebuilds after, the episodes that are sound are still played."""
+
+    async def run() -> list[gem.Trajectory]:
+        plan = plan_episodes(trial("step blocks"), 14, seed=90)
+        limits = EpisodeLimits(step_timeout=0.02)
+        async with RolloutEngine(plan, lambda env: Turns(), concurrency=1, limits=limits) as engine:
+            return [trajectory async for trajectory in engine]
+
+    played = asyncio.run(asyncio.wait_for(run(), 60))
+    assert [t.seed for t in played if t.failure is None] == [100, 101, 102, 103]
+    assert {t.failure.kind for t in played if t.failure} == {"timeout"}
+
+
 class Hostile(Turns):
     """Does one wrong thing in the second turn of the episodes below 100."""
 

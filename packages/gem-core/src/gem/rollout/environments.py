@@ -158,7 +158,7 @@ class EnvironmentPool:
         self._resets[place.index] = seed
         observation, _, _, truncated, info = _checked(await self._call(place))
         if truncated:
-            self.forget_policies(place)  # the environment is built anew, and they may belong to the old one
+            self._give_up(place)
             raise environment_fault(str(info.get("error")))
         if not place.policies:
             self._look_at(place)
@@ -169,7 +169,7 @@ class EnvironmentPool:
         self._steps[place.index] = action
         result = _checked(await self._call(place))
         if result[3] and "error" in result[4]:
-            self.forget_policies(place)
+            self._give_up(place)
         return result
 
     def forget_policies(self, place: PooledEnvironment) -> None:
@@ -186,6 +186,11 @@ class EnvironmentPool:
         """Close all environments; exceptions are dropped. Any thread may call it, after ``stop``."""
         with suppress(Exception):  # the episodes are over, and environments that do not close change no result
             self._envs.close()
+
+    def _give_up(self, place: PooledEnvironment) -> None:
+        """Have the environment made anew: a vector environment refuses to rebuild one that has hung several times."""
+        self.forget_policies(place)
+        place.wanted = None
 
     def _look_at(self, place: PooledEnvironment) -> None:
         env = self._envs.env_at(place.index)
