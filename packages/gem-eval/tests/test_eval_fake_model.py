@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import subprocess
+import sys
 from typing import Any
 
 import aiohttp
@@ -78,6 +82,29 @@ def test_a_thread_and_a_process_serve_too() -> None:
     with FakeModelThread(FakeModel(GUESSING)) as thread, FakeModelProcess(["--policy", GUESSING]) as process:
         assert asyncio.run(ask(thread.url)) == asyncio.run(ask(process.url)) == "\\boxed{10}"
         assert process.stats()["requests"]["/v1/chat/completions"] == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux reports the end of a process that is no child")
+def test_the_process_ends_with_its_parent() -> None:
+    """A parent that is killed leaves no server behind: the pipe that is the server's input closes with it."""
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from gem_eval.fake_model import FakeModelProcess as P; import time; p = P(); "
+            "print(p.process.pid, flush=True); time.sleep(600)",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    server = int(parent.stdout.readline())
+    descriptor = os.pidfd_open(server)
+    parent.kill()
+    parent.communicate()
+    ended, _, _ = select.select([descriptor], [], [], 60)
+    os.close(descriptor)
+    assert ended
 
 
 def test_the_id_of_a_reply_tells_its_latency() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -61,6 +62,7 @@ __all__ = ["fake_model_command"]
     help="Seconds between the bytes of slow replies.",
 )
 @click.option("--api-key", help="Key that requests must carry.")
+@click.option("--until-eof", is_flag=True, hidden=True, help="End with the input, and so with the parent process.")
 @json_option
 def fake_model_command(
     latency: float,
@@ -71,6 +73,7 @@ def fake_model_command(
     list_faults: bool,
     retry_after: float,
     slow_seconds: float,
+    until_eof: bool,
     as_json: bool,
     **settings: object,
 ) -> None:
@@ -113,7 +116,7 @@ def fake_model_command(
     delays = Latency(latency, latency_sigma, stragglers, straggler_latency, token_latency)
     model = FakeModel(latency=delays, fault_settings=FaultSettings(retry_after, slow_seconds), **settings)  # type: ignore[arg-type]  # the options are named like the fields
     try:
-        asyncio.run(_serve(model, as_json))
+        asyncio.run(_serve(model, as_json, until_eof))
     except KeyboardInterrupt:
         pass  # the normal end
     except OSError as error:
@@ -123,13 +126,19 @@ def fake_model_command(
         ) from error
 
 
-async def _serve(model: FakeModel, as_json: bool) -> None:
+async def _serve(model: FakeModel, as_json: bool, until_eof: bool) -> None:
     async with model:
         if as_json:
             click.echo(json.dumps({"url": model.url, "model": model.model, "policy": str(model.policy)}))
         else:
             click.echo(f"{model.model} listens on {model.url} (counts: {model.origin}/stats); Ctrl-C ends it")
-        await asyncio.Event().wait()
+        await (_end_of_input() if until_eof else asyncio.Event().wait())
+
+
+async def _end_of_input() -> None:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    await reader.read()
 
 
 def _print_faults(as_json: bool) -> None:

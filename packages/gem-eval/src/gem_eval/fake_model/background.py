@@ -84,14 +84,16 @@ class FakeModelThread:
 class FakeModelProcess:
     """Runs ``gem fake-model`` in a process of its own, for load and for what happens when a server dies.
 
+    The process ends with this one, however that ends: its standard input is a pipe from here.
+
     Args:
         arguments: of the command, such as ``["--policy", "constant:yes"]``.
     """
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
-        command = [sys.executable, "-m", "gem", "fake-model", "--port", "0", *arguments, "--json"]
+        command = [sys.executable, "-m", "gem", "fake-model", "--port", "0", "--until-eof", *arguments, "--json"]
         self.process = subprocess.Popen(  # noqa: S603  # this Python and this package
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
