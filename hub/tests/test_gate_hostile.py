@@ -110,6 +110,7 @@ HOSTILE: dict[str, tuple[Wheel | tuple[str, bytes], str]] = {
         "content.foreign",
     ),
     "a second package": (added("other/__init__.py"), "content.import-name"),
+    "the start of the command gem": (added("gem_command/__init__.py"), "content.reserved"),
     "a look-alike package": (added("tоy_envs/__init__.py"), "content.top-level"),
     "a module at the top": (added("evil.py"), "content.top-level"),
     "a namespace package": (added("shared/evil.py"), "content.namespace"),

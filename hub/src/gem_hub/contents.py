@@ -9,7 +9,7 @@ from collections.abc import Collection
 from packaging.utils import canonicalize_name
 
 from gem_hub.refusal import GateFindings
-from gem_hub.reserved import IMPORTS, OFFICIAL, import_name_of
+from gem_hub.reserved import IMPORTS, OFFICIAL, import_name_of, import_names_of
 from gem_hub.wheel import Wheel
 
 __all__ = ["check_contents"]
@@ -70,7 +70,7 @@ def _check_file(wheel: Wheel, path: str, findings: GateFindings) -> None:
 
 
 def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], findings: GateFindings) -> None:
-    own = import_name_of(wheel.name)
+    own, names = import_name_of(wheel.name), import_names_of(wheel.name)
     plain = unicodedata.normalize("NFKC", name).casefold()
     if name.casefold().endswith(".data"):
         message = "is copied over commands and files of the environment; put data into the package's own folder"
@@ -78,7 +78,7 @@ def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], finding
     elif name in wheel.archive.entries:
         if not name.casefold().endswith(_START_UP) and plain not in ("sitecustomize.py", "usercustomize.py"):
             findings.refuse("content.top-level", name, f"lies outside a package; move it into {own}/")
-    elif plain.removesuffix(".py") in IMPORTS and not (wheel.name in OFFICIAL and name == own):
+    elif plain.removesuffix(".py") in IMPORTS and not (wheel.name in OFFICIAL and name in names):
         advice = "give the package another name" if own in IMPORTS else f"call it {own}/"
         findings.refuse("content.reserved", f"{name}/", f"is {IMPORTS[plain.removesuffix('.py')]}; {advice}")
     elif not name.isascii() or not name.isidentifier():
@@ -86,7 +86,7 @@ def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], finding
     elif f"{name}/__init__.py" not in wheel.archive.entries:
         message = "has no __init__.py, so that other packages could add to it; add one, even if it is empty"
         findings.refuse("content.namespace", f"{name}/", message)
-    elif name != own:
+    elif name not in names:
         _check_foreign(wheel, name, own, packages, findings)
 
 

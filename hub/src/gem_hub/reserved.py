@@ -6,7 +6,7 @@ import sys
 
 from gem.discovery import official
 
-__all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name_of"]
+__all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name_of", "import_names_of"]
 
 PREFIX = "gem-"
 """Prefixes of official-looking names; only the owners of a hub's official packages may publish new ones."""
@@ -17,6 +17,14 @@ _LIBRARIES = ("gem-core", "gem-hub", "gem-hub-client", "gem-rl", "gem-testing")
 def import_name_of(name: str) -> str:
     """Return the conventional import name of a package."""
     return "gem" if name == "gem-core" else name.replace("-", "_")
+
+
+def import_names_of(name: str) -> frozenset[str]:
+    """Return the names that a wheel of this package may be imported by.
+
+    That of gem-core also brings the start of the command, which must lie outside the folder that gem-llm overwrites.
+    """
+    return frozenset({import_name_of(name), *(("gem_command",) if name == "gem-core" else ())})
 
 
 OFFICIAL = frozenset(
@@ -69,7 +77,7 @@ IMPORTS: dict[str, str] = {
     **dict.fromkeys(
         ("pkg_resources", "_distutils_hack", "sitecustomize", "usercustomize"), "run at every start of Python"
     ),
-    **{import_name_of(name): f"what {name} is imported as" for name in OFFICIAL},
+    **{module: f"what {name} is imported as" for name in OFFICIAL for module in import_names_of(name)},
 }
 """Import name → reason for the reservation."""
 

@@ -267,8 +267,13 @@ def _end(container: Container) -> None:
         assert select.select([container._target], [], [], 30)[0]
     else:
         assert isinstance(container, DockerContainer)
-        container._client.api.kill(container.id)
-        container._client.api.wait(container.id)
+        # Not the engine's wait: whoever notices the death first has the container restarted, and wait misses it.
+        process = os.pidfd_open(container._pid)
+        try:
+            container._client.api.kill(container.id)
+            assert select.select([process], [], [], 30)[0]
+        finally:
+            os.close(process)
 
 
 @pytest.mark.every_engine
