@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import warnings
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,26 @@ def failing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(SystemExit) as stopped:
         run()
     return stopped.value.code, capsys.readouterr().err
+
+
+def test_warnings_about_the_source_of_libraries_are_not_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python warns of odd code when it first compiles a library; that is nothing to the user of a command."""
+
+    class Odd(Words):
+        def _begin(self) -> None:
+            warnings.warn('"is" with a literal', SyntaxWarning, stacklevel=1)
+            super()._begin()
+
+    gem.register("test:Odd-v0", Odd)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            code, shown = failing(capsys, monkeypatch, "info", "test:Odd-v0")
+    finally:
+        gem.unregister("test:Odd-v0")
+    assert (code, shown) == (0, "")
 
 
 def test_list_shows_what_is_registered() -> None:

@@ -62,6 +62,7 @@ def run() -> None:
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", PluginWarning)
+    warnings.simplefilter("ignore", SyntaxWarning)  # of a library's source, which Python compiles when it first loads
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
