@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gem.errors import GemError
+from gem.errors import GemError, UnknownEnvironmentError
 from gem_eval.cli.eval import eval_command
 from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_eval.runs import RunFolder
@@ -40,6 +40,12 @@ def test_the_first_try_needs_no_configuration(tmp_path: Path) -> None:
     assert folder.name in result.output
     assert folder.name.endswith("game-GuessTheNumber-v0-easy-reference")
     assert len(RunFolder(folder).rows()) == 20
+
+
+def test_a_misspelt_id_is_found_before_a_server_is_asked() -> None:
+    """The message has the nearest id, although nothing listens at the address."""
+    with pytest.raises(UnknownEnvironmentError, match="did you mean 'game:Sudoku-v0-easy'"):
+        run("game:Sudoku-v0-esay", "--base-url", "http://127.0.0.1:9")
 
 
 def test_every_option_arrives(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gem.registry import spec
 from gem.rollout import RolloutEngine
 from gem.trajectory import Trajectory
 from gem_eval.runs.agents import check_reference, completed, open_agent
@@ -64,6 +65,7 @@ async def evaluate(
 
     Raises:
         EvaluationConfigError: for an impossible configuration.
+        UnknownEnvironmentError: if nothing installed provides an id.
         ConfigChangedError: if the run to resume had another configuration.
         RunInUseError: if another process writes to the folder.
         ModelError: if the model's server cannot be used at all.
@@ -72,6 +74,8 @@ async def evaluate(
     config = completed(config, has_client=client is not None)
     scorer = EpisodeScorer(config.rewards)
     RunTracking.check(config.track)
+    for environment in config.environments:
+        spec(environment.id)  # a misspelt id is found before a server is asked
     agent = await open_agent(config, client)
     try:
         run = resolve(config, served_model=agent.served_model, rewards=scorer.configs)
