@@ -301,6 +301,7 @@ def test_hostile_text_reaches_no_terminal(text: str) -> None:
     assert shown.endswith("b\n\tc")
     assert not {"\x1b", "\x07", "\r", "\x9b", "\u202e", "\ud800", "\x7f", "\x00"} & set(shown)
     assert as_text("naïve\n→ 日本") == "naïve\n→ 日本"
+    assert text not in as_text([{"type": text}])
 
 
 PNG = "data:image/png;base64,iVBORw0KGgo="

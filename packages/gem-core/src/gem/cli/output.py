@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gem.cli.terminal_text import is_hostile, printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["Table", "as_text", "console", "json_option", "print_json", "printable", "progress"]
+__all__ = ["Table", "as_text", "console", "json_option", "print_json", "progress"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_HOSTILE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def json_option(command: F) -> F:
@@ -30,7 +29,7 @@ def json_option(command: F) -> F:
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; as ASCII where other characters could change more than they show."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    click.echo(json.dumps(value, indent=2) if _HOSTILE.search(text) else text)
+    click.echo(json.dumps(value, indent=2) if is_hostile(text) else text)
 
 
 def as_text(value: Any) -> str:
@@ -48,20 +47,6 @@ def as_text(value: Any) -> str:
             printable(str(part.get("text", ""))) if part["type"] == "text" else picture_text(part) for part in value
         )
     return repr(value)
-
-
-def printable(text: str) -> str:
-    """Return a text that changes nothing in a terminal but the characters that it shows.
-
-    Newlines and tabs stay. Other control characters become their pictures (U+2400 to U+2421) or U+FFFD; so do halves of
-    surrogate pairs, and the characters that override the direction of text (Unicode Standard Annex 9, section 2).
-    """
-    return text if text.isascii() and text.isprintable() else _HOSTILE.sub(_visible, text)
-
-
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
 
 def console() -> Console:

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gem.cli.terminal_text import printable
+
 __all__ = ["picture_text"]
 
 _SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
@@ -25,7 +27,7 @@ def picture_text(part: Mapping[str, Any]) -> str:
     In a terminal that speaks the graphics protocol of Kitty or iTerm2, that is the picture. In another it is the
     path of a file that holds it, and elsewhere, as in a pipe, the kind of the part. Nothing is fetched.
     """
-    kind = str(part.get("type", "picture"))
+    kind = printable(str(part.get("type", "picture")))
     nested = part.get("image_url")
     url = nested.get("url") if isinstance(nested, Mapping) else nested
     if not isinstance(url, str) or not sys.stdout.isatty():

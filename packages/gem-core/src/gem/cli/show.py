@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from gem.cli.output import Table, as_text, console, json_option, print_json, printable
+from gem.cli.output import Table, as_text, console, json_option, print_json
+from gem.cli.terminal_text import printable
 from gem.errors import ArgumentError, TrajectoryError
 from gem.trajectory import Trajectory, Transition, read_trajectories
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import Table, console, json_option, print_json, printable, progress
+from gem.cli.output import Table, console, json_option, print_json, progress
+from gem.cli.terminal_text import printable
 from gem_eval.cli.settings import build_config, evaluation_options
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import Table, json_option, print_json, printable, progress
+from gem.cli.output import Table, json_option, print_json, progress
+from gem.cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from gem.rewards import Reward

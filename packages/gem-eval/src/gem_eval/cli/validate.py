@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem.cli.output import Table, console, json_option, print_json, printable, progress
+from gem.cli.output import Table, console, json_option, print_json, progress
+from gem.cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from gem_eval.runs.validation import AgentReturns, EnvironmentValidation
