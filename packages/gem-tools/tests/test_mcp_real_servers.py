@@ -1,8 +1,7 @@
 """MCP servers that others wrote, from PyPI and npm, used as any agent would use them.
 
-They are installed once, into a folder outside the repository (``GEM_TEST_CACHE``, or else the user's cache). Where a
-registry cannot be reached, the tests that need it are skipped, and say so. The main tier uses one server of each
-language and one by HTTP, the nightly tier all of them.
+The main tier uses one server of each language and one by HTTP, the nightly tier all of them, each also with a state of
+its own for each episode. See test_mcp_postgres.py for a database.
 """
 
 from __future__ import annotations
@@ -10,69 +9,39 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_packages import from_npm, from_pypi
 
-from gem.tools import ToolResult
+import gem
+from gem.core import Info
+from gem.tools import ToolEnvWrapper, ToolResult
 from gem_tools.mcp import MCPTool, host
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("mcp_real_servers")]
-
-CACHE = Path(os.environ.get("GEM_TEST_CACHE", Path.home() / ".cache" / "gem-tests")) / "mcp-servers"
-INSTALL_SECONDS = 600
-
-FROM_PYPI = ["mcp<2", "mcp-server-time", "mcp-server-git", "mcp-server-sqlite"]
-"""The last works with the SDK before version 2 alone; so all of them speak the protocol of last year."""
-
-FROM_NPM = [
-    f"@modelcontextprotocol/server-{name}" for name in ("filesystem", "memory", "everything", "sequential-thinking")
-]
-
-
-def _install(folder: Path, *commands: list[str]) -> None:
-    """Run commands that fill a folder, unless an earlier run got through them; skip if one fails."""
-    done = folder / "complete"
-    if done.exists():
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for command in commands:
-        try:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            pytest.skip(f"MCP servers cannot be installed: {error}")
-        if run.returncode:
-            pytest.skip(f"MCP servers cannot be installed: {' '.join(command[:4])} …: {run.stderr[-300:]}")
-    done.touch()
 
 
 @pytest.fixture(scope="session")
 def python_servers() -> Path:
     """The folder of the programs of the servers from PyPI."""
-    folder = CACHE / "python"
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--retries=1", *FROM_PYPI]
-    _install(folder, [sys.executable, "-m", "venv", str(folder)], pip)
-    return folder / "bin"
+    return from_pypi("python", "mcp-server-time", "mcp-server-git")
+
+
+@pytest.fixture(scope="session")
+def sqlite_server() -> Path:
+    """The program of a server that works with the SDK before version 2 alone, which speaks last year's protocol."""
+    return from_pypi("sqlite", "mcp<2", "mcp-server-sqlite") / "mcp-server-sqlite"
 
 
 @pytest.fixture(scope="session")
 def npm_servers() -> Path:
     """The folder of the programs of the servers from npm."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("MCP servers from npm need npm, which is not here")
-    folder = CACHE / "npm"
-    _install(
-        folder, [npm, "install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix", str(folder), *FROM_NPM]
-    )
-    return folder / "node_modules" / ".bin"
+    return from_npm()
 
 
 @pytest.fixture(autouse=True)
@@ -128,9 +97,9 @@ def test_the_git_server(python_servers: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_the_sqlite_server(python_servers: Path, tmp_path: Path) -> None:
+def test_the_sqlite_server(sqlite_server: Path, tmp_path: Path) -> None:
     """It keeps a table, and reports a query that is none."""
-    server = Server(python_servers / "mcp-server-sqlite", "--db-path", str(tmp_path / "a.db"))
+    server = Server(sqlite_server, "--db-path", str(tmp_path / "a.db"))
     assert server("create_table", query="CREATE TABLE t (n INTEGER)").ok
     assert server("write_query", query="INSERT INTO t VALUES (42)").ok
     assert "42" in server("read_query", query="SELECT n FROM t").text
@@ -254,3 +223,142 @@ def test_several_servers_at_once(npm_servers: Path, python_servers: Path) -> Non
     tools = {tool.name: tool for tool in MCPTool(config)}
     assert {"time_convert_time", "everything_echo", "thinking_sequentialthinking"} <= set(tools)
     assert "x" in tools["everything_echo"].execute({"message": "x"}).text
+
+
+class Zone(gem.Env[Any, str]):
+    """Has a time zone in each episode, and no end."""
+
+    zone = "UTC"
+
+    @property
+    def episode_values(self) -> Mapping[str, Any]:
+        return {"zone": self.zone}
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        super().reset(seed=seed)
+        self.zone = "UTC" if seed == 0 else "Mars/Olympus"
+        return "task", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        return "next", 0.0, False, False, {}
+
+
+class Episodes:
+    """Two environments with the same servers: all their episodes must begin alike."""
+
+    def __init__(self, config: Mapping[str, Any], **kwargs: Any) -> None:
+        self.envs = [ToolEnvWrapper(Zone(), [MCPTool(config, **kwargs)], max_tool_uses=None) for _ in range(2)]
+        for env in self.envs:
+            env.reset(seed=0)
+        self.at = 0
+
+    def __call__(self, name: str, **arguments: Any) -> str:
+        """Call a tool in the present environment, and return what the agent sees."""
+        action = {"tool_calls": [{"id": "1", "function": {"name": name, "arguments": arguments}}]}
+        observation, *_ = self.envs[self.at].step(action)
+        return observation if isinstance(observation, str) else str(observation[0]["text"])
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the present environment's episode."""
+        return Path(self.envs[self.at].episode_values["dir"])
+
+    def neighbour(self) -> None:
+        """Go on in the other environment."""
+        self.at = 1
+
+    def next_episode(self, seed: int = 0) -> None:
+        """Begin another episode of the first environment."""
+        self.at = 0
+        self.envs[0].reset(seed=seed)
+
+    def close(self) -> None:
+        for env in self.envs:
+            env.close()
+
+
+def of_memory(npm_servers: Path) -> dict[str, Any]:
+    return {
+        "command": str(npm_servers / "mcp-server-memory"),
+        "env": {"MEMORY_FILE_PATH": "${episode.dir}/graph.jsonl"},
+    }
+
+
+def test_memory_and_files_of_one_episode_are_seen_in_no_other(npm_servers: Path) -> None:
+    """Not in the next one, nor in the neighbour's, which go on at the same time."""
+    files = {"command": str(npm_servers / "mcp-server-filesystem"), "args": ["${episode.dir}"]}
+    play = Episodes({"mcpServers": {"memory": of_memory(npm_servers), "files": files}})
+    entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
+    assert "Ada" in play("memory_create_entities", entities=[entity])
+    assert "Ada" in play("memory_read_graph")
+    mine = play.folder / "a.txt"
+    play("files_write_file", path=str(mine), content="mine")
+    assert play("files_read_text_file", path=str(mine)) == "mine"
+    play.neighbour()
+    assert "Ada" not in play("memory_read_graph")
+    assert "outside" in play("files_read_text_file", path=str(mine))
+    play.next_episode()
+    assert "Ada" not in play("memory_read_graph")
+    assert "a.txt" not in play("files_list_directory", path=str(play.folder))
+    assert not mine.exists()
+    play.close()
+
+
+@pytest.mark.nightly
+def test_a_sqlite_database_for_each_episode(sqlite_server: Path) -> None:
+    """Its file lies in the folder of the episode."""
+    play = Episodes({"command": str(sqlite_server), "args": ["--db-path", "${episode.dir}/a.db"]})
+    play("create_table", query="CREATE TABLE t (n INTEGER)")
+    play("write_query", query="INSERT INTO t VALUES (42)")
+    assert "42" in play("read_query", query="SELECT n FROM t")
+    for other in (play.neighbour, play.next_episode):
+        other()
+        assert "no such table" in play("read_query", query="SELECT n FROM t")
+    play.close()
+
+
+@pytest.mark.nightly
+def test_a_state_in_the_memory_of_a_server(npm_servers: Path) -> None:
+    """``shared=False`` is enough for it: the process is the episode's."""
+    play = Episodes({"command": str(npm_servers / "mcp-server-sequential-thinking")}, shared=False)
+    thought = {"thought": "x", "nextThoughtNeeded": True, "thoughtNumber": 1, "totalThoughts": 3}
+    lengths = [json.loads(play("sequentialthinking", **thought))["thoughtHistoryLength"] for _ in range(2)]
+    play.neighbour()
+    lengths.append(json.loads(play("sequentialthinking", **thought))["thoughtHistoryLength"])
+    play.next_episode()
+    lengths.append(json.loads(play("sequentialthinking", **thought))["thoughtHistoryLength"])
+    assert lengths == [1, 2, 1, 1]
+    play.close()
+
+
+@pytest.mark.nightly
+def test_each_episode_starts_the_server_of_everything_with_its_values(npm_servers: Path) -> None:
+    """Which it shows; and resources can be listed and read."""
+    program = str(npm_servers / "mcp-server-everything")
+    play = Episodes({"command": program, "env": {"EPISODE": "number ${episode.seed}"}}, resources=True)
+    seeds = [env.episode_values["seed"] for env in play.envs]
+    assert seeds[0] == seeds[1]
+    assert f"number {seeds[0]}" in play("get-env")
+    play.neighbour()
+    assert f"number {seeds[0]}" in play("get-env")
+    play.next_episode(seed=1)
+    assert play.envs[0].episode_values["seed"] != seeds[0]
+    assert f"number {play.envs[0].episode_values['seed']}" in play("get-env")
+    listed = play("list_resources").splitlines()
+    assert len(listed) > 2
+    address = next(line.partition(": ")[0] for line in listed if "(a template)" not in line)
+    assert play("read_resource", uri=address)
+    assert "failed" in play("read_resource", uri="demo://nothing/here")
+    play.close()
+
+
+@pytest.mark.nightly
+def test_each_episode_has_its_own_time_zone(python_servers: Path) -> None:
+    """One that the server refuses is an error of the episode that has it, and of no other."""
+    play = Episodes({"command": str(python_servers / "mcp-server-time"), "args": ["--local-timezone=${episode.zone}"]})
+    assert "UTC" in play("get_current_time", timezone="UTC")
+    play.next_episode(seed=1)
+    assert "Mars" in play("get_current_time", timezone="UTC")
+    play.neighbour()
+    assert "UTC" in play("get_current_time", timezone="UTC")
+    play.close()

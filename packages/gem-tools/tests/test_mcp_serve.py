@@ -25,7 +25,7 @@ from gem.policies import make_policy
 from gem.tools import ToolEnvWrapper, tool
 from gem_tools.mcp import MCPTool, host
 from gem_tools.mcp.command import mcp_serve_command
-from gem_tools.mcp.episodes import Episodes, tool_schemas
+from gem_tools.mcp.episodes import Episodes, tool_schemas, unknown_arguments
 from gem_tools.mcp.serve import http_app
 
 PACKAGE = """
@@ -323,6 +323,18 @@ def test_the_tools_of_the_environment_are_offered_too(served: Any) -> None:
         assert answer.data is not None
         assert answer.data["observation"] == "8"
         assert answer.data["info"]["use_tool"]
+
+
+@pytest.mark.slow
+def test_an_argument_that_a_tool_does_not_take_is_refused(served: Any) -> None:
+    """As its schema says; the call is not carried out, and a tool that takes anything still does."""
+    reset, step = MCPTool(configured(served, "served:Countdown-v0", "--seed", "7"))
+    assert reset.execute({"seed": 7, "foo": 1}).text == "Error: reset has no argument 'foo'; it takes seed"
+    assert step.execute({"action": "1"}).text == "Error: no episode is in progress; call reset to begin one"
+    assert reset.execute({"seed": 7}).ok
+    assert not step.execute({"action": "1", "x" * 1000: 1}).ok
+    assert unknown_arguments("any", {"x": 1}, {"type": "object"}) is None
+    assert unknown_arguments("none", {}, {"additionalProperties": False}) is None
 
 
 def test_calls_out_of_order_and_failures_are_errors_and_the_server_goes_on(served: Any) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import io
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
+from session_states import wait_for_a_rest
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError
@@ -16,6 +21,8 @@ from gem.text import TERMINAL_STATE
 from gem.tools import ToolEnvWrapper
 from gem.wrappers import apply_wrappers, wrapper
 from gem_tools import PythonTool
+from gem_tools.python_tool import _PNG, _figures
+from gem_tools.sandbox.inside import notebook
 
 
 class Question(gem.Env[str, str]):
@@ -57,10 +64,21 @@ def test_the_first_complete_program_of_a_text_is_run(text: str, acted_on: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", "print(1)", "<python>print(1)", "```python\nprint(1)", "```py\nprint(1)\n```", "<PYTHON>1</PYTHON>"]
+    "text",
+    [
+        "",
+        "print(1)",
+        "<python>print(1)",
+        "```python\nprint(1)",
+        "```pycon\n1\n```",
+        "```python-repl\n1\n```",
+        "```python2\n1\n```",
+        "```pyx\n1\n```",
+        "<PYTHON>1</PYTHON>",
+    ],
 )
 def test_what_is_no_complete_program_is_left_to_the_task(text: str) -> None:
-    """Unclosed tags and fences, other languages and upper case are no calls."""
+    """Unclosed tags and fences, other languages and a tag in upper case are no calls."""
     assert PythonTool().respond(text) is None
 
 
@@ -91,10 +109,173 @@ def test_a_program_out_of_time_is_told_so() -> None:
     assert result.data["timed_out"] is True
 
 
-def test_a_usual_module_need_not_be_imported() -> None:
-    """A program that forgot an import of the usual ones is run with it; any other name stays undefined."""
-    assert told(PythonTool(), "<python>print(math.gcd(12, 18))</python>") == "Code execution result: 6\n\n"
+@pytest.mark.parametrize("language", ["py", "Python", "PYTHON", "python3", "py3", "Python3.11"])
+def test_a_fence_may_name_the_language_as_models_do(language: str) -> None:
+    """In any case, short, and with a version."""
+    assert told(PythonTool(), f"```{language}\nprint(1+1)\n```") == "Code execution result: 2\n\n"
+
+
+@pytest.mark.slow(reason="pandas is imported")
+def test_usual_modules_need_not_be_imported() -> None:
+    """All that a program uses are there, in one run; any other name stays undefined."""
+    program = "print(math.gcd(12, 18), np.arange(3).sum(), pd.Series([4]).max(), Counter('aab')['a'])"
+    assert told(PythonTool(timeout=60), f"<python>{program}</python>") == "Code execution result: 6 3 4 2\n\n"
     assert "NameError" in told(PythonTool(), "<python>print(nonsense)</python>")
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        ("time = 3\nprint(time)", "3"),
+        ("def f(math): return math\nprint(f(4), math.gcd(4, 6))", "4 2"),
+        ("def f():\n    return json.dumps([1])\nprint(f())", "[1]"),
+        ("for os in 'ab': pass\nprint(os)", "b"),
+        ("import math as m\nprint(m.pi > 3, 'math' in globals())", "True False"),
+        ("print('math' in globals())", "False"),
+        ("from itertools import *\nprint(next(product([5])))", "(5,)"),
+    ],
+)
+def test_a_name_that_a_program_defines_is_its_own(program: str, printed: str) -> None:
+    """Only global names that it reads and does not assign are imported."""
+    assert told(PythonTool(), f"<python>{program}</python>") == f"Code execution result: {printed}\n\n"
+
+
+def test_an_import_replaces_no_name_of_a_session() -> None:
+    """What an earlier call has defined, or a function reads that the program defines, stays."""
+    tool = PythonTool(session=True)
+    told(tool, "<python>math = 'mine'</python>")
+    assert told(tool, "<python>math</python>") == "Code execution result: 'mine'\n\n"
+    program = "def f():\n    return sys.maxsize\nif False:\n    sys = None\nprint('sys' in globals())"
+    assert told(tool, f"<python>{program}</python>") == "Code execution result: False\n\n"
+    tool.close()
+
+
+def test_figures_have_room_beside_a_long_output() -> None:
+    """Output that is cut does not cut the figures that follow it."""
+    limits = [PythonTool(figures=figures).limits.output for figures in (False, True)]
+    assert limits[1] - limits[0] >= 2 * notebook.LARGEST_FIGURES
+
+
+def test_a_missing_import_is_mended_without_a_second_run() -> None:
+    """What a call did before it used the name, it does once."""
+    tool = PythonTool(session=True)
+    told(tool, "<python>count = 0</python>")
+    told(tool, "<python>count += 1\nmath.gcd(1, 2)</python>")
+    assert told(tool, "<python>print(count)</python>") == "Code execution result: 1\n\n"
+    tool.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        ("6 * 7", "42\n"),
+        ("x = 6\nx * 7", "42\n"),
+        ("print('a')\n'b'", "a\n'b'\n"),
+        ("x = 6", ""),
+        ("None", ""),
+        ("6 * 7;", ""),
+        ("6 * 7  # why", "42\n"),
+        ("for i in range(3): i", ""),
+        ("if True:\n    5", ""),
+        ("", ""),
+        ("# nothing", ""),
+        ("math.gcd(4, 6)", "2\n"),
+        ("'\\x00\\ud800'", "'\\x00\\ud800'\n"),
+        ("def f(): return 1\nf()", "1\n"),
+    ],
+)
+def test_the_value_of_the_last_expression_is_shown_as_in_a_notebook(program: str, shown: str) -> None:
+    """Not that of others, nor None, nor one that a semicolon follows."""
+    assert told(PythonTool(display=True), f"<python>{program}</python>") == f"Code execution result: {shown}\n"
+
+
+def test_values_are_shown_in_sessions_unless_they_are_turned_off() -> None:
+    """And in single programs only where asked for."""
+    assert (PythonTool(session=True).display, PythonTool().display) == (True, False)
+    assert PythonTool(session=True, display=False).display is False
+    assert told(PythonTool(), "<python>42</python>") == "Code execution result: \n"
+    assert "the value of its last expression" in PythonTool(session=True).instruction_string()
+
+
+def test_an_error_in_the_last_expression_has_the_programs_own_lines() -> None:
+    """And a value that cannot be shown is an error of the program."""
+    text = told(PythonTool(display=True), "<python>x = 1\nx / 0</python>")
+    assert "line 2" in text
+    assert "notebook" not in text
+    text = told(PythonTool(display=True), "<python>class A:\n    def __repr__(self): return 3\nA()</python>")
+    assert "TypeError: __repr__ returned non-string" in text
+    assert "script.py" not in text
+    assert "SyntaxError" in told(PythonTool(display=True), "<python>x = = 1</python>")
+    answered = PythonTool(display=True).respond(f"<python>{'-' * 100_000}1</python>")
+    assert answered is not None
+    assert not answered[1].ok
+
+
+@pytest.mark.slow(reason="matplotlib draws")
+def test_open_figures_come_back_as_pictures() -> None:
+    """In order, each once, after an error too; plt.show does nothing and says nothing."""
+    tool = PythonTool(session=True, figures=True, timeout=60)
+    program = "plt.plot([1, 2]); plt.show()\nplt.figure(figsize=(2, 1)); plt.plot([3])\nprint('drawn')"
+    answered = tool.respond(f"<python>{program}</python>")
+    assert answered is not None
+    result = answered[1]
+    assert (result.text, result.ok) == ("Code execution result: drawn\n\n", True)
+    sizes = []
+    for part in result.content:
+        url = part["image_url"]["url"]
+        assert url.startswith("data:image/png;base64,")
+        picture = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+        picture.verify()
+        sizes.append(picture.size)
+    assert sizes == [(640, 480), (200, 100)]
+    answered = tool.respond("<python>plt.plot([1])\n1/0</python>")
+    assert answered is not None
+    assert (len(answered[1].content), answered[1].ok) == (1, False)
+    answered = tool.respond("<python>plt.figure(figsize=(1000, 1000))\n[plt.figure() for _ in range(20)][0];</python>")
+    assert answered is not None
+    assert len(answered[1].content) == 8
+    assert "13 more figures were left out" in answered[1].text
+    env = ToolEnvWrapper(Question(), [tool])
+    env.reset()
+    observation, *_ = env.step("<python>plt.plot([1]);</python>")
+    assert [part["type"] for part in observation] == ["text", "image_url"]
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("mark", "problem"),
+    [
+        ("!!!!", None),
+        ("AAA", "not base64"),
+        ("AAAA", "not a PNG file"),
+        (base64.b64encode(_PNG + b"\x00\x00\xff\xff" * 2).decode(), "65535 × 65535 pixels"),
+        (base64.b64encode(_PNG + b"\x00\x00\x00\x00" * 2).decode(), "0 × 0 pixels"),
+        (base64.b64encode(_PNG + b"\x00\x00\x00\x01" * 200_000).decode(), "too large"),
+    ],
+)
+def test_a_picture_that_a_program_forges_is_left_out(mark: str, problem: str | None) -> None:
+    """What is no small PNG file never becomes a part of the observation; other text stays text."""
+    text = f"a{notebook.FIGURE_MARK}{mark}\x1e\nb"
+    left, pictures = _figures(text)
+    assert pictures == ()
+    assert left == (text if problem is None else f"a[a figure was left out: {problem_of(left)}]\nb")
+    assert problem is None or problem in left
+
+
+def problem_of(text: str) -> str:
+    return text.partition(": ")[2].partition("]")[0]
+
+
+def test_long_output_is_cut_in_the_middle() -> None:
+    """The note says how much, also of what the sandbox itself dropped."""
+    text = told(PythonTool(max_chars=100), "<python>print('a' * 1000 + 'z')</python>")
+    assert re.fullmatch(r"Code execution result: a{66}\n\[… 902 characters left out …\]\na{32}z\n\n", text)
+    text = told(PythonTool(), "<python>print('a' * 10_000_000)\n1/0</python>")
+    assert len(text) < 20_200
+    note = re.search(r"\[… (\d+) characters left out …\]", text)
+    assert note is not None
+    assert 9_980_000 < int(note[1]) < 9_981_000
+    assert text.endswith("ZeroDivisionError: division by zero\n")
 
 
 def test_native_calls_run_the_code_argument() -> None:
@@ -165,6 +346,24 @@ def test_a_session_that_ran_out_of_time_begins_anew() -> None:
     assert "timed out" in told(tool, "<python>import time\ntime.sleep(600)</python>")
     assert "NameError" in told(tool, "<python>print(x)</python>")
     assert told(tool, "<python>print('well')</python>") == "Code execution result: well\n\n"
+    tool.close()
+
+
+@pytest.mark.slow
+def test_a_session_that_died_between_two_calls_says_so_to_the_agent() -> None:
+    """And the dead calls are no longer in the state, which would play them again in a twin."""
+    tool = PythonTool(timeout=20, session=True)
+    dies = "import os, signal\nsignal.signal(signal.SIGCONT, lambda *_: os._exit(1))"
+    if not tool.sandbox.jailed:
+        pytest.skip("only a session that rests is woken")
+    assert told(tool, f"<python>x = 1\n{dies};</python>") == "Code execution result: \n"
+    wait_for_a_rest()
+    answered = tool.respond("<python>x</python>")
+    assert answered is not None
+    assert "The session has ended" in answered[1].text
+    assert (answered[1].ok, tool.get_state()) == (False, {"past": []})
+    assert "NameError" in told(tool, "<python>x</python>")
+    assert tool.get_state() == {"past": ["x"]}
     tool.close()
 
 

@@ -30,7 +30,7 @@ from gem_tools.sandbox.output import OutputBuffer
 PATIENT = Limits(seconds=60)
 
 
-@pytest.fixture(scope="module", params=["required", "plain"])
+@pytest.fixture(scope="module", params=["required", "restricted", "plain"])
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     """Both kinds behave alike towards programs that mean well."""
     with Sandbox(request.param, PATIENT) as sandbox:
@@ -63,7 +63,7 @@ def jail() -> Iterator[Sandbox]:
         ("raise SystemExit('why')", "", 1),
         ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int = 1\nprint(P())", "P(x=1)\n", 0),
         ("import pickle\nclass P: pass\nprint(type(pickle.loads(pickle.dumps(P()))) is P)", "True\n", 0),
-        ("import threading\nt = threading.Timer(0.01, print, ['late'])\nt.start()\nprint('soon')", "soon\nlate\n", 0),
+        ("import threading\nt = threading.Timer(0.3, print, ['late'])\nt.start()\nprint('soon')", "soon\nlate\n", 0),
         ("import atexit\natexit.register(print, 'bye')\nprint('hi')", "hi\nbye\n", 0),
         ("open('module.py', 'w').write('x = 5')\nimport module\nprint(module.x)", "5\n", 0),
         ("import tempfile\nwith tempfile.TemporaryFile() as f: print(f.write(b'abc'))", "3\n", 0),
@@ -73,6 +73,32 @@ def jail() -> Iterator[Sandbox]:
         ("print(__name__, 'annotations' in globals())", "__main__ False\n", 0),
         ("import inspect\ndef f(): pass\nprint(inspect.getsource(f))", "def f(): pass\n\n", 0),
         ("print('ü€😀')", "ü€😀\n", 0),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nprint('still here')", "", -15),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "", -9),
+        ("import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0.01)\ntime.sleep(60)", "", -14),
+        ("import os\nos.abort()", "", -6),
+        ("import os\nprint(os.getpid() != 1)", "True\n", 0),
+        ("import getpass\nprint(getpass.getuser())", "gem\n", 0),
+        ("import os\nos.nice(3)\nos.sync()\nprint('done')", "done\n", 0),
+        (
+            "import threading\nbarrier = threading.Barrier(32)\n"
+            "def work():\n    held = [str(n) for n in range(9)]\n    barrier.wait()\n"
+            "for _ in range(31): threading.Thread(target=work).start()\nprint(barrier.wait() < 32)",
+            "True\n",
+            0,
+        ),
+        (
+            "import os\nfor _ in range(40):\n    if os.fork() == 0:\n        if os.fork() == 0: os._exit(0)\n"
+            "        os._exit(0)\n    os.wait()\nprint('forty daemons')",
+            "forty daemons\n",
+            0,
+        ),
+        (
+            "import subprocess, sys\n"
+            "print(subprocess.run([sys.executable, '-c', 'import numpy; print(numpy.array([3]))']).args[1])",
+            "[3]\n-c\n",
+            0,
+        ),
     ],
 )
 def test_a_program_behaves_as_a_script(sandbox: Sandbox, code: str, stdout: str, exit_code: int) -> None:
@@ -87,6 +113,32 @@ def test_standard_input_is_what_was_given_and_then_ends(sandbox: Sandbox) -> Non
     assert sandbox.run("import sys\nprint(len(sys.stdin.read()))", stdin="x" * 3_000_000).stdout == "3000000\n"
     assert sandbox.run("input()").error(last_line_only=True) == "EOFError: EOF when reading a line"
     assert sandbox.run("import sys\nprint(sys.stdin.buffer.read())", stdin=b"\xff\0").stdout == "b'\\xff\\x00'\n"
+
+
+def test_streams_and_processes_have_their_usual_names(jail: Sandbox) -> None:
+    """/dev/stdin, /dev/fd and /proc/self are those of the program; the shell's substitutions need them."""
+    assert jail.run("print(open('/dev/stdin').read())", stdin="in").stdout == "in\n"
+    assert jail.run("open('/dev/stderr', 'w').write('x')\nopen('/dev/stdout', 'w').write('y')").stderr == "x"
+    code = "import subprocess\nsubprocess.run(['bash', '-c', 'cat <(echo hi)'])\nprint(open('/proc/self/comm').read())"
+    assert jail.run(code).stdout == "hi\npython\n\n"
+
+
+def test_a_manager_serves_processes(jail: Sandbox) -> None:
+    """Sockets in a folder of the program work between its processes."""
+    code = (
+        "import multiprocessing\nwith multiprocessing.Manager() as manager:\n"
+        "    held = manager.list([1])\n    held.append(2)\n    print(list(held))"
+    )
+    assert jail.run(code).stdout == "[1, 2]\n"
+
+
+@pytest.mark.slow(reason="matplotlib builds its cache of fonts")
+def test_a_drawing_adds_no_warning(jail: Sandbox) -> None:
+    """Fontconfig finds its settings, so that a successful answer has no errors."""
+    pytest.importorskip("matplotlib", reason="NOT TESTED, drawings: matplotlib is not installed")
+    code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('t')\nplt.savefig('a.png')"
+    done = jail.run(code)
+    assert (done.ok, done.stderr) == (True, "")
 
 
 def test_an_error_shows_the_lines_of_the_program_and_no_others(sandbox: Sandbox) -> None:

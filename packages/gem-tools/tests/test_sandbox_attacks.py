@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from gem_tools.sandbox import Limits, Sandbox, SandboxError
+import gem
+import gem_tools
+from gem_tools import PythonTool
+from gem_tools.sandbox import Execution, Limits, Sandbox, SandboxError, Session
+
+NOBODY = 65534
 
 ENDLESS = Limits(seconds=1.0, memory=256 << 20, processes=24)
 """For what has to be ended."""
@@ -114,9 +124,18 @@ CONTAINED: list[tuple[str, str, str | None]] = [
         "import os\nprint('secret' in str(os.environ).lower(), len(os.environ) < 15)",
         "False True",
     ),
-    ("reading a process's environment", "open('/proc/self/environ')", "FileNotFoundError"),
-    ("listing processes", "import os\nprint(os.listdir('/proc'))", "FileNotFoundError"),
-    ("another process's memory", "open('/proc/1/mem', 'r+b')", "FileNotFoundError"),
+    (
+        "reading a process's environment",
+        "print('sesame' in open('/proc/self/environ').read(), 'PYTEST' in open('/proc/self/environ').read())",
+        "False False",
+    ),
+    (
+        "listing processes",
+        "import os\nprint([name for name in os.listdir('/proc') if name not in ('self', 'thread-self')])",
+        "['2']\n",
+    ),
+    ("another process's memory", "open('/proc/1/mem', 'r+b')", "FileNotFoundError|PermissionError"),
+    ("another process's environment", "open('/proc/1/environ')", "FileNotFoundError|PermissionError"),
     ("settings of the kernel", "open('/proc/sys/kernel/core_pattern', 'w')", "FileNotFoundError"),
     ("writing to the system", "open('/usr/lib/evil', 'w')", "Read-only file system"),
     ("writing to the root", "open('/evil', 'w')", "OSError|PermissionError"),
@@ -128,8 +147,18 @@ CONTAINED: list[tuple[str, str, str | None]] = [
     ),
     ("a name server", "import socket\nsocket.getaddrinfo('example.com', 80)", "gaierror|PermissionError"),
     ("a socket", "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", "PermissionError"),
-    ("a socket of the same machine", "import socket\nsocket.socket(socket.AF_UNIX)", "PermissionError"),
-    ("killing its parent", "import os\nprint(os.getppid())\nos.kill(os.getppid(), 9)\nprint('well')", "0\nwell"),
+    (
+        "a socket of another execution",
+        "import socket\nsocket.socket(socket.AF_UNIX).connect(bytes(1) + b'x')",
+        "ConnectionRefusedError",
+    ),
+    ("datagrams", "import socket\nsocket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)", "PermissionError"),
+    ("killing the first process", "import os, time\nos.kill(1, 9)\ntime.sleep(0.1)\nprint('well')", "well"),
+    (
+        "killing its parent",
+        "import os\nprint(os.getppid(), flush=True)\nos.kill(os.getppid() or os.getpid(), 9)",
+        "0\n",
+    ),
     ("killing everybody", "import os\ntry: os.kill(-1, 9)\nexcept OSError: pass\nprint('well')", "well"),
     ("deep recursion", "def f(): return f()\nf()", "RecursionError"),
     (
@@ -195,7 +224,14 @@ X86_CALLS = {
     "shmget": (29, 0, 4096, 0o1777),
     "memfd_create": (319, 0, 0),
     "fsopen": (430, 0, 0),
-    "socket": (41, 1, 1, 0),
+    "socket (internet)": (41, 2, 1, 0),
+    "socket (netlink)": (41, 16, 3, 0),
+    "socketpair (datagrams)": (53, 1, 2, 0, 0),
+    "inotify_init1": (294, 0),
+    "sched_setscheduler": (144, 0, 5, 0),
+    "open_tree_attr": (467, 0, 0, 0, 0, 0),
+    "a bigger pipe": (72, 0, 1031, 1 << 20),
+    "notification of a folder": (72, 0, 1026, 2),
 }
 
 
@@ -204,10 +240,16 @@ def check(sandbox: Sandbox, code: str, expected: str | None) -> None:
     started = time.monotonic()
     done = sandbox.run(code, limits=ENDLESS if expected is None else PATIENT)
     took = time.monotonic() - started
+    judge(done, expected)
+    if expected is None:
+        assert took < PATIENT.seconds / 2, "how late exactly is measured in the benchmark"
+
+
+def judge(done: Execution, expected: str | None) -> None:
+    """Check the result of an attack."""
     if expected is None:
         assert done.timed_out, done
         assert (done.limit, done.exit_code) == ("seconds", None)
-        assert took < PATIENT.seconds / 2, "how late exactly is measured in the benchmark"
     else:
         assert not done.timed_out, done
         written = done.stdout + done.stderr
@@ -357,6 +399,172 @@ def test_packages_of_environments_look_empty(sandbox: Sandbox, monkeypatch: pyte
         assert fresh.run(code).stdout == "0\n"
 
 
+FLOOD = """
+import os, socket, time
+try: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+except OSError: os.nice(19)
+for _ in range(3): os.fork()
+held = []
+try:
+    while True:
+        held += (pair := socket.socketpair())
+        pair[0].setblocking(False)
+        try:
+            while True: pair[0].send(b"x")
+        except BlockingIOError: pass
+except OSError: pass
+while True: pass
+"""
+
+
+def test_no_program_ends_the_session_of_another(sandbox: Sandbox) -> None:
+    """Full sockets and a low priority end with their own program at its limit; sessions beside it keep their state."""
+    sessions = [sandbox.session() for _ in range(3)]
+    for number, session in enumerate(sessions):
+        assert session.run(f"x = {number}").ok
+    generation = sandbox._jails.launcher_for("").generation
+    with Bystanders(sandbox, 2, 0.05):
+        done = sandbox.run(FLOOD, limits=ENDLESS)
+    assert done.limit in ("seconds", "memory"), done
+    assert [session.run("print(x)").stdout for session in sessions] == ["0\n", "1\n", "2\n"]
+    assert sandbox._jails.launcher_for("").generation == generation
+    for session in sessions:
+        session.close()
+
+
+@pytest.mark.nightly
+def test_a_late_report_is_no_death(sandbox: Sandbox) -> None:
+    """A fork server that does not get to report for long is waited for, and its sessions go on."""
+    session = sandbox.session()
+    assert session.run("x = 5").ok
+    server = sandbox._jails.launcher_for("")._server
+    assert server is not None
+    (inside,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    results: list[Execution] = []
+    runner = threading.Thread(target=lambda: results.append(sandbox.run("print('late')", limits=ENDLESS)))
+    os.kill(int(inside), signal.SIGSTOP)
+    runner.start()
+    runner.join(ENDLESS.seconds + 8)
+    os.kill(int(inside), signal.SIGCONT)
+    runner.join()
+    assert [done.stdout for done in results] == ["late\n"]
+    assert session.run("print(x)").stdout == "5\n"
+    session.close()
+
+
+def end_from_outside(session: Session) -> None:
+    """Kill the processes of a session, as the kernel does when memory runs out, and wait for the end."""
+    ours = {os.getpid()}
+    parents = {int(name): status_of(Path("/proc", name)) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
+    while more := {pid for pid, status in parents.items() if int(status.get("PPid", 0)) in ours} - ours:
+        ours |= more
+    for pid in ours:
+        if (ids := parents[pid].get("NSpid", "").split())[2:] and ids[-1] == "2":
+            os.kill(pid, signal.SIGKILL)
+    channel = session._channel
+    assert channel is not None
+    assert select.select([channel], [], [], 60)[0]
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_session_that_died_between_calls_says_so() -> None:
+    """The next call is not executed and reports the end; the one after it begins a new session."""
+    with Sandbox("required", PATIENT) as sandbox, sandbox.session() as session:
+        assert session.run("x = 41").ok
+        end_from_outside(session)
+        done = session.run("open('written', 'w')\nprint(x)")
+        assert (done.session_ended, done.ok, done.stdout) == (True, False, "")
+        assert "since the last call" in done.stderr
+        done = session.run("import os\nprint('x' in globals(), os.listdir())")
+        assert (done.session_ended, done.stdout) == (False, "False []\n")
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_the_agent_is_told_that_its_session_died() -> None:
+    """The tool's answer says so, and the state of the tool no longer has the lost calls."""
+    with Sandbox("required", PATIENT) as sandbox:
+        tool = PythonTool(session=True, timeout=60, sandbox=sandbox)
+        assert tool.respond("<python>x = 1</python>") is not None
+        assert tool._open is not None
+        end_from_outside(tool._open)
+        answered = tool.respond("<python>print(x)</python>")
+        assert answered is not None
+        assert "session has ended" in answered[1].text
+        assert tool.get_state()["past"] == []
+
+
+TOGETHER = Limits(seconds=30.0, memory=192 << 20, processes=24, open_files=256)
+HIDDEN = """
+import mmap, os, time
+for _ in range(3):
+    shared = mmap.mmap(-1, 100 << 20)
+    for place in range(0, len(shared), 4096): shared[place] = 1
+    shared.madvise(mmap.MADV_DONTNEED)  # the pages stay, and no process maps them
+    if os.fork(): break
+    shared.close()
+time.sleep(100)
+"""
+MANY = {
+    "memory of several processes": "import os, time\nfor _ in range(4):\n    if os.fork() == 0: break\n"
+    "held = bytearray(100 << 20)\ntime.sleep(100)",
+    "pages that no process maps": HIDDEN,
+    "sockets": "import os, time, socket\nfor _ in range(6):\n    if os.fork() == 0: break\n"
+    "held = [socket.socketpair() for _ in range(100)]\ntime.sleep(100)",
+    "pipes": "import os, time\nos.fork()\nheld = [os.pipe() for _ in range(100)]\ntime.sleep(100)",
+    "mappings": "import mmap, time\nheld = [mmap.mmap(-1, 4096, prot=n % 2 + 1) for n in range(30_000)]\n"
+    "time.sleep(100)",
+}
+
+
+@pytest.mark.parametrize("code", MANY.values(), ids=MANY)
+def test_memory_is_limited_for_all_processes_together(sandbox: Sandbox, code: str) -> None:
+    """What no process has too much of, the execution has."""
+    done = sandbox.run(code, limits=TOGETHER)
+    assert (done.limit, done.exit_code, done.timed_out) == ("memory", None, False), done
+
+
+def test_what_stays_within_the_limits_is_not_stopped(sandbox: Sandbox) -> None:
+    """Pages that a fork shares count once, and an ordinary pool of processes has few enough pipes."""
+    code = (
+        "import multiprocessing, os, time\nheld = b'x' * (100 << 20)\n"
+        "with multiprocessing.Pool(16) as pool: print(pool.map(time.sleep, [0.1] * 32) == [None] * 32)"
+    )
+    done = sandbox.run(code, limits=TOGETHER)
+    assert (done.stdout, done.limit) == ("True\n", None), done
+
+
+def test_processes_are_counted_for_each_program(sandbox: Sandbox) -> None:
+    """Programs at their limits of processes leave their neighbours all of theirs."""
+    code = (
+        "import threading\ngo = threading.Event()\nthreads = [threading.Thread(target=go.wait) for _ in range(31)]\n"
+        "for thread in threads: thread.start()\n"
+    )
+    limits = replace(PATIENT, processes=32)
+    sessions = [sandbox.session(limits) for _ in range(3)]
+    for session in sessions:
+        assert session.run(f"{code}print(threading.active_count())").stdout == "32\n"
+        assert "can't start new thread" in session.run("threading.Thread(target=go.wait).start()").stderr
+    for session in sessions:
+        session.close()
+
+
+def test_executions_have_no_channel_to_each_other(sandbox: Sandbox) -> None:
+    """A name in the network namespace, a file and a process are unknown to a neighbour and to a successor."""
+    code = (
+        "import os, socket\nserver = socket.socket(socket.AF_UNIX)\nserver.bind(bytes(1) + b'board')\nserver.listen()\n"
+        "client = socket.socket(socket.AF_UNIX)\nclient.connect(bytes(1) + b'board')\nprint('bound')"
+    )
+    for _ in range(2):  # in new namespaces, and in some that have been used
+        sessions = [sandbox.session() for _ in range(3)]
+        for session in sessions:
+            assert session.run(code).stdout == "bound\n"  # each has the name to itself
+        for session in sessions:
+            session.close()
+    for _ in range(4):  # in namespaces that have been used
+        done = sandbox.run("import socket\nsocket.socket(socket.AF_UNIX).connect(bytes(1) + b'board')")
+        assert "ConnectionRefusedError" in done.stderr
+
+
 def status_of(process: Path) -> dict[str, str]:
     """What the kernel says of a process; empty if it has gone."""
     try:
@@ -379,8 +587,11 @@ def test_a_program_has_no_privileges_seen_from_outside(sandbox: Sandbox) -> None
     while more := {path.name for path, status in everybody.items() if status.get("PPid") in ours} - ours:
         ours |= more
     # In a process namespace within that of the fork server, which is within ours.
+    # The first process of an execution only waits, and holds the rights that end the others.
     inner = [
-        path for path, status in everybody.items() if path.name in ours and len(status.get("NSpid", "").split()) >= 3
+        path
+        for path, status in everybody.items()
+        if path.name in ours and (ids := status.get("NSpid", "").split())[2:] and ids[-1] != "1"
     ]
     assert inner
     for path in inner:
@@ -395,3 +606,41 @@ def test_a_program_has_no_privileges_seen_from_outside(sandbox: Sandbox) -> None
                 continue
             assert theirs != Path(f"/proc/self/ns/{kind}").readlink(), kind
     session.close()
+
+
+def as_user(user: int) -> list[str]:
+    """The start of a command that runs Python with these packages as a user."""
+    start = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user != os.geteuid() else []
+    sources = os.pathsep.join(str(Path(package.__path__[0]).parent) for package in (gem, gem_tools))
+    for python in (sys.executable, "/usr/bin/python3"):  # an interpreter in root's home is root's alone
+        command = [*start, "env", f"PYTHONPATH={sources}", python]
+        test = "import sys, gem_tools.sandbox; assert sys.version_info >= (3, 10)"
+        if subprocess.run([*command, "-c", test], capture_output=True, cwd="/", check=False).returncode == 0:
+            return command
+    pytest.skip(f"NOT TESTED: no Python here runs as user {user}")
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.skipif(os.geteuid() != 0, reason="all other tests of this file run as an ordinary user")
+@pytest.mark.parametrize("endless", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["short", "endless"])
+def test_the_attacks_are_contained_as_an_ordinary_user(endless: bool) -> None:
+    """The jail of an ordinary user holds too, and leaves its trainer the kernel's quotas of their common user."""
+    command = as_user(NOBODY)
+    cases = [(code, expected) for _, code, expected in CONTAINED if (expected is None) == endless]
+    many = [] if endless else list(MANY.values())
+    attacks: list[tuple[str, dict[str, object]]] = [
+        (code, asdict(ENDLESS if endless else PATIENT)) for code, _ in cases
+    ]
+    attacks += [(code, asdict(TOGETHER)) for code in many]
+    done = subprocess.run(
+        [*command, str(Path(__file__).with_name("jail_battery.py"))],
+        input=json.dumps(attacks), capture_output=True, text=True, cwd="/", check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["user"] == NOBODY
+    results = [Execution(**result) for result in told["results"]]
+    for (_, expected), result in zip(cases, results[: len(cases)], strict=True):
+        judge(result, expected)
+    assert [result.limit for result in results[len(cases) :]] == ["memory"] * len(many)
+    assert told["quotas"] == {"refused": "200", "sizes": [65536], "watching": True}

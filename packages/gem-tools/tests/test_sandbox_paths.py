@@ -13,7 +13,7 @@ import pytest
 
 import gem
 import gem_tools
-from gem_tools.sandbox import Sandbox, SandboxError
+from gem_tools.sandbox import Sandbox, SandboxError, system
 from gem_tools.sandbox.inside.jail import scratch_binds
 from gem_tools.sandbox.system import shown_folders
 
@@ -78,14 +78,118 @@ def test_scratch_folders_are_writable_wherever_the_interpreter_lies(
     (shown / "hidden" / "secret").touch()
     beside = place / "beside"
     beside.write_text("secret")
+    alone = place / "pyvenv.cfg"
+    alone.write_text("a file")
     code = f"SHOWN, BESIDE = {str(shown)!r}, {str(beside)!r}\n{WRITES}"
-    monkeypatch.setattr("gem_tools.sandbox.jail_launcher.shown_folders", lambda: [*shown_folders(), str(shown)])
+    monkeypatch.setattr(
+        "gem_tools.sandbox.jail_launcher.shown_folders", lambda: [*shown_folders(), str(shown), str(alone)]
+    )
     monkeypatch.setattr("gem_tools.sandbox.jail_launcher.hidden_folders", lambda _: [str(shown / "hidden")])
     with Sandbox("required") as sandbox:
         for _ in range(2):  # nor does an execution leave anything for the next
             assert sandbox.run(code).stdout == "Read-only file system 42\nFalse []\n"
             assert sandbox.run("import os\nprint(os.path.exists('/tmp/left'))").stdout == "False\n"
+            assert sandbox.run(f"print(open({str(alone)!r}).read())").stdout == "a file\n"
+            assert "Read-only" in sandbox.run(f"open({str(alone)!r}, 'w')").stderr
     assert sorted(path.name for path in shown.iterdir()) == ["answer", "hidden"]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages: an environment of one module, its data, and libraries; and one of a base."""
+    site = tmp_path / "venv" / "lib" / "python3" / "site-packages"
+    base = tmp_path / "base" / "lib" / "python3" / "site-packages"
+
+    def install(folder: Path, name: str, files: dict[str, str], metadata: str = "", points: str = "") -> None:
+        info = folder / f"{name}-1.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{metadata}")
+        (info / "entry_points.txt").write_text(points)
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        (info / "RECORD").write_text("".join(f"{path},,{len(text)}\n" for path, text in files.items()))
+
+    requires = "".join(f"Requires-Dist: {name}\n" for name in ("Single.Answers", "gp-needed", "gp-shared"))
+    module = {"gp_single.py": "ANSWER = 42", "__pycache__/gp_single.cpython-311.pyc": "ANSWER = 42"}
+    install(site, "gp_single", module, requires, "[gem.envs]\ngp = gp_single:single_env\n")
+    install(site, "single_answers", {"gp_answers/__init__.py": "", "gp_answers/data.json": "42" * 9})
+    install(site, "gp_needed", {"gp_needed.py": "x = 1\n" * 9, "gp_needed.txt": "x"})
+    install(site, "gp_shared", {"gp_shared/__init__.py": "", "gp_shared/table.csv": "1" * 9})
+    install(site, "gp_user", {"gp_user.py": "import gp_shared"}, "Requires-Dist: gp-shared\n")
+    install(base, "gp_base", {"gp_base.py": "ANSWER = 42"}, "", "[gem.envs]\nbase = gp_base:env\n")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "base"))
+    monkeypatch.setattr(sys, "base_exec_prefix", str(tmp_path / "base"))
+    for function in CACHED:
+        function.cache_clear()
+    yield tmp_path
+    for function in CACHED:
+        function.cache_clear()
+
+
+CACHED = (system.import_path, system.shown_folders, system.hidden_folders, system._packages)
+LOOKS = """
+import glob, os
+for name in ("gp_single", "gp_answers", "gp_needed", "gp_shared", "gp_user"):
+    try:
+        module = __import__(name)
+        table = os.path.join(os.path.dirname(module.__file__ or ""), "table.csv")
+        print(name, hasattr(module, "ANSWER"), hasattr(module, "x"), os.path.exists(table))
+    except ImportError:
+        print(name, "gone")
+for folder in FOLDERS:
+    for path in glob.glob(folder + "/**", recursive=True):
+        if os.path.isfile(path) and b"42" in open(path, "rb").read():
+            print("found", path)
+"""
+
+
+@pytest.mark.usefixtures("_jail")
+def test_answers_are_hidden_in_whatever_way_they_are_installed(installed: Path) -> None:
+    """Modules with their bytecode, data packages, and packages of the base interpreter are empty; libraries are not."""
+    code = f"FOLDERS = {[str(installed / 'venv'), str(installed / 'base')]!r}\n{LOOKS}"
+    with Sandbox("required") as sandbox:
+        done = sandbox.run(code)
+    assert done.stdout.splitlines() == [
+        "gp_single False False False",
+        "gp_answers False False False",  # an empty namespace
+        "gp_needed False True False",
+        "gp_shared False False True",
+        "gp_user False False False",
+    ], done
+    assert any("gp_single.py" in path for path in system.hidden_folders())
+
+
+@pytest.mark.usefixtures("_jail")
+def test_folders_of_applications_are_not_shown() -> None:
+    """Of /usr, a program sees the system's own folders."""
+    with Sandbox("required") as sandbox:
+        done = sandbox.run("import os\nprint(*os.listdir('/usr'))\nprint(*os.listdir('/'))")
+    usr, root = (set(line.split()) for line in done.stdout.splitlines())
+    assert usr <= {"bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share"} | INTERPRETER
+    assert not {"opt", "srv", "app", "home", "mnt", "run"} & root
+
+
+INTERPRETER = {"local"} if sys.base_prefix.startswith("/usr/local") else set()
+
+
+def test_an_interpreter_in_usr_local_shows_its_own_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its programs, shared libraries and standard library; not what an administrator installed beside it."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    for path in (
+        "bin/python3",
+        "bin/tool",
+        "lib/libpython3.so.1",
+        f"lib/{version}/os.py",
+        "lib/app/answers",
+        "src/app",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    monkeypatch.setattr(system, "_SHARED_PREFIXES", (str(tmp_path),))
+    parts = {os.path.relpath(path, tmp_path) for path in system._parts(str(tmp_path))}
+    assert parts == {"bin/python3", "lib/libpython3.so.1", f"lib/{version}"}
 
 
 def test_scratch_folders_are_apart() -> None:

@@ -168,7 +168,8 @@ def _in_parts(documents: list[Document], count: int) -> LocalIndex:
 
     schema = tantivy.SchemaBuilder()
     schema = schema.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
-    schema = schema.add_text_field("contents", stored=True, tokenizer_name="gem", index_option="freq")
+    schema = schema.add_bytes_field("contents", stored=True)
+    schema = schema.add_text_field("words", tokenizer_name="gem", index_option="freq")
     index = index_module._new(schema.build(), None)
     index.register_tokenizer("gem", index_module._analyzer())
     writer = index.writer(heap_size=20_000_000, num_threads=1)
@@ -176,7 +177,8 @@ def _in_parts(documents: list[Document], count: int) -> LocalIndex:
     for place, document in enumerate(documents):
         fields = tantivy.Document()
         fields.add_text("id", index_module.sortable(document.id))
-        fields.add_text("contents", document.contents)
+        fields.add_bytes("contents", document.contents.encode())
+        fields.add_text("words", document.contents)
         writer.add_document(fields)
         if place % step == 0:
             writer.commit()

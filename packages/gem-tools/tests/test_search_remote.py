@@ -34,6 +34,7 @@ from gem_tools.search.protocol import (
     read_request,
 )
 from gem_tools.search.remote import RemoteEngine
+from gem_tools.search.tool import SearchTool
 
 HITS = [SearchHit("1", '"Lima"\nThe capital.', 2.5), SearchHit("2", '"Cusco"\nA city.', 1.0)]
 WRAPPED = [{"document": {"id": hit.id, "contents": hit.contents}, "score": hit.score} for hit in HITS]
@@ -232,7 +233,57 @@ def test_after_the_last_try_the_reason_is_told() -> None:
         pytest.raises(SearchError, match=r"at 127\.0\.0\.1 answered with status 500: on fire"),
     ):
         engine.search("capital", 2)
-    assert len(script.requests) == 2
+    assert [kind_of(request) for request in script.requests] == [MSGPACK, JSON, MSGPACK, MSGPACK]
+
+
+def kind_of(request: tuple[str, dict[str, str], bytes]) -> str:
+    return request[1]["content-type"]
+
+
+def test_a_server_that_fails_at_messagepack_is_asked_in_json() -> None:
+    """One failure is enough to try the other format, which is kept from then on."""
+
+    def answer(handler: Handler) -> None:
+        if handler.headers["content-type"] == MSGPACK:
+            handler.say(b"Internal Server Error", 500)
+        else:
+            handler.say(json.dumps({"result": [WRAPPED]}).encode())
+
+    with asking(answer, retries=2) as (engine, script):
+        assert engine.search("capital", 2) == engine.search("capital", 2) == HITS
+    assert [kind_of(request) for request in script.requests] == [MSGPACK, JSON, JSON]
+
+
+def test_a_passing_fault_of_a_messagepack_server_changes_nothing() -> None:
+    """A server that cannot answer JSON either is asked again in its own format, which is kept."""
+    faults = iter([True])
+
+    def answer(handler: Handler) -> None:
+        if next(faults, False):
+            handler.say(b"busy", 500)
+        elif handler.headers["content-type"] == MSGPACK:
+            msgpack_server(handler)
+        else:
+            handler.say(b"what is this?", 500)
+
+    with asking(answer, retries=2) as (engine, script):
+        assert engine.search("capital", 2) == engine.search("capital", 2) == HITS
+    assert [kind_of(request) for request in script.requests] == [MSGPACK, JSON, MSGPACK, MSGPACK]
+
+
+@pytest.mark.parametrize(("protocol", "kind"), [("json", JSON), ("msgpack", MSGPACK)])
+def test_the_tool_speaks_the_chosen_protocol(protocol: str, kind: str) -> None:
+    """The argument decides on the first request already."""
+
+    def answer(handler: Handler) -> None:
+        if kind == MSGPACK:
+            msgpack_server(handler)
+        else:
+            handler.say(json.dumps({"result": [WRAPPED]}).encode())
+
+    with serving(answer) as script:
+        assert SearchTool(search_url=script.url, protocol=protocol).execute({"query": "capital"}).ok
+    assert [kind_of(request) for request in script.requests] == [kind]
 
 
 def test_a_refusal_is_not_asked_again() -> None:

@@ -1,3 +1,3 @@
 from gem_tools.mcp.errors import MCPServerError as MCPServerError
-from gem_tools.mcp.tool import MCPServerTool as MCPServerTool
+from gem_tools.mcp.server_tool import MCPServerTool as MCPServerTool
 from gem_tools.mcp.tool import MCPTool as MCPTool

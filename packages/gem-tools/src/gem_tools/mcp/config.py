@@ -23,6 +23,9 @@ _STDIO = ("command", "args", "env", "cwd")
 _HTTP = ("url", "headers")
 _ANY = ("type", "transport", "disabled")
 
+_OF_EPISODE = "${episode."
+"""Begins a value that each episode fills in; see :mod:`gem_tools.mcp.placeholders`."""
+
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -51,7 +54,8 @@ def read_config(
     Args:
         config: ``{"mcpServers": {name: server}}``; the path of a JSON file that holds this; one server, a dict
             with ``command``, ``args``, ``env`` and ``cwd``, or with ``url`` and ``headers``; a URL; or a command
-            line. ``${NAME}`` and ``${NAME:-default}`` stand for environment variables.
+            line. ``${NAME}`` and ``${NAME:-default}`` stand for environment variables, ``${episode.NAME}`` and
+            ``${episode.NAME:-default}`` for values of each episode; see :class:`gem.tools.EpisodeValues`.
         auth: a bearer token, sent to every server with a URL.
         headers: HTTP headers, sent to the same servers.
 
@@ -130,7 +134,7 @@ def _server(name: object, entry: object, extra: Mapping[str, str]) -> ServerConf
             folder=None if entry.get("cwd") is None else str(Path(_expanded(name, "cwd", entry["cwd"])).expanduser()),
         )
     url = _expanded(name, "url", entry["url"])
-    if not _is_url(url):
+    if not _is_url(url) and not url.startswith(_OF_EPISODE):
         raise ToolError(f"MCP server {name}: a url must begin with http:// or https://")
     own = dict(_pairs(name, "headers", entry.get("headers") or {}))
     taken = {header.lower() for header in extra}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.errors import NotDeliveredError
-from gem_tools.mcp.session import ServerSession
+from gem_tools.mcp.session import Offerings, ServerSession
 
 if TYPE_CHECKING:
     import mcp_types
@@ -43,15 +43,15 @@ class ServerConnection:
         self._session: ServerSession | None = None
         self._opening: asyncio.Task[ServerSession] | None = None
 
-    async def tools(self, policy: RetryPolicy) -> list[mcp_types.Tool]:
-        """Return the tools of the server.
+    async def offerings(self, policy: RetryPolicy) -> Offerings:
+        """Return what the server offers.
 
         Raises:
             MCPServerError: if the server cannot be used.
         """
 
-        async def listed(session: ServerSession) -> list[mcp_types.Tool]:
-            return session.tools
+        async def listed(session: ServerSession) -> Offerings:
+            return session.offerings
 
         return await self._delivered(listed, policy)
 
@@ -62,6 +62,22 @@ class ServerConnection:
             MCPServerError: if the call has no result.
         """
         return await self._delivered(lambda session: session.call(tool, arguments, policy.call), policy)
+
+    async def resources(self, policy: RetryPolicy) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
+        """Return the resources of the server, and the templates of further ones.
+
+        Raises:
+            MCPServerError: if the request has no result.
+        """
+        return await self._delivered(lambda session: session.resources(policy.call), policy)
+
+    async def read_resource(self, uri: str, policy: RetryPolicy) -> mcp_types.ReadResourceResult:
+        """Read a resource.
+
+        Raises:
+            MCPServerError: if the request has no result.
+        """
+        return await self._delivered(lambda session: session.read_resource(uri, policy.call), policy)
 
     async def close(self) -> None:
         """End the session, if there is one."""

@@ -11,7 +11,7 @@ from typing import Any
 from gem.core import Env
 from gem.errors import EpisodeFinishedError, GemError, ResetNeededError
 
-__all__ = ["RESET", "STEP", "EpisodeAnswer", "Episodes", "tool_schemas"]
+__all__ = ["RESET", "STEP", "EpisodeAnswer", "Episodes", "tool_schemas", "unknown_arguments"]
 
 RESET, STEP = "reset", "step"
 
@@ -141,6 +141,24 @@ def tool_schemas(env: Env[Any, Any]) -> list[dict[str, Any]]:
                 }
             )
     return offered
+
+
+def unknown_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> EpisodeAnswer | None:
+    """Return the answer to a call with arguments that its tool does not take, or None.
+
+    Args:
+        name: the tool.
+        arguments: those of the call.
+        schema: the input schema of the tool, which forbids others by ``additionalProperties``.
+    """
+    if schema.get("additionalProperties") is not False:
+        return None
+    known = schema.get("properties", {})
+    unknown = [argument for argument in arguments if argument not in known]
+    if not unknown:
+        return None
+    taken = ", ".join(known) or "no arguments"
+    return _failure(f"{name} has no argument {unknown[0][:64]!r}; it takes {taken}")
 
 
 def _action(arguments: Mapping[str, Any]) -> Any:

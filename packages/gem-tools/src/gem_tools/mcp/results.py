@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from gem.tools.base import ToolResult
 from gem.tools.json_values import copied
+from gem_tools.text_limits import cut
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, ReadResourceResult, Resource, ResourceTemplate
 
-__all__ = ["LONGEST_CONTENT", "cut", "tool_result"]
+__all__ = ["LONGEST_CONTENT", "resource_list", "resource_result", "tool_result"]
 
 LONGEST_CONTENT = 8 << 20
 """The largest size of images and audio (base64 characters) in one result; further items are only named."""
@@ -47,13 +48,28 @@ def tool_result(answer: CallToolResult, longest: int) -> ToolResult:
     )
 
 
-def cut(text: str, longest: int) -> str:
-    """Return the text; cut out the middle of a text with more characters than that."""
-    if len(text) <= longest:
-        return text
-    head = longest * 2 // 3
-    tail = longest - head
-    return f"{text[:head]}\n[… {len(text) - longest} characters left out …]\n{text[-tail:] if tail else ''}"
+def resource_result(answer: ReadResourceResult, longest: int) -> ToolResult:
+    """Convert the contents of a resource to a tool result; see :func:`tool_result`."""
+    reading = _ResultReader()
+    for content in answer.contents:
+        text = getattr(content, "text", None)
+        if len(answer.contents) == 1 and text is not None:
+            reading.texts.append(text)
+        else:
+            reading.add_resource(content)
+    return ToolResult(cut("\n".join(reading.texts), longest), content=tuple(reading.parts))
+
+
+def resource_list(resources: list[Resource], templates: list[ResourceTemplate], longest: int) -> ToolResult:
+    """Convert a list of resources to a tool result with one line for each."""
+    lines = [_line(resource.uri, resource) for resource in resources]
+    lines += [_line(f"{template.uri_template} (a template)", template) for template in templates]
+    return ToolResult(cut("\n".join(lines) or "The server lists no resources.", longest))
+
+
+def _line(address: str, described: Resource | ResourceTemplate) -> str:
+    about = [described.title or described.name, described.description, described.mime_type]
+    return f"{address}: {'; '.join(filter(None, about))}"
 
 
 class _ResultReader:
@@ -65,6 +81,7 @@ class _ResultReader:
         self._room = LONGEST_CONTENT
 
     def add(self, block: Any) -> None:
+        """Add a block of any type."""
         if block.type == "text":
             self.texts.append(block.text)
         elif block.type == "image":
@@ -75,11 +92,12 @@ class _ResultReader:
             about = f": {block.description}" if block.description else ""
             self.texts.append(f"[resource {block.name} at {block.uri}{about}]")
         elif block.type == "resource":
-            self._add_resource(block.resource)
+            self.add_resource(block.resource)
         else:
             self.texts.append(f"[content of the unknown type {block.type}]")
 
-    def _add_resource(self, resource: Any) -> None:
+    def add_resource(self, resource: Any) -> None:
+        """Add the content of a resource, with its address."""
         text = getattr(resource, "text", None)
         if text is not None:
             self.texts.append(f"[resource {resource.uri}]\n{text}")

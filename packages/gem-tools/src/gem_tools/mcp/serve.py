@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gem.core import Env
-from gem_tools.mcp.episodes import EpisodeAnswer, Episodes, tool_schemas
+from gem_tools.mcp.episodes import EpisodeAnswer, Episodes, tool_schemas, unknown_arguments
 
 if TYPE_CHECKING:
     import mcp_types
@@ -114,19 +114,23 @@ def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Se
 
     with make() as env:
         offered = tool_schemas(env)
-    names = {tool["name"] for tool in offered}
+    schemas = {tool["name"]: tool["input_schema"] for tool in offered}
     tools = [mcp_types.Tool(**tool) for tool in offered]
 
     async def list_tools(context: Any, parameters: Any) -> mcp_types.ListToolsResult:
         return mcp_types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Any, parameters: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
-        if parameters.name not in names:
-            known = ", ".join(sorted(names))
+        if parameters.name not in schemas:
+            known = ", ".join(sorted(schemas))
             text = f"Error: there is no tool called {parameters.name[:64]!r}; there are {known}"
             return _result(EpisodeAnswer(({"type": "text", "text": text},), ok=False))
+        arguments = parameters.arguments or {}
+        refused = unknown_arguments(parameters.name, arguments, schemas[parameters.name])
+        if refused is not None:
+            return _result(refused)
         episodes = episodes_of(context)
-        return _result(await _in_thread(episodes.call, parameters.name, parameters.arguments or {}))
+        return _result(await _in_thread(episodes.call, parameters.name, arguments))
 
     from gem_tools import __version__
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.errors import MCPServerError, NotDeliveredError
@@ -19,13 +19,22 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import TransportStreams
 
-__all__ = ["PATIENCE", "ServerSession"]
+__all__ = ["PATIENCE", "Offerings", "ServerSession"]
+
+T = TypeVar("T")
 
 PATIENCE = 3.0
 """The time limit in seconds for a ping to a local server after a call timed out; a silent server is restarted."""
 
 _MOST_PAGES = 100
-"""The largest number of pages of a tool list, since a server could send them endlessly."""
+"""The largest number of pages of a list, since a server could send them endlessly."""
+
+
+class Offerings(NamedTuple):
+    """What a server offers."""
+
+    tools: list[mcp_types.Tool]
+    has_resources: bool
 
 
 class ServerSession:
@@ -35,8 +44,7 @@ class ServerSession:
         import anyio
 
         self.server = server
-        self.tools: list[mcp_types.Tool] = []
-        """The tools of the server."""
+        self.offerings = Offerings([], False)
         self._client: Client | None = None
         self._link: StdioLink | None = None
         self._ended = anyio.Event()
@@ -69,11 +77,36 @@ class ServerSession:
         return self._ended.is_set() or self._task is None or self._task.done()
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> mcp_types.CallToolResult:
-        """Call a tool; cancel the call at its time limit in seconds.
+        """Call a tool; see :meth:`_answered`."""
+        return await self._answered(lambda client: client.call_tool(tool, dict(arguments)), seconds)
+
+    async def resources(self, seconds: float) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
+        """List the resources and the templates of resources; see :meth:`_answered`."""
+
+        async def listed(client: Client) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
+            resources: list[mcp_types.Resource] = []
+            async for page in _pages(client.list_resources):
+                resources += page.resources
+            templates: list[mcp_types.ResourceTemplate] = []
+            with suppress(MCPError):  # servers without templates may not know the request
+                async for templates_page in _pages(client.list_resource_templates):
+                    templates += templates_page.resource_templates
+            return resources, templates
+
+        from mcp import MCPError
+
+        return await self._answered(listed, seconds)
+
+    async def read_resource(self, uri: str, seconds: float) -> mcp_types.ReadResourceResult:
+        """Read a resource; see :meth:`_answered`."""
+        return await self._answered(lambda client: client.read_resource(uri), seconds)
+
+    async def _answered(self, request: Callable[[Client], Awaitable[T]], seconds: float) -> T:
+        """Send a request and return the answer; cancel the request at its time limit in seconds.
 
         Raises:
             NotDeliveredError: if the session had already ended.
-            MCPServerError: if the call has no result; the message gives the reason.
+            MCPServerError: if the request has no result; the message gives the reason.
         """
         import anyio
         from mcp import MCPError
@@ -89,7 +122,7 @@ class ServerSession:
         self._deadlines.add(deadline)
         try:
             with anyio.fail_after(seconds):
-                return await self._client.call_tool(tool, dict(arguments))
+                return await request(self._client)
         except TimeoutError as error:
             self._check_alive()
             raise MCPServerError(self._timed_out(seconds)) from error
@@ -125,7 +158,8 @@ class ServerSession:
                     await self._transport(), client_info=Implementation(name="gem", version="1"), cache=None
                 )
                 async with client:
-                    self.tools = await self._listed(client)
+                    has_resources = client.server_capabilities.resources is not None
+                    self.offerings = Offerings(await self._listed(client), has_resources)
                     self._client = client
                     self._handshake.deadline = math.inf
                     if not ready.done():
@@ -155,13 +189,8 @@ class ServerSession:
         if client.server_capabilities.tools is None:
             return []
         tools: list[mcp_types.Tool] = []
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES):
-            page = await client.list_tools(cursor=cursor)
+        async for page in _pages(client.list_tools):
             tools += page.tools
-            cursor = page.next_cursor
-            if cursor is None:
-                break
         return tools
 
     def _check_alive(self) -> None:
@@ -235,6 +264,17 @@ class ServerSession:
             return error
         shown = " ".join(str(error).split())[:500]
         return MCPServerError(f"MCP server {self.server.name} cannot be used: {type(error).__name__}: {shown}")
+
+
+async def _pages(request: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    """Yield the pages of a list."""
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await request(cursor=cursor)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -14,6 +14,9 @@ __all__ = ["Launcher"]
 class Launcher(ABC):
     """Starts executions; safe to use from any thread."""
 
+    tier: str
+    """The tier of its executions; see :data:`gem_tools.sandbox.guarantees.TIERS`."""
+
     @abstractmethod
     def start(self, limits: Limits, descriptors: Sequence[int], *, session: bool = False) -> Running:
         """Start an execution.
@@ -26,6 +29,15 @@ class Launcher(ABC):
         Raises:
             SandboxError: if no execution can be started.
         """
+
+    @property
+    def memory_limited_by(self) -> str:
+        """What limits the memory of an execution; see :attr:`gem_tools.sandbox.Sandbox.memory_limited_by`.
+
+        Raises:
+            SandboxError: if no execution can be started.
+        """
+        return "process"
 
     def check(self) -> None:  # noqa: B027  # a launcher without a jail needs nothing
         """Start the process that executions are forked from, unless it runs.

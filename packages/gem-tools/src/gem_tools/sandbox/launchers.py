@@ -1,4 +1,4 @@
-"""The choice of a fork server for a program: :class:`JailLaunchers`."""
+"""The choice of a fork server for a program: :class:`WarmLaunchers`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem_tools.sandbox.jail_launcher import JailLauncher
 from gem_tools.sandbox.system import allowed_modules
 
-__all__ = ["JailLaunchers"]
+__all__ = ["WarmLaunchers"]
 
 # A program needs the last entry whose library it mentions. Later entries take longer to start and to fork.
 _WARM = (
@@ -22,21 +22,20 @@ _WARM = (
 _MENTION = re.compile(r"\b(?:numpy|sympy|pandas|scipy)\b")
 
 
-class JailLaunchers:
+class WarmLaunchers:
     """Launchers with warm fork servers, each started on first use.
 
     One serves programs that import only the standard library; each of the others has imported a large library.
 
     Args:
+        kind: the launcher of the tier.
         libraries: the installed libraries that programs may import; None for all.
     """
 
-    def __init__(self, libraries: tuple[str, ...] | None = None) -> None:
+    def __init__(self, kind: type[JailLauncher] = JailLauncher, libraries: tuple[str, ...] | None = None) -> None:
         allowed = None if libraries is None else allowed_modules(libraries)["names"]
-        self._light = JailLauncher((), libraries)
-        self._heavy = {
-            name: JailLauncher(modules, libraries) for name, modules in _WARM if allowed is None or name in allowed
-        }
+        self._light = kind((), libraries)
+        self._heavy = {name: kind(modules, libraries) for name, modules in _WARM if allowed is None or name in allowed}
         _alive.add(self)
         after_fork_in_child(self._disown)
 
@@ -66,7 +65,7 @@ class JailLaunchers:
             launcher.disown()
 
 
-_alive: weakref.WeakSet[JailLaunchers] = weakref.WeakSet()
+_alive: weakref.WeakSet[WarmLaunchers] = weakref.WeakSet()
 
 
 def _close_at_exit() -> None:

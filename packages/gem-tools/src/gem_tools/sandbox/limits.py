@@ -26,7 +26,11 @@ class Limits:
     cpu_seconds: float | None = None
     """CPU time of the program's process, or of all calls of a session together. None: no limit."""
     memory: int = 1 << 30
-    """Address space of each process, in addition to the interpreter's own."""
+    """Address space of each process, in addition to the interpreter's own; in a jail, also the memory of all processes
+    together, measured every 0.1 s, with every socket counted as 256 KiB and every pipe as 64 KiB. A jail also ends an
+    execution with more than 128 pipes, or 10,000 mappings in a process, as one without memory. Where this user may make
+    control groups (:attr:`gem_tools.sandbox.Sandbox.memory_limited_by`), the kernel also limits the memory of all
+    processes and the scratch folder together, to 32 MiB more than ``memory`` and ``disk``."""
     processes: int = 32
     """Simultaneous processes and threads, including the program's own."""
     disk: int = 64 << 20

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from gem.processes.fork_loop import PAUSE, RESUME
 from gem.processes.fork_server import bare_python
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.launcher import Launcher
@@ -22,13 +23,7 @@ from gem_tools.sandbox.limits import Limits
 from gem_tools.sandbox.running import Running
 from gem_tools.sandbox.system import ENVIRONMENT, allowed_modules, import_path
 
-__all__ = ["WARNING", "PlainLauncher"]
-
-WARNING = (
-    "The code of agents runs in plain subprocesses, because no jail is available: {reason}. Its time, memory, files "
-    "and output are limited, but it can read and delete this user's files, use the network, and leave processes "
-    "behind. Pass sandbox='required' to raise an error instead."
-)
+__all__ = ["PlainLauncher"]
 
 _LOOK = 0.01
 """Seconds between two checks whether a program has ended."""
@@ -40,6 +35,8 @@ class PlainLauncher(Launcher):
     Args:
         libraries: the installed libraries that programs may import; None for all.
     """
+
+    tier = "plain"
 
     def __init__(self, libraries: tuple[str, ...] | None = None) -> None:
         self._imports = {"path": import_path(libraries is None), "allowed": allowed_modules(libraries or ())}
@@ -117,14 +114,18 @@ def _launch(
 
 
 def _wait(report: socket.socket, process: subprocess.Popen[bytes], deadline: float | None) -> int:
-    """Wait for the program's end, its time limit, or a stop by the trainer; return the reason."""
+    """Wait for the program's end, its time limit, or a stop by the trainer; return the reason.
+
+    Requests to pause are ignored: nothing would end a stopped process if the trainer were killed.
+    """
     while not _has_ended(process):
         left = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())
         if left <= 0:
             return wire.OUT_OF_TIME
         if select.select([report], [], [], left)[0]:
-            report.recv(16)  # an unread message would make the kernel drop the answer
-            return wire.STOPPED
+            message = report.recv(16)  # an unread message would make the kernel drop the answer
+            if not message or message.strip(PAUSE + RESUME):
+                return wire.STOPPED
     return wire.BY_ITSELF
 
 

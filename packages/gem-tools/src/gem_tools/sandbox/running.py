@@ -6,9 +6,9 @@ import contextlib
 import os
 import select
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator
 
+from gem.processes.fork_loop import PAUSE, RESUME
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.limits import Limits
@@ -19,8 +19,14 @@ __all__ = ["Running", "program_file", "text_file", "watch"]
 _CHUNK = 1 << 16
 _FLOOD = 256
 """A program is stopped when a stream exceeds its limit by this factor."""
-_PATIENCE = 5.0
-"""Seconds beyond an execution's time limit after which the other side counts as broken."""
+_LIMITS = {
+    wire.OUT_OF_TIME: "seconds",
+    wire.OUT_OF_CPU: "cpu_seconds",
+    wire.OUT_OF_MEMORY: "memory",
+    wire.OUT_OF_DISK: "disk",
+    wire.OUT_OF_PROCESSES: "processes",
+}
+"""The reason for the end of an execution → the limit that it reached."""
 
 
 def text_file(data: bytes) -> int:
@@ -66,16 +72,15 @@ class Running:
         self.report = report
         self.limits = limits
         self._order = (stdout, stderr)
-        self._stopped = False
+        self._stopped = self._is_paused = False
         os.set_blocking(stdout, False)
         os.set_blocking(stderr, False)
         self.begin_call()
 
     def begin_call(self) -> None:
-        """Discard the collected output and restart the clock."""
+        """Discard the collected output."""
         self._streams = {descriptor: OutputBuffer(self.limits.output) for descriptor in self._order}
         self._flooded = False
-        self.give_up_at = time.monotonic() + self.limits.seconds + _PATIENCE
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -107,8 +112,22 @@ class Running:
         """Request the end of the execution; the report follows."""
         if not self._stopped:
             self._stopped = True
-            with contextlib.suppress(OSError):  # it has just ended by itself
-                self.report.send(wire.KILL)
+            self._send(wire.KILL)
+
+    def pause(self) -> None:
+        """Stop the processes of the execution, so that they use no processor while nobody waits for them."""
+        self._is_paused = True
+        self._send(PAUSE)
+
+    def resume(self) -> None:
+        """Let the processes of the execution go on after a pause."""
+        if self._is_paused:
+            self._is_paused = False
+            self._send(RESUME)
+
+    def _send(self, message: bytes) -> None:
+        with contextlib.suppress(OSError):  # it has just ended by itself
+            self.report.send(message)
 
     def finish(self) -> Execution | None:
         """Read the report and the rest of the output, and close everything. Returns None if the other side has died."""
@@ -127,7 +146,7 @@ class Running:
         """Return the result from the report and the output."""
         stdout, stderr = (self._streams[descriptor] for descriptor in self._order)
         errors = stderr.text()
-        limit = {wire.OUT_OF_TIME: "seconds", wire.OUT_OF_CPU: "cpu_seconds"}.get(reason)
+        limit = _LIMITS.get(reason)
         if limit is None and self._flooded:
             limit = "output"
         elif limit is None and status == 1 and "MemoryError" in errors.rstrip().rpartition("\n")[2].partition(":")[0]:
@@ -176,9 +195,8 @@ def watch(begin: Iterable[Callable[[], Running]], at_once: int, done: Callable[[
                     poll.register(descriptor, select.POLLIN)
             if not count:
                 return
-            soonest = min(running.give_up_at for _, running in under_way.values())
-            events = poll.poll(max(0.0, (soonest - time.monotonic()) * 1000) + 1)
-            for descriptor, _ in events:
+            # However long it takes: an execution whose report stays open has not ended, and others share its server.
+            for descriptor, _ in poll.poll():
                 if descriptor not in under_way:
                     continue
                 number, running = under_way[descriptor]
@@ -191,14 +209,6 @@ def watch(begin: Iterable[Callable[[], Running]], at_once: int, done: Callable[[
                 _forget(running, under_way, poll)
                 if done(number, running.finish()):
                     return
-            if not events:
-                for number, running in {id(running): (n, running) for n, running in under_way.values()}.values():
-                    if time.monotonic() >= running.give_up_at:
-                        count -= 1
-                        _forget(running, under_way, poll)
-                        running.close()
-                        if done(number, None):
-                            return
     finally:
         for running in {id(running): running for _, running in under_way.values()}.values():
             running.close()

@@ -14,11 +14,13 @@ from gem.errors import ArgumentError, ArgumentTypeError
 from gem.processes.cpus import usable_cpus
 from gem_tools.sandbox.errors import SandboxError, SandboxWarning
 from gem_tools.sandbox.execution import Execution
+from gem_tools.sandbox.guarantees import describe_missing
 from gem_tools.sandbox.jail_launcher import JailLauncher
 from gem_tools.sandbox.launcher import Launcher
-from gem_tools.sandbox.launchers import JailLaunchers
+from gem_tools.sandbox.launchers import WarmLaunchers
 from gem_tools.sandbox.limits import Limits
-from gem_tools.sandbox.plain_launcher import WARNING, PlainLauncher
+from gem_tools.sandbox.plain_launcher import PlainLauncher
+from gem_tools.sandbox.restricted_launcher import RestrictedLauncher
 from gem_tools.sandbox.running import Running, program_file, text_file, watch
 from gem_tools.sandbox.session import Session
 
@@ -34,8 +36,9 @@ class Sandbox:
     is forked from this one gets its own fork servers.
 
     Args:
-        mode: ``"auto"``: in a jail; without one, in plain subprocesses, with one
-            :class:`SandboxWarning`. ``"required"``: only in a jail. ``"plain"``: in plain subprocesses, no warning.
+        mode: ``"auto"``: in the strongest tier of :data:`~gem_tools.sandbox.guarantees.TIERS` that this machine
+            allows, with one :class:`SandboxWarning` if that is not the jail. ``"required"``: only in a jail.
+            ``"restricted"``: only with Landlock. ``"plain"``: in plain subprocesses, no warning.
         limits: the default limits of an execution.
         libraries: import names of the installed libraries that programs may import besides the standard library, such
             as ``["numpy"]``; what these depend on can be imported too. None for all that this process could import.
@@ -47,10 +50,12 @@ class Sandbox:
     def __init__(
         self, mode: str = "auto", limits: Limits | None = None, libraries: Sequence[str] | None = None
     ) -> None:
-        self.mode = choice("mode", mode, ("auto", "required", "plain"))
+        self.mode = choice("mode", mode, ("auto", "required", "restricted", "plain"))
         self.limits = _checked_limits(limits, Limits())
         self.libraries = None if libraries is None else _library_names(libraries)
-        self._jails = JailLaunchers(self.libraries)
+        self._jails = WarmLaunchers(JailLauncher, self.libraries)
+        self._restricted = WarmLaunchers(RestrictedLauncher, self.libraries)
+        self._without_jail = mode == "restricted"
         self._plain = PlainLauncher(self.libraries) if mode == "plain" else None
         self._closed = False
         self._lock = threading.Lock()
@@ -62,7 +67,29 @@ class Sandbox:
         Raises:
             SandboxError: with ``"required"``, if no jail is available.
         """
-        return isinstance(self._launcher(""), JailLauncher)
+        return self.tier == "jail"
+
+    @property
+    def tier(self) -> str:
+        """The tier of :data:`~gem_tools.sandbox.guarantees.TIERS` in which programs run; chosen on first use.
+
+        Raises:
+            SandboxError: if the mode requires a tier that is not available.
+        """
+        return self._launcher("").tier
+
+    @property
+    def memory_limited_by(self) -> str:
+        """What limits the memory of an execution; chosen on first use.
+
+        ``"cgroup"``: the kernel, for all processes together with its own memory for them; only in a jail, and where
+        this user may make control groups of version 2. The watchdog continues beside it. ``"watchdog"``: measurements
+        of all processes together, every 0.1 s. ``"process"``: the kernel, for each process alone.
+
+        Raises:
+            SandboxError: if the mode requires a tier that is not available.
+        """
+        return self._launcher("").memory_limited_by
 
     def run(self, code: str, *, stdin: str | bytes = "", limits: Limits | None = None, prelude: str = "") -> Execution:
         """Run a program as ``__main__`` and wait for its end.
@@ -123,6 +150,7 @@ class Sandbox:
         """Close the sandbox and end its executions. A second call does nothing; a later run is an error."""
         self._closed = True
         self._jails.close()
+        self._restricted.close()
 
     def __enter__(self) -> Sandbox:
         return self
@@ -176,7 +204,7 @@ class Sandbox:
             everything = range(len(inputs))
             watch(begin(everything), at_once, lambda number, execution: done(number, execution, everything, False))
             if again:
-                # The fork server died, which no program can cause on purpose.
+                # The reports of these executions were closed without an answer: their fork server has died.
                 launcher.discard(generation)
                 rest = list(again)
                 watch(begin(rest), 1, lambda number, execution: done(number, execution, rest, True))
@@ -190,24 +218,58 @@ class Sandbox:
             raise SandboxError("this sandbox is closed; create another one")
         if self._plain is not None:
             return self._plain
+        if self._without_jail:
+            try:
+                self._restricted.check()
+            except SandboxError as error:
+                raise SandboxError(
+                    f"no execution can be restricted here: {error}; Landlock needs Linux 5.13, and a container engine "
+                    "whose filter of system calls allows it"
+                ) from error
+            return self._restricted.launcher_for(code)
         try:
             self._jails.check()
         except SandboxError as error:
             if self.mode == "required":
                 raise SandboxError(
                     f"no jail is available for the code of agents: {error}; allow user namespaces to this user, run as "
-                    "root outside of a container, or use mode='auto' to run it in plain subprocesses"
+                    "root outside of a container, or use mode='auto' to run it with less isolation"
                 ) from error
-            return self._fall_back(str(error))
+            self._fall_back(str(error))
+            return self._launcher(code)
         return self._jails.launcher_for(code)
 
-    def _fall_back(self, reason: str) -> PlainLauncher:
+    def _fall_back(self, reason: str) -> None:
+        """Choose the strongest tier below the jail, and warn."""
         with self._lock:
-            there = self._plain
-            plain = self._plain = there or PlainLauncher(self.libraries)
-        if there is None:
-            warnings.warn(WARNING.format(reason=reason), SandboxWarning, stacklevel=5)
-        return plain
+            if self._without_jail or self._plain is not None:
+                return
+            try:
+                self._restricted.check()
+            except SandboxError as error:
+                reason = f"{reason}; nor can it be restricted with Landlock: {error}"
+                self._plain = PlainLauncher(self.libraries)
+                tier = self._plain.tier
+            else:
+                self._without_jail = True
+                tier = RestrictedLauncher.tier
+        warnings.warn(
+            _WARNINGS[tier].format(reason=reason, missing=describe_missing(tier)), SandboxWarning, stacklevel=6
+        )
+
+
+_WARNINGS = {
+    "restricted": (
+        "The code of agents runs restricted by Landlock and a filter of system calls, because no jail is available: "
+        "{reason}. In contrast to a jail, it can {missing}. Locks, queues and pools of multiprocessing do not work. "
+        "Pass sandbox='required' to raise an error instead, or mode='restricted' to run it so without this warning."
+    ),
+    "plain": (
+        "The code of agents runs in plain subprocesses, because no jail is available: {reason}. Only the time, memory "
+        "and output of each process are limited. The code can {missing}. Pass sandbox='required' to raise an error "
+        "instead."
+    ),
+}
 
 
 def _start(launcher: Launcher, limits: Limits, program: int, stdin: bytes) -> Running:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 _ENDED = "The session has ended; its variables, imports and functions are gone."
+_ENDED_BEFORE = (
+    "The session has ended since the last call; its variables, imports and functions are gone. "
+    "This call was not executed; the next one begins a new session."
+)
 _FAREWELL = 0.1
 """Seconds that a process may need to end after it closed the channel of its session."""
 
@@ -32,7 +36,9 @@ class Session:
     """Calls that share variables, imports, functions and the scratch folder; only one runs at a time.
 
     A call that runs into a limit, or whose process ends, loses the session's state and reports that
-    (:attr:`Execution.session_ended`); the next call begins with a new state. ``sys.exit`` ends a call only.
+    (:attr:`Execution.session_ended`); the next call begins with a new state. A call that finds the process dead, for
+    example because a thread ended it between two calls, is not executed and reports the same. ``sys.exit`` ends a call
+    only.
     """
 
     def __init__(self, launcher: Callable[[str], Launcher], limits: Limits) -> None:
@@ -45,7 +51,7 @@ class Session:
         self._lock = threading.Lock()
 
     def run(self, code: str, *, stdin: str = "", prelude: str = "") -> Execution:
-        """Run code after the earlier calls.
+        """Run code after the earlier calls. Until the next call, the session's processes and threads are stopped.
 
         Args:
             code: the code, as for :meth:`gem_tools.sandbox.Sandbox.run`.
@@ -64,12 +70,12 @@ class Session:
                 self._end()
                 self._owner = os.getpid()
             channel, running = self._started(prelude + code)
+            running.resume()
             files = [program_file(code, prelude), text_file(stdin.encode("utf-8", "replace"))]
             try:
                 socket.send_fds(channel, [b"c"], files)
-            except OSError:  # the process has died since the last call
-                channel, running = self._fresh(prelude + code)
-                socket.send_fds(channel, [b"c"], files)
+            except OSError:
+                return self._died_before(running)
             finally:
                 for file in files:
                     os.close(file)
@@ -121,9 +127,9 @@ class Session:
         for descriptor in (channel.fileno(), *running.descriptors):
             poll.register(descriptor, select.POLLIN)
         while True:
-            left = (running.give_up_at if stopped else deadline) - time.monotonic()
-            events = [descriptor for descriptor, _ in poll.poll(max(0.0, left * 1000) + 1)]
-            if running.report.fileno() in events or (stopped and not events):
+            left = None if stopped else max(0.0, deadline - time.monotonic()) * 1000 + 1
+            events = [descriptor for descriptor, _ in poll.poll(left)]
+            if running.report.fileno() in events:
                 return self._died(running, started, timed_out)
             if channel.fileno() in events:
                 try:
@@ -134,6 +140,7 @@ class Session:
                     deadline = min(deadline, time.monotonic() + _FAREWELL)
                 else:
                     running.read_all()
+                    running.pause()
                     return running.result(wire.BY_ITSELF, exit_code, time.monotonic() - started, 0.0)
             for descriptor in set(running.descriptors[1:]).intersection(events):
                 if not running.read(descriptor):
@@ -142,6 +149,13 @@ class Session:
                 stopped = True
                 timed_out = deadline >= started + self.limits.seconds
                 running.stop()
+
+    def _died_before(self, running: Running) -> Execution:
+        """Return the result of a call that found its process dead."""
+        started = time.monotonic()
+        running.stop()  # it may have closed the channel only
+        select.select([running.report], [], [])
+        return replace(self._died(running, started, False), stdout="", stderr=f"{_ENDED_BEFORE}\n", exit_code=None)
 
     def _died(self, running: Running, started: float, timed_out: bool) -> Execution:
         done = running.finish()

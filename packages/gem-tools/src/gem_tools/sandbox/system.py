@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.metadata
 import os
 import re
@@ -15,6 +16,11 @@ from gem.errors import ArgumentError
 
 __all__ = ["ENVIRONMENT", "allowed_modules", "hidden_folders", "import_path", "shown_folders"]
 
+_SHARED_PREFIXES = ("/usr", "/usr/local")
+"""Installations that the interpreter shares with the administrator's other programs."""
+_SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64")
+_CODE = (".py", ".pyi", ".pyc", ".pyd", ".so", ".pyx", ".pxd", ".c", ".h")
+
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
 
 ENVIRONMENT = {
@@ -22,6 +28,10 @@ ENVIRONMENT = {
     "HOME": "/box/home",
     "TMPDIR": "/box/tmp",
     "LANG": "C.UTF-8",
+    "USER": "gem",
+    "LOGNAME": "gem",
+    # Each further arena takes 64 MiB of the address space, which is limited, for every few threads.
+    "MALLOC_ARENA_MAX": "1",
     **_ONE_THREAD,
 }
 """All environment variables of a program."""
@@ -42,32 +52,103 @@ def import_path(packages: bool = True) -> list[str]:
 
 @lru_cache(maxsize=1)
 def shown_folders() -> list[str]:
-    """Return the paths that a program sees in addition to the system's own."""
+    """Return the paths of files and folders that a program sees in addition to the system's own."""
     prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    folders = [os.path.join(prefix, name) for prefix in prefixes for name in ("bin", "lib", "lib64")]
+    paths = [path for prefix in prefixes for path in _parts(prefix)]
     # Both by their given names, for programs that use sys.prefix, and by their real paths.
-    found = [path for path in (*folders, *import_path()) if os.path.isdir(path)]
+    found = [path for path in (*paths, *import_path()) if os.path.exists(path)]
     return sorted({*(path for path in found if os.path.realpath(path) == path), *map(os.path.realpath, found)})
+
+
+def _parts(prefix: str) -> list[str]:
+    """Return the parts of an installation that its interpreter needs."""
+    if prefix not in _SHARED_PREFIXES:
+        # A sub-interpreter finds the packages of its environment by pyvenv.cfg.
+        return [os.path.join(prefix, name) for name in ("bin", "lib", "lib64", "pyvenv.cfg")]
+    patterns = ("bin/python*", "lib/lib*.so*", f"lib/python{sys.version_info[0]}.{sys.version_info[1]}", "lib/python3")
+    return [path for pattern in patterns for path in glob.glob(os.path.join(prefix, pattern))]
 
 
 @lru_cache(maxsize=2)
 def hidden_folders(packages: bool = True) -> list[str]:
-    """Return the folders that appear empty: the packages of environments, whose data may contain answers.
+    """Return the files and folders that appear empty, since their data may contain answers.
+
+    These are the packages and modules of environments; of the distributions that only environments require, those that
+    hold data more than code; and all packages that this process cannot import, for example those of the interpreter
+    below a virtual environment.
 
     Args:
         packages: False hides all installed packages.
     """
+    importable = list(_packages())
+    folders = {path for shown in (*shown_folders(), *_SYSTEM_LIBRARIES) for path in _package_folders(shown)}
+    foreign = sorted(folders.difference(importable))
     if not packages:
-        return list(_packages())
-    names: set[str] = set()
+        return [*importable, *foreign]
+    found = {path for distribution in _answer_keepers() for path in _files(distribution)}
+    return [*sorted(path for path in found if os.path.exists(path)), *foreign]
+
+
+def _package_folders(shown: str) -> list[str]:
+    """Return the folders of installed packages in a shown folder."""
+    patterns = ("python*/*-packages", "*-packages") if os.path.basename(shown).startswith("lib") else ("*-packages",)
+    return [
+        os.path.realpath(path) for pattern in patterns for path in glob.glob(os.path.join(glob.escape(shown), pattern))
+    ]
+
+
+def _answer_keepers() -> list[importlib.metadata.Distribution]:
+    """Return the installed distributions that are environments, or the data of environments alone."""
+    installed: dict[str, importlib.metadata.Distribution] = {}
+    required_by: dict[str, set[str]] = {}
+    environments: set[str] = set()
     for distribution in importlib.metadata.distributions():
         try:
+            name = _normalized(distribution.metadata["Name"])
             points = [point for point in distribution.entry_points if point.group == "gem.envs"]
+            requirements = [_normalized(line) for line in distribution.requires or ()]
         except Exception:  # noqa: S112 - unreadable packages declare no environments
             continue
-        names.update(point.value.partition(":")[0].partition(".")[0] for point in points)
-    folders = [os.path.join(path, name) for path in _packages() for name in sorted(names)]
-    return [path for path in folders if os.path.isdir(path)]
+        installed.setdefault(name, distribution)
+        for requirement in requirements:
+            required_by.setdefault(requirement, set()).add(name)
+        if points:
+            environments.add(name)
+    keepers = set(environments)
+    while more := {
+        name
+        for name, users in required_by.items()
+        if name in installed and name not in keepers and users <= keepers and _is_data(installed[name])
+    }:
+        keepers |= more
+    return [installed[name] for name in sorted(keepers)]
+
+
+def _is_data(distribution: importlib.metadata.Distribution) -> bool:
+    """Return whether more than half of a distribution's bytes are no code."""
+    sizes = {True: 0, False: 0}
+    for file in distribution.files or ():
+        if ".dist-info/" not in str(file):
+            sizes[file.suffix in _CODE] += file.size or 0
+    return sizes[False] > sizes[True]
+
+
+def _files(distribution: importlib.metadata.Distribution) -> set[str]:
+    """Return the modules and packages of a distribution, with the bytecode of single modules."""
+    points = [point for point in distribution.entry_points if point.group == "gem.envs"]
+    names = {point.value.partition(":")[0].partition(".")[0] for point in points}
+    tops = {file.parts[0] for file in distribution.files or () if len(file.parts) > 1}
+    tops |= {str(file) for file in distribution.files or () if len(file.parts) == 1 and file.suffix in _CODE}
+    tops = {top for top in tops if not top.endswith((".dist-info", ".egg-info")) and top not in ("..", "__pycache__")}
+    found: set[str] = set()
+    for folder in _packages():
+        place = glob.escape(folder)
+        found |= {os.path.join(folder, top) for top in tops}
+        for name in {*names, *(top.partition(".")[0] for top in tops)}:
+            found.add(os.path.join(folder, name))
+            for pattern in (f"{name}.py", f"{name}.*.so", f"{name}.so", f"__pycache__/{name}.*.pyc"):
+                found.update(glob.glob(os.path.join(place, pattern)))
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -1,8 +1,14 @@
 from gem_tools.search.corpus import Document as Document
+from gem_tools.search.dense import DenseIndex as DenseIndex
+from gem_tools.search.embeddings import Embedder as Embedder
+from gem_tools.search.embeddings import EndpointEmbedder as EndpointEmbedder
+from gem_tools.search.embeddings import ModelEmbedder as ModelEmbedder
 from gem_tools.search.engine import SearchEngine as SearchEngine
 from gem_tools.search.engine import SearchHit as SearchHit
+from gem_tools.search.engines import open_index as open_index
 from gem_tools.search.errors import CorpusError as CorpusError
 from gem_tools.search.errors import SearchError as SearchError
+from gem_tools.search.hybrid import HybridIndex as HybridIndex
 from gem_tools.search.index import LocalIndex as LocalIndex
 from gem_tools.search.local import local_index as local_index
 from gem_tools.search.remote import RemoteEngine as RemoteEngine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -78,6 +79,9 @@ class Batcher:
                     waiting.answer.set_result(answer)
 
     def _searched(self, batch: list[_Waiting]) -> list[list[SearchHit] | Exception]:
+        many = getattr(self._engine, "search_many", None)
+        if many is not None:
+            return self._searched_at_once(batch, many)
         known: dict[tuple[str, int], list[SearchHit] | Exception] = {}
         for waiting in batch:
             key = waiting.query, waiting.topk
@@ -87,3 +91,15 @@ class Batcher:
                 except Exception as error:
                     known[key] = error
         return [known[waiting.query, waiting.topk] for waiting in batch]
+
+    def _searched_at_once(
+        self, batch: list[_Waiting], search_many: Callable[[Sequence[str], int], list[list[SearchHit]]]
+    ) -> list[list[SearchHit] | Exception]:
+        """Search for all queries in one call, as an engine with vectors can."""
+        queries = list(dict.fromkeys(waiting.query for waiting in batch))
+        try:
+            found = search_many(queries, max(waiting.topk for waiting in batch))
+        except Exception as error:
+            return [error for _ in batch]
+        known = dict(zip(queries, found, strict=True))
+        return [known[waiting.query][: waiting.topk] for waiting in batch]

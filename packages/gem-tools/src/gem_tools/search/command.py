@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,7 @@ import click
 from gem.cli.output import json_option
 
 if TYPE_CHECKING:
-    from gem_tools.search.index import LocalIndex
+    from gem_tools.search.engines import CorpusIndex
 
 __all__ = ["search_server_command"]
 
@@ -57,6 +58,17 @@ _PATIENCE = 10
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps the index.  [default: the cache folder of the user]",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["bm25", "dense", "hybrid"]),
+    default="bm25",
+    show_default=True,
+    help="Search by words, by vectors, or by both.",
+)
+@click.option("--model", help="Model of the vectors: a name or folder for sentence-transformers, or a name at the URL.")
+@click.option("--embeddings-url", help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option("--query-prefix", help="Text before each query.  [default: that of the model, if it is known]")
+@click.option("--passage-prefix", help="Text before each document.  [default: that of the model, if it is known]")
 @json_option
 def search_server_command(
     corpus: Path,
@@ -66,6 +78,11 @@ def search_server_command(
     most_hits: int,
     workers: int,
     folder: Path | None,
+    engine: str,
+    model: str | None,
+    embeddings_url: str | None,
+    query_prefix: str | None,
+    passage_prefix: str | None,
     as_json: bool,
 ) -> None:
     """Serve searches in a corpus over HTTP.
@@ -74,6 +91,10 @@ def search_server_command(
     queries at once). GET /health reports the status. The index is written before the server answers, once for each
     corpus. There is no authentication: every client that reaches the address can search.
 
+    The engines dense and hybrid need --model, and the extra gem-tools[dense]. Vectors come from --embeddings-url (its
+    key from OPENAI_API_KEY), or from sentence-transformers if it is installed. Every document is compared with a query,
+    so the ranking is exact.
+
     With --json, one line of JSON names the address when the server is ready. SIGINT and SIGTERM end the server after it
     has answered the requests in progress.
 
@@ -81,19 +102,40 @@ def search_server_command(
     Examples:
       gem search-server --corpus wiki.jsonl
       gem search-server --corpus wiki.jsonl --host 0.0.0.0 --port 8000 --workers 4
+      gem search-server --corpus wiki.jsonl --engine hybrid --model intfloat/e5-base-v2
+      gem search-server --corpus wiki.jsonl --engine dense --model e5 --embeddings-url http://127.0.0.1:9000/v1
       SEARCH_URL=http://127.0.0.1:8000/retrieve python train.py
     """  # noqa: D301  # \b makes click keep line breaks
-    from gem_tools.search.local import local_index
+    from gem_tools.search.engines import embedder_from, open_index
 
+    if (model is None) != (engine == "bm25"):
+        raise click.UsageError(
+            f"--engine {engine} needs --model" if model is None else "--model needs --engine dense or hybrid"
+        )
+    if embeddings_url is not None and model is None:
+        raise click.UsageError("--embeddings-url needs --model, the name of a model there")
+    # A comparison reads all vectors once: further threads wait for the same memory, and use the processor meanwhile.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     topk = min(topk, most_hits)
+    settings = {
+        "corpus": str(corpus.absolute()),
+        "index": None if folder is None else str(folder.absolute()),
+        "engine": engine,
+        "model": model,
+        "embeddings_url": embeddings_url,
+        "query_prefix": query_prefix,
+        "passage_prefix": passage_prefix,
+        "topk": topk,
+        "most_hits": most_hits,
+    }
     with _listening(host, port) as listener:  # first, because an occupied port must not cost the indexing
-        index = local_index(corpus, folder)
+        index = open_index(corpus, engine, embedder_from(settings), folder)
         listener.listen(_BACKLOG)  # clients that connect before the processes are ready wait
         address = _address(host, listener)
         _introduce(index, corpus, address, workers, as_json)
         _quiet_ending()
         with suppress(KeyboardInterrupt):  # an interrupt is the normal end
-            _serve(index, listener, topk, most_hits, workers)
+            _serve(index, listener, settings, workers)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -114,7 +156,7 @@ def _listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _serve(index: LocalIndex, listener: socket.socket, topk: int, most_hits: int, workers: int) -> None:
+def _serve(index: CorpusIndex, listener: socket.socket, chosen: Mapping[str, Any], workers: int) -> None:
     import uvicorn
 
     from gem_tools.search.server import SETTINGS, application
@@ -129,10 +171,10 @@ def _serve(index: LocalIndex, listener: socket.socket, topk: int, most_hits: int
         "server_header": False,
     }
     if workers == 1:
-        config = uvicorn.Config(application(index, topk, most_hits), **settings)
+        config = uvicorn.Config(application(index, chosen["topk"], chosen["most_hits"]), **settings)
         uvicorn.Server(config).run(sockets=[listener])
         return
-    os.environ[SETTINGS] = json.dumps({"folder": str(index.folder), "topk": topk, "most_hits": most_hits})
+    os.environ[SETTINGS] = json.dumps(chosen)
     target = "gem_tools.search.server:from_environment"
     uvicorn.run(target, factory=True, workers=workers, fd=listener.fileno(), **settings)
 
@@ -143,7 +185,7 @@ def _address(host: str, listener: socket.socket) -> str:
     return f"http://{place}:{listener.getsockname()[1]}/retrieve"
 
 
-def _introduce(index: LocalIndex, corpus: Path, address: str, workers: int, as_json: bool) -> None:
+def _introduce(index: CorpusIndex, corpus: Path, address: str, workers: int, as_json: bool) -> None:
     if as_json:
         ready = {"url": address, "documents": len(index), "index": str(index.folder), "workers": workers}
         click.echo(json.dumps({**ready, "pid": os.getpid()}))

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +60,17 @@ class SearchConnection:
         content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        final: Collection[int] = (),
     ) -> SearchAnswer:
         """Send a request and return the answer with any status.
+
+        Args:
+            method: for example ``"POST"``.
+            url: the address.
+            content: the body.
+            params: the parameters of the address.
+            headers: the headers.
+            final: statuses that are returned without a retry.
 
         Raises:
             SearchError: if the answer is late or too large.
@@ -73,7 +82,11 @@ class SearchConnection:
         for tries_left in range(self.retries, -1, -1):
             try:
                 answer = self._once(deadline, method, url, content, params, headers)
-                if answer.status not in _TRY_AGAIN or tries_left == 0 or time.monotonic() + pause >= deadline:
+                if (
+                    answer.status not in _TRY_AGAIN.difference(final)
+                    or tries_left == 0
+                    or time.monotonic() + pause >= deadline
+                ):
                     return answer
             except httpx2.TimeoutException as error:
                 raise self._too_late() from error

@@ -1,10 +1,10 @@
 """The index over a corpus: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009; k1 = 1.2,
 b = 0.75) in tantivy, in a folder that is memory-mapped, or in memory.
 
-Words are compared without case, accents and English endings. A query is a set of words without a syntax: the operators
-of other query languages count as punctuation. Among documents with equal scores, the one
-with the shorter id comes first, and ids of equal length are in alphabetical order, so that numbers are
-in numerical order. The order of the lines in a corpus does not matter.
+Words are compared without case, accents and English endings; :mod:`gem_tools.search.words` says what a word is. A query
+is a set of words without a syntax: the operators of other query languages count as punctuation. Among documents with
+equal scores, the one with the shorter id comes first, and ids of equal length are in alphabetical order, so that
+numbers are in numerical order. The order of the lines in a corpus does not matter.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from tantivy.tantivy import __version__
 from gem_tools.search.corpus import Document
 from gem_tools.search.engine import SearchHit
 from gem_tools.search.errors import CorpusError, SearchError
+from gem_tools.search.words import TOKENIZER, indexed_words, queried_words
 
 __all__ = ["ENGINE", "LocalIndex", "sortable"]
 
-ENGINE = "1-" + re.sub(r"[^\w.]+", "-", __version__)
+ENGINE = "2-" + re.sub(r"[^\w.]+", "-", __version__)
 """The version of the program that wrote an index; another version's index is not read."""
 
 _SORTS = tuple(map(int, re.findall(r"\d+", __version__)[:2])) >= (0, 27)
@@ -39,7 +40,7 @@ _MOST_TIES = 256
 _HEAP = 20_000_000
 """The memory of an index writer in bytes; a full buffer becomes a part of the index."""
 
-_ID, _CONTENTS, _TOKENIZER = "id", "contents", "gem"
+_ID, _CONTENTS, _WORDS, _TOKENIZER = "id", "contents", "words", "gem"
 _LENGTH_DIGITS = 4
 
 
@@ -91,7 +92,8 @@ class LocalIndex:
         schema = (
             tantivy.SchemaBuilder()
             .add_text_field(_ID, stored=True, fast=True, tokenizer_name="raw", index_option="basic")
-            .add_text_field(_CONTENTS, stored=True, tokenizer_name=_TOKENIZER, index_option="freq")
+            .add_bytes_field(_CONTENTS, stored=True)
+            .add_text_field(_WORDS, tokenizer_name=_TOKENIZER, index_option="freq")
             .build()
         )
         try:
@@ -102,7 +104,8 @@ class LocalIndex:
                 for document in documents:
                     fields = tantivy.Document()
                     fields.add_text(_ID, sortable(document.id))
-                    fields.add_text(_CONTENTS, document.contents)
+                    fields.add_bytes(_CONTENTS, document.contents.encode())
+                    fields.add_text(_WORDS, indexed_words(document.contents))
                     writer.add_document(fields)
                 writer.commit()
             finally:
@@ -132,7 +135,7 @@ class LocalIndex:
         if not terms or topk < 1:
             return []
         looked_for = tantivy.Query.boolean_query(
-            [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, _CONTENTS, term, "freq")) for term in terms]
+            [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, _WORDS, term, "freq")) for term in terms]
         )
         try:
             if _SORTS and self._searcher.num_segments == 1:
@@ -162,10 +165,11 @@ class LocalIndex:
 
     def _hit(self, score: Any, address: tantivy.DocAddress) -> SearchHit:
         fields = self._searcher.doc(address)
-        return SearchHit(str(fields.get_first(_ID))[_LENGTH_DIGITS:], str(fields.get_first(_CONTENTS)), float(score))
+        contents: Any = fields.get_first(_CONTENTS)
+        return SearchHit(str(fields.get_first(_ID))[_LENGTH_DIGITS:], bytes(contents).decode(), float(score))
 
     def _terms(self, query: str) -> list[str]:
-        text = query[:_LONGEST_QUERY].encode(errors="replace").decode()
+        text = queried_words(query[:_LONGEST_QUERY].encode(errors="replace").decode())
         words = self._without_stop_words.analyze(text) or self._analyzer.analyze(text)
         return list(dict.fromkeys(words))[:_MOST_TERMS]
 
@@ -177,7 +181,7 @@ def _new(schema: tantivy.Schema, folder: Path | None) -> tantivy.Index:
 
 
 def _analyzer(stop_words: bool = False) -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    builder = tantivy.TextAnalyzerBuilder(TOKENIZER)
     builder = builder.filter(tantivy.Filter.remove_long(_LONGEST_WORD)).filter(tantivy.Filter.lowercase())
     if stop_words:
         builder = builder.filter(tantivy.Filter.stopword("english"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +27,8 @@ _LONGEST_QUERY = 10_000
 """The largest number of characters of a query that are sent."""
 _LONGEST_COMPLAINT = 300
 _NOT_UNDERSTOOD = frozenset((400, 415, 422))
+_FAILED = 500
+"""The answer of servers that fail at MessagePack, but also of one with a passing fault."""
 
 
 class RemoteEngine:
@@ -36,7 +39,8 @@ class RemoteEngine:
         timeout: the time limit of a search in seconds, including all retries.
         retries: the number of retries of a request that a server or the network lost.
         protocol: ``"msgpack"`` for servers of the original GEM; ``"json"`` for those of Search-R1; or
-            ``"auto"``, which starts with MessagePack and falls back to JSON.
+            ``"auto"``, which starts with MessagePack, falls back to JSON if the server refuses or fails at it, and
+            keeps to the format that the server answered first.
 
     Raises:
         ArgumentError: if the URL is invalid.
@@ -60,10 +64,17 @@ class RemoteEngine:
         query = query[:_LONGEST_QUERY].encode(errors="replace").decode()
         if self._kind is not None:
             return self._asked(query, topk, self._kind)
-        answer = self._post(query, topk, MSGPACK)
+        answer = self._post(query, topk, MSGPACK, final=(_FAILED,))
         if answer.status == 200:
             hits = self._read(answer)
             self._kind = MSGPACK
+            return hits
+        if answer.status == _FAILED:
+            other = self._post(query, topk, JSON, final=range(600))
+            if other.status != 200:
+                return self._asked(query, topk, MSGPACK)
+            hits = self._read(other)
+            self._kind = JSON
             return hits
         if answer.status not in _NOT_UNDERSTOOD:
             raise self._refused(answer)
@@ -84,10 +95,11 @@ class RemoteEngine:
             raise self._refused(answer)
         return self._read(answer)
 
-    def _post(self, query: str, topk: int, kind: str) -> SearchAnswer:
+    def _post(self, query: str, topk: int, kind: str, final: Collection[int] = ()) -> SearchAnswer:
         asked: dict[str, Any] = {"query": query} if kind == MSGPACK else {"queries": [query]}
         body = encode_message({**asked, "topk": topk, "return_scores": True}, kind)
-        return self._connection.send("POST", self.url, content=body, headers={"content-type": kind, "accept": kind})
+        headers = {"content-type": kind, "accept": kind}
+        return self._connection.send("POST", self.url, content=body, headers=headers, final=final)
 
     def _read(self, answer: SearchAnswer) -> list[SearchHit]:
         try:

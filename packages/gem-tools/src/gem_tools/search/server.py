@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -24,8 +23,8 @@ from starlette.routing import Route
 
 from gem_tools.search.batching import Batcher, OverloadedError
 from gem_tools.search.engine import MOST_HITS
+from gem_tools.search.engines import CorpusIndex, embedder_from, open_index
 from gem_tools.search.errors import SearchError
-from gem_tools.search.index import LocalIndex
 from gem_tools.search.protocol import (
     JSON,
     BadMessageError,
@@ -46,7 +45,7 @@ _BUSY = {"retry-after": "1"}
 
 
 def application(
-    index: LocalIndex,
+    index: CorpusIndex,
     topk: int = 3,
     most_hits: int = MOST_HITS,
     largest_body: int = _LARGEST_BODY,
@@ -101,7 +100,8 @@ def application(
 def from_environment() -> Starlette:
     """Return the application described by the environment, in a worker process."""
     settings: dict[str, Any] = json.loads(os.environ[SETTINGS])
-    return application(LocalIndex.open(Path(settings["folder"])), settings["topk"], settings["most_hits"])
+    index = open_index(settings["corpus"], settings["engine"], embedder_from(settings), settings["index"])
+    return application(index, settings["topk"], settings["most_hits"])
 
 
 class _TooLargeError(Exception):

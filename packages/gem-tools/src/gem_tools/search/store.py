@@ -13,19 +13,21 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol, TypeVar
 from uuid import uuid4
 
 from filelock import FileLock
 
-from gem_tools.search.corpus import open_corpus, read_lines, readable
+from gem_tools.search.corpus import Document, open_corpus, read_lines, readable
 from gem_tools.search.errors import CorpusError, SearchError
 from gem_tools.search.index import ENGINE, LocalIndex
 
-__all__ = ["indexes", "open_or_write"]
+__all__ = ["WORDS", "IndexFormat", "indexes", "open_or_write"]
+
+IndexT = TypeVar("IndexT", covariant=True)
 
 _CHUNK = 1 << 20
 _SETTLED = 2_000_000_000
@@ -37,12 +39,41 @@ def indexes() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "search"
 
 
-def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
+class IndexFormat(Protocol[IndexT]):
+    """A kind of index."""
+
+    @property
+    def version(self) -> str:
+        """The version of the kind; an index of another version is not read."""
+
+    def open(self, folder: Path) -> IndexT:
+        """Open an index; raises ``SearchError`` if it is not whole."""
+
+    def write(self, documents: Iterable[Document], folder: Path) -> object:
+        """Write an index over documents to an empty folder."""
+
+
+class _WordFormat:
+    version = ENGINE
+
+    def open(self, folder: Path) -> LocalIndex:
+        return LocalIndex.open(folder)
+
+    def write(self, documents: Iterable[Document], folder: Path) -> object:
+        return LocalIndex.write(documents, folder)
+
+
+WORDS: IndexFormat[LocalIndex] = _WordFormat()
+"""The index by words."""
+
+
+def open_or_write(corpus: Path, root: Path | None = None, kind: IndexFormat[IndexT] = WORDS) -> IndexT:  # type: ignore[assignment]
     """Open the index over a corpus; write it first if it does not exist.
 
     Args:
         corpus: a file of JSON lines.
         root: the folder of the indexes; None for :func:`indexes`.
+        kind: the kind of index; by words by default.
 
     Raises:
         CorpusError: if the corpus cannot be read.
@@ -52,14 +83,15 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
     try:
         root.mkdir(parents=True, exist_ok=True)
         digest = _digest(corpus, root)
-        folder = root / f"{digest[:32]}-{ENGINE}"
-        index = _open(folder)
+        folder = root / f"{digest[:32]}-{kind.version}"
+        index = _open(folder, kind)
         if index is not None:
             return index
         # The system releases the lock of a process that dies.
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             # Another process may have written it in the meantime.
-            return _open(folder) or _write(corpus, digest, folder)
+            index = _open(folder, kind)
+            return _write(corpus, digest, folder, kind) if index is None else index
     except OSError as error:
         raise SearchError(
             f"the index over {corpus} cannot be kept in {root}: {error.strerror or error}; "
@@ -67,15 +99,15 @@ def open_or_write(corpus: Path, root: Path | None = None) -> LocalIndex:
         ) from error
 
 
-def _open(folder: Path) -> LocalIndex | None:
+def _open(folder: Path, kind: IndexFormat[IndexT]) -> IndexT | None:
     """Return the index in a folder; None if it is missing or one of its files is missing or shortened."""
     try:
-        return LocalIndex.open(folder) if folder.is_dir() else None
+        return kind.open(folder) if folder.is_dir() else None
     except SearchError:
         return None
 
 
-def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
+def _write(corpus: Path, digest: str, folder: Path, kind: IndexFormat[IndexT]) -> IndexT:
     for left in folder.parent.glob(f"{folder.name}.part-*"):  # left by a killed writer, since the lock excludes others
         shutil.rmtree(left, ignore_errors=True)
     part = folder.with_name(f"{folder.name}.part-{uuid4().hex[:12]}")
@@ -83,7 +115,7 @@ def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
     try:
         with _progress(corpus) as advance, open_corpus(corpus) as file:
             lines = _Digested(file, advance)
-            LocalIndex.write(read_lines(corpus, lines), part)
+            kind.write(read_lines(corpus, lines), part)
         if lines.digest() != digest:
             raise CorpusError(f"corpus {corpus} changed while it was indexed; try again when it is complete")
         for name in (".tantivy-writer.lock", ".tantivy-meta.lock"):
@@ -92,7 +124,7 @@ def _write(corpus: Path, digest: str, folder: Path) -> LocalIndex:
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return LocalIndex.open(folder)
+    return kind.open(folder)
 
 
 class _Digested:

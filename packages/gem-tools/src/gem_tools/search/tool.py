@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gem.arguments import integer, real
+from gem.arguments import choice, integer, real
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.tools.base import Tool, ToolResult
 from gem_tools.search.engine import MOST_HITS, SearchEngine, SearchHit
@@ -56,6 +56,8 @@ class SearchTool(Tool):
         corpus: the path of a corpus, documents, or a function that returns either.
         engine: the name of a web search, or an engine.
         retries: the number of retries of a lost request to a server.
+        protocol: the format of requests to a retrieval server: ``"auto"``, ``"msgpack"`` or ``"json"``; see
+            :class:`gem_tools.search.RemoteEngine`.
 
     Raises:
         ArgumentError: unless exactly one argument or the environment variable selects the engine.
@@ -75,7 +77,9 @@ class SearchTool(Tool):
         corpus: Corpus | None = None,
         engine: str | SearchEngine | None = None,
         retries: int = 2,
+        protocol: str = "auto",
     ) -> None:
+        self.protocol = choice("protocol", protocol, ("auto", "msgpack", "json"))
         self.topk = integer("topk", topk, minimum=1, maximum=MOST_HITS)
         self.timeout = real("timeout", timeout, minimum=0.001, maximum=86_400.0)
         self.retries = integer("retries", retries, minimum=0, maximum=100)
@@ -153,7 +157,7 @@ class SearchTool(Tool):
         if search_url is not None:
             from gem_tools.search.remote import RemoteEngine
 
-            return RemoteEngine(search_url, timeout=self.timeout, retries=self.retries)
+            return RemoteEngine(search_url, timeout=self.timeout, retries=self.retries, protocol=self.protocol)
         if isinstance(engine, str):
             from gem_tools.search.web import web_engine
 

@@ -31,7 +31,7 @@ _LOOK = 0.1
 def main() -> None:
     """Run a program.
 
-    The arguments of the command are JSON with ``command``, ``environment``, ``shown`` (see :func:`jail.enter`),
+    The arguments of the command are JSON with ``command``, ``environment``, ``shown`` (see :func:`jail.enclose`),
     ``memory`` and ``disk`` (bytes, of all processes together), ``processes``, and ``seconds`` of processor time of each
     process; and the descriptor of the caller's socket.
     """
@@ -66,8 +66,7 @@ def _guard(order: dict[str, Any], caller: socket.socket, alive: int) -> NoReturn
         for name in (jail.HOME, *jail.SCRATCH.values()):
             os.mkdir(name)
         for bind in jail.scratch_binds(order["shown"]):
-            os.makedirs(bind.target)
-            linux.bind(bind.source, bind.target)
+            jail.bind_into_scratch(bind)
         os.chdir(jail.HOME)
         home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
         # The program has the same user; it must not reach this process's memory and rights.

@@ -8,41 +8,47 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from gem.processes import linux, rlimits
 from gem.processes.fork_loop import reset_signals
 from gem_tools.sandbox.inside import interactive, jail, script, wire
 from gem_tools.sandbox.inside.jail import BOX, HOME
 
-__all__ = ["execute_program"]
+__all__ = ["confine", "execute_program"]
 
 _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
+_SIGNALS = 1024
+"""Waiting signals and timers."""
+_LOCKED_MEMORY = 1 << 20
+"""Bytes."""
 
 
 def execute_program(
-    limits: wire.ExecutionRequest,
     descriptors: list[int],
-    binds: Iterable[jail.ScratchBind],
-    base_memory: int,
-    seccomp: bytes,
+    confine: Callable[[], None],
+    namespaces: Mapping[int, int] | None = None,
+    cgroup: int | None = None,
 ) -> None:
     """Execute a program and exit; never returns.
 
     Args:
-        limits: the limits of the request.
         descriptors: the program, the standard streams, and the channel of a session's calls.
-        binds: the folders to bind into its scratch folder.
-        base_memory: the address space of the fork server in bytes, which does not count for the program.
-        seccomp: the additional filter.
+        confine: confines this process, which has no other descriptors any more.
+        namespaces: descriptors of namespaces to enter, by their ``CLONE_NEW…`` flags.
+        cgroup: the descriptor through which it joins its control group.
     """
     try:
         reset_signals()
         # Namespaces do not restrict signals to a process's own group.
         os.setsid()
+        if cgroup is not None:
+            os.write(cgroup, b"0")
+        for kind, descriptor in (namespaces or {}).items():
+            linux.setns(descriptor, kind)
         channel = _take(descriptors)
-        _confine(limits, binds, base_memory, seccomp)
+        confine()
         _reseed()
         script.connect_streams()
     except BaseException as error:
@@ -71,22 +77,33 @@ def _take(descriptors: list[int]) -> socket.socket | None:
     return socket.socket(fileno=3) if channel else None
 
 
-def _confine(
-    limits: wire.ExecutionRequest, binds: Iterable[jail.ScratchBind], base_memory: int, seccomp: bytes
-) -> None:
-    linux.unshare(linux.CLONE_NEWNS)
+def confine(limits: wire.ExecutionRequest, binds: Iterable[jail.ScratchBind], base_memory: int, seccomp: bytes) -> None:
+    """Confine this process further than its fork server.
+
+    Args:
+        limits: the limits of the request.
+        binds: the folders to bind into its scratch folder.
+        base_memory: the address space of the fork server in bytes, which does not count for the program.
+        seccomp: the additional filter.
+    """
+    linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWCGROUP)
     linux.mount_tmpfs(BOX, f"mode=755,size={limits.disk},nr_inodes={1024 + limits.disk // 65536}")
     for name in (HOME, *jail.SCRATCH.values()):
         os.mkdir(name)
     for bind in binds:
-        os.makedirs(bind.target)
-        linux.bind(bind.source, bind.target)
+        jail.bind_into_scratch(bind)
+    if os.path.exists("/proc/self"):
+        linux.mount_processes("/proc", only_own=True)
     os.chdir(HOME)
-    rlimits.lower_limits({"RLIMIT_NPROC": limits.processes})
-    # A user namespace without a map: no process can change its user, and processes are counted separately.
+    # A user namespace without a map: no process can change its user, and processes are counted separately. The limits
+    # come afterwards, because the namespace applies those of its maker to all processes of the user outside as well.
     linux.unshare(linux.CLONE_NEWUSER)
     rlimits.lower_limits(
         {
+            "RLIMIT_NPROC": limits.processes,
+            "RLIMIT_SIGPENDING": _SIGNALS,
+            "RLIMIT_MEMLOCK": _LOCKED_MEMORY,
+            "RLIMIT_MSGQUEUE": 0,
             "RLIMIT_AS": limits.memory + base_memory,
             "RLIMIT_FSIZE": limits.disk,
             "RLIMIT_NOFILE": limits.open_files,

@@ -1,6 +1,7 @@
 """The jail of a fork server: its own file system, no network, no other processes, no privileges.
 
-The file system is read-only. It contains the system's libraries and programs, the interpreter and the given packages.
+The file system is read-only. It contains the system's libraries and programs, the interpreter and the given packages,
+and a ``/proc`` of the fork server's processes, over which each execution mounts one of its own.
 Each execution gets its own scratch folder in ``/box``; ``/tmp`` and similar folders link to it. An interpreter may
 lie below such a folder, so :func:`scratch_binds` returns the folders to bind into the scratch folder.
 """
@@ -14,23 +15,47 @@ from typing import NamedTuple
 
 from gem.processes import linux
 
-__all__ = ["BOX", "HOME", "SCRATCH", "ScratchBind", "enclose", "enter", "scratch_binds", "separate"]
+__all__ = [
+    "BOX",
+    "HOME",
+    "SCRATCH",
+    "USERS",
+    "ScratchBind",
+    "bind_into_scratch",
+    "enclose",
+    "enter",
+    "inhabit",
+    "scratch_binds",
+    "separate",
+]
 
 BOX = "/box"
 HOME = f"{BOX}/home"
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
-_SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
+_SYSTEM = (
+    *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share")),
+    *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"),
+)
+"""The system's own programs and libraries. Administrators put applications into other folders of ``/usr``."""
+_SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
 SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/var-tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - only in an execution
 """World-writable folders of a usual system, and their places inside the jail."""
 _SHOWN = "/shown"
 """The server's place for folders below these, from which executions bind them."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
+_DESCRIPTORS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
 
-_USERS = (0x47454D, 65534)
+USERS = (0x47454D, 65534)
 """User ids for executions if the trainer is root, because root ignores the limit on processes."""
 
-_ISOLATED = linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP
+_SHARED = linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS
+"""Namespaces that a fork server enters; each execution enters one of control groups, from its own group."""
+_ISOLATED = _SHARED | linux.CLONE_NEWCGROUP
 
 
 class ScratchBind(NamedTuple):
@@ -45,11 +70,13 @@ class ScratchBind(NamedTuple):
 
 
 def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
-    """Confine this process permanently. Its children are the first of a new process namespace.
+    """Confine this process permanently, but for ``/proc``.
+
+    Its next child is the first process of a new process namespace and must call :func:`inhabit`.
 
     Args:
         shown: real paths of files and folders that are visible in addition to the system's.
-        hidden: folders below these that appear empty.
+        hidden: files and folders below these that appear empty.
 
     Raises:
         OSError: if the kernel or the administrator does not allow it; the message names the step.
@@ -57,17 +84,29 @@ def enter(shown: Sequence[str], hidden: Iterable[str]) -> None:
     own = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
     root = os.geteuid() == 0
     if root:
-        linux.unshare(_ISOLATED)
-        _build(shown, hidden)
+        linux.unshare(_SHARED)
+        _build(shown, hidden, inhabited=False)
         _leave_root()
         _own_user_namespace(own)
         linux.unshare(linux.CLONE_NEWPID)
     else:
         _own_user_namespace(own)
-        linux.unshare(_ISOLATED | linux.CLONE_NEWPID)
-        _build(shown, hidden)
+        linux.unshare(_SHARED | linux.CLONE_NEWPID)
+        _build(shown, hidden, inhabited=False)
     os.close(own)
     linux.no_new_privileges()
+
+
+def inhabit() -> None:
+    """Give the first process of the namespace that :func:`enter` made a ``/proc`` of this namespace, or an empty one.
+
+    The kernel allows none in a container that covers parts of its own ``/proc``.
+    """
+    linux.unshare(linux.CLONE_NEWNS)
+    try:
+        linux.mount_processes("/proc")
+    except OSError:
+        linux.mount_tmpfs("/proc", "mode=755,size=4k,nr_inodes=2")
 
 
 def separate() -> None:
@@ -88,7 +127,7 @@ def separate() -> None:
 def enclose(shown: Sequence[str]) -> None:
     """Confine this process, the first of its process namespace, permanently.
 
-    Unlike :func:`enter`, the jail has ``/proc``, which shows this namespace alone, and the address 127.0.0.1.
+    Unlike :func:`enter`, the jail has the address 127.0.0.1.
 
     Args:
         shown: see :func:`enter`.
@@ -98,7 +137,7 @@ def enclose(shown: Sequence[str]) -> None:
     """
     own = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
     linux.enable_loopback()
-    _build(shown, (), processes=True)
+    _build(shown, (), inhabited=True)
     if os.geteuid() == 0:
         _leave_root()
         _own_user_namespace(own)
@@ -108,7 +147,7 @@ def enclose(shown: Sequence[str]) -> None:
 
 def _leave_root() -> None:
     os.setgroups([])
-    for user in _USERS:
+    for user in USERS:
         try:
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
@@ -132,7 +171,7 @@ def _own_user_namespace(own: int) -> None:
             os.close(file)
 
 
-def _build(shown: Sequence[str], hidden: Iterable[str], *, processes: bool = False) -> None:
+def _build(shown: Sequence[str], hidden: Iterable[str], *, inhabited: bool) -> None:
     linux.make_private()
     # The old root moves to /old. It keeps showing the files that later mounts cover here.
     linux.mount_tmpfs("/tmp", "mode=755,size=64k,nr_inodes=16")  # noqa: S108 - hidden only here
@@ -144,22 +183,28 @@ def _build(shown: Sequence[str], hidden: Iterable[str], *, processes: bool = Fal
     binds = scratch_binds(shown)
     for path in (*_SYSTEM, *_SETTINGS, *shown):
         _show(path, _place(path, binds))
+    _touch("/new/empty")
     for path in hidden:
         place = f"/new{_place(path, binds)}"
         if os.path.isdir(place):
             linux.mount_tmpfs(place, "mode=755,size=4k,nr_inodes=2")
             linux.read_only(place)
+        elif os.path.isfile(place):
+            linux.bind("/new/empty", place)
+            linux.read_only(place)
+    os.unlink("/new/empty")
     _devices()
-    if processes:
-        os.mkdir("/new/proc")
+    os.mkdir("/new/proc")
+    if inhabited:
         linux.mount_processes("/new/proc")
+    else:  # the kernel allows a new /proc only beside one that shows everything; inhabit covers it
+        linux.bind("/old/proc", "/new/proc")
     for folder in (BOX, "/var"):
         os.makedirs(f"/new{folder}", exist_ok=True)
     for name, scratch in SCRATCH.items():
         os.symlink(scratch, f"/new{name}")
     for bind in binds:
-        os.makedirs(f"/new{bind.target}", exist_ok=True)
-        linux.bind(f"/new{bind.source}", f"/new{bind.target}")
+        bind_into_scratch(bind, "/new")
     os.chdir("/new")
     linux.pivot_root(".", ".")
     linux.detach(".")
@@ -181,6 +226,22 @@ def scratch_binds(shown: Iterable[str]) -> list[ScratchBind]:
             if path.startswith(f"{name}/"):
                 binds.append(ScratchBind(path, f"{_SHOWN}/{len(binds)}", scratch + path[len(name) :]))
     return binds
+
+
+def bind_into_scratch(bind: ScratchBind, root: str = "") -> None:
+    """Bind a file or folder into the scratch folder.
+
+    Args:
+        bind: what to bind.
+        root: the root of the file system.
+    """
+    source, target = root + bind.source, root + bind.target
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        _touch(target)
+    linux.bind(source, target)
 
 
 def _place(path: str, binds: Iterable[ScratchBind]) -> str:
@@ -212,6 +273,8 @@ def _show(path: str, place: str) -> None:
 
 def _devices() -> None:
     os.makedirs("/new/dev")
+    for name, target in _DESCRIPTORS.items():
+        os.symlink(target, f"/new/dev/{name}")
     for name in _DEVICES:
         _touch(f"/new/dev/{name}")
         linux.bind(f"/old/dev/{name}", f"/new/dev/{name}")

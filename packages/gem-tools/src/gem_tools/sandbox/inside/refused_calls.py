@@ -1,30 +1,29 @@
-"""System calls that executed code must not use, as seccomp filters.
+"""The system calls that executed code may make, as seccomp filters.
 
-The lists contain calls that reach other processes, other users' data or rarely tested parts of the kernel: debugging,
-namespaces and mounts, keys, BPF, io_uring, the clock, sockets. They also deny memory without a limit
-(``memfd_create``) and memory that outlives an execution (System V). All other calls are allowed.
+A program gets :data:`gem.processes.seccomp.ORDINARY` and sockets that stay in its execution; all other calls are
+refused, those of future kernels among them.
 """
 
 from __future__ import annotations
 
-from gem.processes.seccomp import ADMINISTRATION, filter_program
+from gem.processes.seccomp import (
+    NO_NEW_NAMESPACES,
+    ORDINARY,
+    ORDINARY_RULES,
+    ArgumentRule,
+    allow_program,
+    restrict_program,
+)
 
 __all__ = ["execution_filter", "program_filter", "server_filter"]
 
-_ALWAYS = ADMINISTRATION | {
-    "adjtimex", "chroot", "memfd_create", "memfd_secret", "modify_ldt", "mq_open", "msgget", "name_to_handle_at",
-    "personality", "pidfd_getfd", "process_madvise", "process_vm_readv", "process_vm_writev", "ptrace", "semget",
-    "shmat", "shmget",
-}  # fmt: skip
-_REFUSED = _ALWAYS | {"accept", "accept4", "bind", "connect", "listen", "socket"}
-
 _NEEDED_TO_CONFINE = ("mount", "setns", "unshare")
 """Calls that the fork server needs to confine an execution, and that the execution then loses."""
-
-
-_FAMILIES = 64
-"""Linux has fewer address families (``bits/socket.h``)."""
-_NAMESPACED_FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
+_SOCKETS = ("accept", "accept4", "bind", "connect", "listen", "socket")
+_NAMESPACED_FAMILIES = (1, 2, 10)
+"""AF_UNIX, AF_INET, AF_INET6, which have namespaces; sockets of virtual machines, for example, have none."""
+_PRCTL_RULES = tuple(rule for rule in ORDINARY_RULES if rule.call == "prctl")
+"""The fork server still needs prctl, to install the filter of an execution."""
 
 
 def server_filter() -> bytes:
@@ -33,23 +32,23 @@ def server_filter() -> bytes:
     Raises:
         OSError: on a machine with unknown system call numbers.
     """
-    return filter_program(_REFUSED, kill_foreign=True)
+    rules = [rule for rule in ORDINARY_RULES if rule not in _PRCTL_RULES]
+    # As for pairs of sockets. Names of these sockets lie in an execution's scratch folder or its network namespace.
+    rules += [rule._replace(call="socket") for rule in ORDINARY_RULES if rule.call == "socketpair"]
+    return allow_program({*ORDINARY, *_SOCKETS, *_NEEDED_TO_CONFINE}, rules=rules, kill_foreign=True)
+
+
+def execution_filter() -> bytes:
+    """Return the filter that confines each execution further; it is short, because each installs it anew."""
+    return restrict_program(_NEEDED_TO_CONFINE, rules=(NO_NEW_NAMESPACES, *_PRCTL_RULES), kill_foreign=True)
 
 
 def program_filter() -> bytes:
     """Return the filter of a whole program in namespaces of its own, which may use sockets there.
 
-    Only addresses of the network namespace and of the file system are allowed; other families (sockets of virtual
-    machines, for example) have no namespace.
-
     Raises:
         OSError: on a machine with unknown system call numbers.
     """
-    refused = {*_ALWAYS, *_NEEDED_TO_CONFINE}
-    families = [family for family in range(_FAMILIES) if family not in _NAMESPACED_FAMILIES]
-    return filter_program(refused, refused_families=families, kill_foreign=True)
-
-
-def execution_filter() -> bytes:
-    """Return the filter that confines each execution further."""
-    return filter_program(_NEEDED_TO_CONFINE, allow_new_namespaces=True, kill_foreign=True)
+    rules = [rule for rule in ORDINARY_RULES if rule.call in ("fcntl", "prctl")]
+    rules += [ArgumentRule(call, 0, _NAMESPACED_FAMILIES) for call in ("socket", "socketpair")]
+    return allow_program({*ORDINARY, *_SOCKETS}, rules=(*rules, NO_NEW_NAMESPACES), kill_foreign=True)

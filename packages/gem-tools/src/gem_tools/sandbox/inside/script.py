@@ -12,9 +12,12 @@ import threading
 import traceback
 import types
 
+from gem_tools.sandbox.inside import notebook
+
 __all__ = ["connect_streams", "execute", "finish", "flush", "new_main", "read_program"]
 
 _STREAMS = (("stdin", "surrogateescape"), ("stdout", "surrogateescape"), ("stderr", "backslashreplace"))
+_OWN_FILES = (__file__, notebook.__file__)
 _FAILED_FLUSH = 120  # the exit code of the interpreter itself
 
 
@@ -55,18 +58,24 @@ def new_main() -> types.ModuleType:
 def execute(main: types.ModuleType, prelude: str, code: str, name: str) -> int:
     """Execute code in a module and return its exit code.
 
-    An error prints a traceback with the code's own frames only.
+    An error prints a traceback with the code's own frames only. The first line of the prelude may hold options; see
+    :mod:`.notebook`.
     """
+    options, prelude = notebook.split_options(prelude)
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     try:
         if prelude:
             exec(compile(prelude, "<prelude>", "exec", dont_inherit=True), main.__dict__)  # noqa: S102 - its purpose
-        exec(compile(code, name, "exec", dont_inherit=True), main.__dict__)  # noqa: S102
+        notebook.execute(main, code, name, options)
     except SystemExit as error:
         return _exit_code(error.code)
     except BaseException as error:
         _report(error)
         return 1
+    finally:
+        if notebook.FIGURES in options:
+            flush()
+            notebook.print_figures()
     return 0
 
 
@@ -106,7 +115,7 @@ def _exit_code(code: object) -> int:
 
 def _report(error: BaseException) -> None:
     own = error.__traceback__
-    while own is not None and own.tb_frame.f_code.co_filename == __file__:
+    while own is not None and own.tb_frame.f_code.co_filename in _OWN_FILES:
         own = own.tb_next
     error.__traceback__ = own
     hook = sys.excepthook

@@ -1,8 +1,12 @@
 """The fork server: a warm interpreter in a jail that forks a process for each execution and enforces its time limit.
 
 The trainer starts ``main``, which enters the jail and forks the server, the first process of a namespace. When
-the server ends, the kernel kills all processes in the namespace. The process outside waits for the end of
-the trainer or of the server, and ends the other one.
+the server ends, the kernel kills all processes in the namespace. The process outside waits for the end of the trainer
+or of the server, ends the other one, and measures the memory of executions (:mod:`.watchdog`).
+
+Each execution has a process namespace, whose first process is an :class:`~gem.processes.linux.Init`; the program is the
+second. It also has network and IPC namespaces. These serve one execution after another, because the kernel takes long
+to make and to remove them: nothing stays in them when all processes of an execution have ended.
 """
 
 from __future__ import annotations
@@ -13,22 +17,22 @@ import importlib
 import json
 import math
 import os
-import select
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from gem.processes import linux, messages, rlimits
 from gem.processes.fork_loop import Child, ForkLoop, described, serve
-from gem_tools.sandbox.inside import allowed_imports, execution, jail, refused_calls, wire
+from gem_tools.sandbox.inside import allowed_imports, cgroups, execution, jail, refused_calls, watchdog, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import resource
 
-__all__ = ["main"]
+__all__ = ["TimedExecution", "main", "warm_up"]
 
 _EVERYDAY = (
     "bisect", "cmath", "collections", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
@@ -39,12 +43,22 @@ _EVERYDAY = (
 
 _HASTE = 0.005
 """Seconds between two checks of the CPU time of an execution close to its limit."""
+_MOST_SPARE = 64
+"""Pairs of namespaces that wait for another execution."""
+_MEASURED_FROM = 0.1
+"""Seconds after which the memory of an execution is measured; shorter ones cannot fill much."""
 _HELD = ("gem", "gem_tools")
 """Packages of the server itself, which a program must not find imported."""
 
 
-class _Execution(Child):
-    """A running execution."""
+class TimedExecution(Child):
+    """A running execution, which ends at its limits of time.
+
+    Args:
+        pid: its process id.
+        interest: the channel of its report.
+        limits: its limits.
+    """
 
     def __init__(self, pid: int, interest: socket.socket, limits: wire.ExecutionRequest) -> None:
         super().__init__(pid, interest)
@@ -56,62 +70,192 @@ class _Execution(Child):
 
     def look(self, now: float) -> None:
         if now >= self.deadline:
-            self._kill(wire.OUT_OF_TIME)
+            self.kill(wire.OUT_OF_TIME)
             return
         # The clock of another process, by the numbering of the kernel's posix-timers.h.
         left = self.cpu_limit - time.clock_gettime((~self.pid << 3) | 2)
         if left <= 0:
-            self._kill(wire.OUT_OF_CPU)
+            self.kill(wire.OUT_OF_CPU)
         else:
             self.look_at = min(self.deadline, now + max(left, _HASTE))
 
     def end(self) -> None:
-        self._kill(wire.STOPPED)
+        self.kill(wire.STOPPED)
 
     def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
         seconds = time.monotonic() - self.started
+        self.send(wire.pack_answer(self.reason, returncode, seconds, usage.ru_utime + usage.ru_stime))
+
+    def send(self, answer: bytes) -> None:
+        """Report the end to the trainer."""
         assert self.interest is not None
         with contextlib.suppress(OSError):  # the trainer has ended, or has closed the execution
-            self.interest.send(wire.pack_answer(self.reason, returncode, seconds, usage.ru_utime + usage.ru_stime))
+            self.interest.send(answer)
         self.interest.close()
 
-    def _kill(self, reason: int) -> None:
+    def kill(self, reason: int) -> None:
+        """Kill it, and report this reason."""
         if self.reason == wire.BY_ITSELF:
             self.reason = reason
             self.look_at = math.inf
             os.kill(self.pid, signal.SIGKILL)
 
 
+class _JailedExecution(TimedExecution):
+    """A running execution in a process namespace of its own, which ends with all processes there.
+
+    Args:
+        pid: the program.
+        interest: the channel of its report.
+        limits: its limits.
+        init: the first process of its namespace.
+        measured: called once, after a while, to have the memory of the execution measured.
+        released: called when no process of the execution is left.
+        cgroup: its control group.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        interest: socket.socket,
+        limits: wire.ExecutionRequest,
+        init: linux.Init,
+        measured: Callable[[], None],
+        released: Callable[[], None],
+        cgroup: cgroups.ExecutionCgroup | None,
+    ) -> None:
+        super().__init__(pid, interest, limits)
+        self._init: linux.Init | None = init
+        self._measured, self._released, self._cgroup = measured, released, cgroup
+        self._measured_from = self.started + _MEASURED_FROM
+        self._answer = b""
+        self.look_at = min(self.look_at, self._measured_from)
+
+    def look(self, now: float) -> None:
+        if now >= self._measured_from:
+            self._measured_from = math.inf
+            self._measured()
+        super().look(now)
+        self.look_at = min(self.look_at, self._measured_from)
+
+    def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
+        if self._cgroup is not None and self._cgroup.ran_out() and self.reason == wire.BY_ITSELF:
+            self.reason = wire.OUT_OF_MEMORY
+        super().ended(returncode, usage)
+
+    def send(self, answer: bytes) -> None:
+        self._answer = answer
+        self.look_at = math.inf
+        if self._init is not None:
+            os.kill(self._init.pid, signal.SIGKILL)  # the kernel kills all other processes of the namespace first
+        else:
+            super().send(answer)
+            self._released()
+
+    def init_ended(self) -> None:
+        """Report the end of the execution, if the program has been reaped."""
+        self._init = None
+        if self._answer:
+            self.send(self._answer)
+
+    def kill(self, reason: int) -> None:
+        if not self._answer:
+            super().kill(reason)
+            if self._init is not None:
+                os.kill(self._init.pid, signal.SIGKILL)
+
+
+class _InitChild(Child):
+    """The first process of an execution's namespace."""
+
+    def __init__(self, pid: int, execution: _JailedExecution) -> None:
+        super().__init__(pid)
+        self._execution = execution
+
+    def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
+        self._execution.init_ended()
+
+
 class _ExecutionLoop(ForkLoop):
-    def __init__(self, control: socket.socket, processes: int, binds: list[jail.ScratchBind]) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        processes: int,
+        binds: list[jail.ScratchBind],
+        meter: socket.socket,
+        folder: int | None,
+    ) -> None:
         super().__init__(control)
         self._binds = binds
-        self._namespace = os.open("self/ns/pid", os.O_RDONLY, dir_fd=processes)
+        self._processes = processes
+        self._own = os.open("self/ns/pid", os.O_RDONLY, dir_fd=processes)
         self._base_memory = rlimits.address_space(processes)
-        os.close(processes)
+        self._spare: list[dict[int, int]] = []
+        self._cgroups = None if folder is None else cgroups.CgroupPool(folder)
+        self._meter = meter
+        self.hear(meter, self._hear_meter)
         self._filter = refused_calls.execution_filter()
         linux.seccomp(refused_calls.server_filter())
 
     def start(self, body: bytes, descriptors: list[int]) -> Child:
         limits = wire.unpack_request(body)
         interest, *given = descriptors
-        # The child and its descendants live in a process namespace that ends with it.
+        namespaces = self._spare.pop() if self._spare else self._new_namespaces()
+        cgroup = None
+        if self._cgroups is not None:
+            cgroup = self._cgroups.take(limits.memory, limits.disk, limits.processes)
+        # The program and its descendants live in a process namespace that ends with its first process.
         linux.unshare(linux.CLONE_NEWPID)
+        init = linux.Init()
         pid = os.fork()
         if pid == 0:
-            execution.execute_program(limits, given, self._binds, self._base_memory, self._filter)
-        linux.setns(self._namespace, linux.CLONE_NEWPID)
+            confine = partial(execution.confine, limits, self._binds, self._base_memory, self._filter)
+            execution.execute_program(given, confine, namespaces, None if cgroup is None else cgroup.entrance)
+        linux.setns(self._own, linux.CLONE_NEWPID)
         for descriptor in given:
             os.close(descriptor)
-        return _Execution(pid, socket.socket(fileno=interest), limits)
+        measured, released = partial(self._measure, pid, limits.memory), partial(self._release, namespaces, cgroup)
+        started = _JailedExecution(pid, socket.socket(fileno=interest), limits, init, measured, released, cgroup)
+        self.add(_InitChild(init.pid, started))
+        return started
+
+    def _new_namespaces(self) -> dict[int, int]:
+        """Return descriptors of new namespaces by their ``CLONE_NEW…`` flags."""
+        linux.unshare(linux.CLONE_NEWNET | linux.CLONE_NEWIPC)
+        names = {linux.CLONE_NEWNET: "self/ns/net", linux.CLONE_NEWIPC: "self/ns/ipc"}
+        return {kind: os.open(name, os.O_RDONLY, dir_fd=self._processes) for kind, name in names.items()}
+
+    def _release(self, namespaces: dict[int, int], cgroup: cgroups.ExecutionCgroup | None) -> None:
+        if self._cgroups and cgroup:
+            self._cgroups.give_back(cgroup)
+        if len(self._spare) < _MOST_SPARE:
+            self._spare.append(namespaces)
+        else:
+            for descriptor in namespaces.values():
+                os.close(descriptor)
+
+    def _measure(self, pid: int, memory: int) -> None:
+        """Have the memory of an execution measured, where the jail has a ``/proc``."""
+        with contextlib.suppress(OSError):  # the program has just ended
+            folder = os.open(f"/proc/{pid}/root/proc", os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                watchdog.watch(self._meter, pid, memory, folder)
+            finally:
+                os.close(folder)
+
+    def _hear_meter(self) -> None:
+        """Kill an execution that has too much memory."""
+        child = self.child(watchdog.receive(self._meter))
+        if isinstance(child, _JailedExecution):
+            child.kill(wire.OUT_OF_MEMORY)
 
 
 def main() -> None:
-    """Enter the jail and run the server, or wait for it; see the module.
+    """Start the server in the jail and wait for it; see the module.
 
     The arguments of the command are JSON with ``trainer`` (its process id), ``shown`` and ``hidden`` (see
-    :func:`jail.enter`), ``path`` (folders to import from), ``allowed`` (see :mod:`.allowed_imports`) and ``modules``
-    (to import); the descriptor of the channel.
+    :func:`jail.enter`), ``path`` (folders to import from), ``allowed`` (see :mod:`.allowed_imports`), ``modules`` (to
+    import) and ``cgroups`` (the folder of control groups, or null); the descriptor of the channel.
     """
     wanted, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     try:
@@ -119,8 +263,10 @@ def main() -> None:
         if os.getppid() != wanted["trainer"]:
             return
         rlimits.prefer_to_kill()
+        folder = cgroups.open_folder(wanted["cgroups"])
         processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
         jail.enter(wanted["shown"], wanted["hidden"])
+        ours, meter = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
     except BaseException as error:
         messages.send(control, messages.ERROR, 0, described(error))
@@ -130,18 +276,22 @@ def main() -> None:
         def prepare() -> Callable[[], None]:
             linux.die_with_parent()
             os.close(trainer)
-            _warm_up(wanted["path"], wanted["allowed"], wanted["modules"])
-            return _ExecutionLoop(control, processes, jail.scratch_binds(wanted["shown"])).run
+            ours.close()
+            jail.inhabit()
+            warm_up(wanted["path"], wanted["allowed"], wanted["modules"])
+            return _ExecutionLoop(control, processes, jail.scratch_binds(wanted["shown"]), meter, folder).run
 
         serve(control, prepare)
         os._exit(0)
     control.close()
-    select.select([trainer, os.pidfd_open(pid)], [], [])
+    meter.close()
+    watchdog.Watchdog(ours, [trainer, os.pidfd_open(pid)]).run()
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
 
-def _warm_up(path: list[str], allowed: dict[str, list[str]], modules: list[str]) -> None:
+def warm_up(path: list[str], allowed: dict[str, list[str]], modules: list[str]) -> None:
+    """Import what programs need, and leave nothing of the server for them to find; see :func:`main`."""
     import site
 
     sys.path[:] = path

@@ -14,6 +14,9 @@ __all__ = [
     "BY_ITSELF",
     "KILL",
     "OUT_OF_CPU",
+    "OUT_OF_DISK",
+    "OUT_OF_MEMORY",
+    "OUT_OF_PROCESSES",
     "OUT_OF_TIME",
     "STOPPED",
     "ExecutionRequest",
@@ -28,7 +31,7 @@ __all__ = [
 KILL = b"K"
 """Sent on the report channel to end the execution immediately. Closing the channel has the same effect."""
 
-BY_ITSELF, OUT_OF_TIME, OUT_OF_CPU, STOPPED = range(4)
+BY_ITSELF, OUT_OF_TIME, OUT_OF_CPU, STOPPED, OUT_OF_MEMORY, OUT_OF_DISK, OUT_OF_PROCESSES = range(7)
 """The reasons for the end of an execution."""
 
 _REQUEST = struct.Struct("=QIQIdd")

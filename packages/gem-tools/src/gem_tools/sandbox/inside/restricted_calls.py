@@ -1,0 +1,83 @@
+"""The filter of system calls of an execution that shares namespaces with the trainer, and often its user."""
+
+from __future__ import annotations
+
+import os
+
+from gem.processes.seccomp import (
+    NO_NEW_NAMESPACES,
+    ORDINARY,
+    ORDINARY_RULES,
+    WITHOUT_EFFECT,
+    ArgumentRule,
+    allow_program,
+)
+from gem.processes.syscall_numbers import MACHINE
+
+__all__ = ["MARK", "filter_for"]
+
+MARK = 10
+"""RLIMIT_LOCKS, which Linux has not used since 2.4: its value tells the processes of an execution from others."""
+
+_SCOPED_SIGNALS, _TRUNCATION = 6, 3
+"""The versions of Landlock that cover them."""
+
+_OWNERS = frozenset((8, 10, 15))
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX of ``fcntl``, by which the kernel sends a chosen signal to a chosen process."""
+_FCNTL = next(rule.values for rule in ORDINARY_RULES if rule.call == "fcntl")
+_LIMITS = tuple(number for number in range(16) if number != MARK)
+_O_ACCESS_AND_TRUNCATE = os.O_ACCMODE | os.O_TRUNC
+
+_OF_THIS_PROCESS = (
+    ArgumentRule("prlimit64", 0, (0,)),
+    ArgumentRule("prlimit64", 1, _LIMITS),
+    ArgumentRule("setrlimit", 0, _LIMITS),
+)
+"""Limits of the trainer's processes could be set by any process of its user."""
+
+_FILE_ATTRIBUTES = frozenset((
+    "chmod", "fchmod", "fchmodat", "fchmodat2", "futimesat", "utime", "utimensat", "utimes",
+))  # fmt: skip
+"""Changes that Landlock does not cover. Programs that copy and unpack files rely on their success."""
+_OWNERS_AND_EXTENDED_ATTRIBUTES = frozenset((
+    "chown", "fchown", "fchownat", "lchown", "fsetxattr", "lsetxattr", "setxattr", "fremovexattr", "lremovexattr",
+    "removexattr",
+))  # fmt: skip
+_IDENTITY = frozenset((
+    "setfsgid", "setfsuid", "setgid", "setgroups", "setregid", "setresgid", "setresuid", "setreuid", "setuid",
+))  # fmt: skip
+
+
+def filter_for(version: int, process: int, *, own_user: bool, own_files: bool, machine: str = MACHINE) -> bytes:
+    """Return the filter of an execution.
+
+    Args:
+        version: the version of Landlock that restricts it.
+        process: its process id.
+        own_user: whether no other process has its user.
+        own_files: whether its user owns no file outside its scratch folder.
+        machine: one of :data:`gem.processes.syscall_numbers.MACHINES`.
+
+    Raises:
+        OSError: on a machine with unknown system call numbers.
+    """
+    refused, rules = {*_IDENTITY}, [*ORDINARY_RULES, NO_NEW_NAMESPACES, *_OF_THIS_PROCESS]
+    ignored = WITHOUT_EFFECT
+    if not own_files:
+        refused |= _OWNERS_AND_EXTENDED_ATTRIBUTES
+        ignored |= _FILE_ATTRIBUTES
+        if version < _TRUNCATION:
+            refused |= {"truncate", "openat2"}
+            opened = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_RDWR | os.O_TRUNC)
+            rules += [
+                ArgumentRule("open", 1, opened, mask=_O_ACCESS_AND_TRUNCATE),
+                ArgumentRule("openat", 2, opened, mask=_O_ACCESS_AND_TRUNCATE),
+            ]
+    if not own_user and version < _SCOPED_SIGNALS:
+        refused |= {"pidfd_send_signal", "tkill"}
+        own = (process, 0)
+        rules += [ArgumentRule(call, 0, own) for call in ("kill", "rt_sigqueueinfo")]
+        rules += [ArgumentRule(call, 0, (process,)) for call in ("tgkill", "rt_tgsigqueueinfo")]
+        rules.append(ArgumentRule("fcntl", 1, tuple(set(_FCNTL) - _OWNERS)))
+    allowed = ORDINARY - refused - ignored
+    return allow_program(allowed, rules=rules, without_effect=ignored, machine=machine, kill_foreign=True)

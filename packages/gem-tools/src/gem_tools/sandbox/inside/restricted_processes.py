@@ -1,0 +1,177 @@
+"""The processes of executions that share a process namespace with the trainer: who they are, and what they use.
+
+A process whose parent ends becomes a child of the fork server (``PR_SET_CHILD_SUBREAPER``), whatever its session or
+group. The mark of its execution is a limit that every descendant inherits and none can change
+(:data:`~gem_tools.sandbox.inside.restricted_calls.MARK`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+__all__ = [
+    "Usage",
+    "children",
+    "descendants",
+    "end_all_children",
+    "kill",
+    "mark_of",
+    "measure",
+    "scratch_usage",
+    "threads_of_user",
+]
+
+
+class Usage(NamedTuple):
+    """What processes use together."""
+
+    threads: int
+    """Their threads, at least one each."""
+    memory: int
+    """Bytes that only they hold: anonymous and shared memory, not files."""
+
+
+def children(process: int) -> list[int]:
+    """Return the children of a process that are not reaped yet."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    except FileNotFoundError:
+        return _children_by_parents(process) if os.path.exists(f"/proc/{process}") else []
+    except (OSError, ValueError):  # it has just ended
+        return []
+    return found
+
+
+def _children_by_parents(process: int) -> list[int]:
+    """Return the children on a kernel without ``CONFIG_PROC_CHILDREN``."""
+    found = []
+    for name in os.listdir("/proc"):
+        with suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
+            if int(file.read().rpartition(b")")[2].split()[1]) == process:
+                found.append(int(name))
+    return found
+
+
+def descendants(processes: Iterable[int]) -> list[int]:
+    """Return these processes and all their descendants."""
+    found = list(processes)
+    for process in found:  # grows meanwhile
+        found += children(process)
+    return found
+
+
+def mark_of(process: int) -> int:
+    """Return the mark of the execution that a process belongs to; -1 for one without, or one that has ended."""
+    try:
+        with open(f"/proc/{process}/limits", "rb") as file:
+            lines = file.read().splitlines()
+        return next(int(line.split()[4]) for line in lines if line.startswith(b"Max file locks"))
+    except (OSError, ValueError, StopIteration):
+        return -1
+
+
+def kill(processes: Iterable[int], mark: int | None = None, number: int = signal.SIGKILL) -> None:
+    """Kill those of some processes that belong to an execution.
+
+    Args:
+        processes: their ids.
+        mark: that of the execution; None for any.
+        number: the signal.
+    """
+    for process in processes:
+        try:
+            held = os.pidfd_open(process)
+        except OSError:  # it has ended
+            continue
+        # Only now: the number may have passed to another process before it was held.
+        if (found := mark_of(process)) >= 0 and mark in (found, None):
+            with suppress(OSError):
+                signal.pidfd_send_signal(held, number)
+        os.close(held)
+
+
+def measure(processes: Iterable[int], enough: int) -> Usage:
+    """Measure processes.
+
+    Args:
+        processes: their ids.
+        enough: the memory in bytes above which pages that several of them share are counted exactly.
+    """
+    threads = memory = 0
+    names = list(processes)
+    for process in names:
+        status = _fields(f"/proc/{process}/status")
+        threads += status.get(b"Threads", 0)
+        memory += 1024 * (status.get(b"RssAnon", 0) + status.get(b"RssShmem", 0))
+    if memory > enough:
+        memory = sum(map(_proportional, names))
+    return Usage(threads, memory)
+
+
+def _proportional(process: int) -> int:
+    """Return the memory of a process, each page divided by the number of processes that share it."""
+    parts = _fields(f"/proc/{process}/smaps_rollup")
+    if not parts:  # another user's process, without the right to trace it
+        parts = _fields(f"/proc/{process}/status")
+        return 1024 * (parts.get(b"RssAnon", 0) + parts.get(b"RssShmem", 0))
+    return 1024 * (parts.get(b"Pss_Anon", parts.get(b"Pss", 0)) + parts.get(b"Pss_Shmem", 0))
+
+
+def _fields(path: str) -> dict[bytes, int]:
+    """Return the numbers of a file with lines such as ``Threads: 1`` or ``RssAnon: 8 kB``."""
+    found = {}
+    with suppress(OSError), open(path, "rb") as file:
+        for line in file.read().splitlines():
+            name, _, value = line.partition(b":")
+            number = value.split(maxsplit=1)[:1]
+            if number and number[0].isdigit():
+                found[name] = int(number[0])
+    return found
+
+
+def threads_of_user(user: int) -> int:
+    """Return the number of threads of a user's processes."""
+    count = 0
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
+                count += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:  # it has ended meanwhile
+            continue
+    return count
+
+
+def scratch_usage(folder: str) -> tuple[int, int]:
+    """Return the bytes and the number of files in a folder. Links are not followed."""
+    size = count = 0
+    folders = [folder]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                count += 1
+                with suppress(OSError):
+                    size += 512 * entry.stat(follow_symlinks=False).st_blocks
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+    return size, count
+
+
+def end_all_children() -> None:
+    """Kill and reap all descendants of this process, which must be a subreaper, until there are none."""
+    while True:
+        own = children(os.getpid())
+        for process in own:
+            # Not yet reaped, so that the number is still that of the child.
+            os.kill(process, signal.SIGKILL)
+        kill(descendants(own))
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return

@@ -1,0 +1,198 @@
+"""Measures the memory of whole executions from outside of the jail: :class:`Watchdog`.
+
+The kernel limits the address space of each process. An execution can have many, and the kernel holds memory for it that
+no limit of a process counts: pages of shared mappings that no process maps at the moment, and the contents of pipes and
+sockets. The watchdog adds all of these up ten times a second and tells the fork server which executions have too much.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import select
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+__all__ = ["Watchdog", "receive", "used_memory", "watch"]
+
+_PERIOD = 0.1
+"""Seconds between two measurements of an execution."""
+_SHARE = 0.05
+"""The largest share of its time that the watchdog spends on one execution."""
+_ORDER = struct.Struct("=iQ")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_SOCKET_MEMORY = 256 << 10
+"""The memory that a full socket holds, with Linux's default for ``net.core.wmem_default``."""
+_PIPE_MEMORY = 64 << 10
+"""The memory that a full pipe holds."""
+_MOST_PIPES = 128
+"""With 1,024 pipes, the kernel gives all further ones of the same user less memory (``fs.pipe-user-pages-soft``)."""
+_MOST_MAPPINGS = 1 << 20
+"""The longest list of a process's mappings in bytes, for some 10,000 of them; each takes memory of the kernel."""
+_SHARED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+) +/dev/zero \(deleted\)$", re.MULTILINE)
+"""A shared mapping without a file, in ``/proc/<pid>/maps``."""
+
+
+def watch(channel: socket.socket, pid: int, memory: int, folder: int) -> None:
+    """Have an execution measured until its end.
+
+    Args:
+        channel: the fork server's end of the channel.
+        pid: the execution's program, in the fork server's namespace.
+        memory: its limit in bytes.
+        folder: a descriptor of the ``/proc`` of its process namespace.
+    """
+    socket.send_fds(channel, [_ORDER.pack(pid, memory)], [folder])
+
+
+def receive(channel: socket.socket) -> int:
+    """Return the program of an execution that has too much memory, in the fork server's namespace."""
+    data = channel.recv(_ORDER.size)
+    return int(_ORDER.unpack(data)[0]) if data else 0
+
+
+class _Run:
+    def __init__(self, pid: int, limit: int, folder: int) -> None:
+        self.pid = pid
+        self.limit = limit
+        self.folder = folder
+        self.measure_at = 0.0
+
+
+class Watchdog:
+    """Measures executions until one of some processes ends.
+
+    Args:
+        channel: the watchdog's end of the channel.
+        ends: descriptors of the processes (``pidfd``).
+    """
+
+    def __init__(self, channel: socket.socket, ends: Sequence[int]) -> None:
+        self._channel = channel
+        self._ends = ends
+        self._runs: list[_Run] = []
+
+    def run(self) -> None:
+        """Measure until the end."""
+        poll = select.poll()
+        for descriptor in (*self._ends, self._channel.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            soonest = min((run.measure_at for run in self._runs), default=math.inf)
+            left = None if soonest == math.inf else max(0.0, soonest - time.monotonic()) * 1000 + 1
+            ready = {descriptor for descriptor, _ in poll.poll(left)}
+            if not ready.isdisjoint(self._ends):
+                return
+            if self._channel.fileno() in ready and not self._add():
+                return
+            for run in [run for run in self._runs if run.measure_at <= time.monotonic()]:
+                self._measure(run)
+
+    def _add(self) -> bool:
+        data, descriptors, _, _ = socket.recv_fds(self._channel, _ORDER.size, 1)
+        if descriptors:
+            pid, limit = _ORDER.unpack(data)
+            self._runs.append(_Run(pid, limit, descriptors[0]))
+        return bool(data)
+
+    def _measure(self, run: _Run) -> None:
+        started = time.monotonic()
+        try:
+            processes = [name for name in os.listdir(run.folder) if name.isdigit() and name != "1"]
+        except OSError:  # the namespace has ended
+            processes = []
+        used = used_memory(run.folder, processes, run.limit)
+        if not processes or used > run.limit:
+            if processes:
+                with suppress(OSError):  # the fork server has just ended
+                    self._channel.send(_ORDER.pack(run.pid, 0))
+            os.close(run.folder)
+            self._runs.remove(run)
+            return
+        now = time.monotonic()
+        run.measure_at = now + max(_PERIOD, (now - started) / _SHARE)
+
+
+def used_memory(folder: int, processes: Sequence[str], limit: int) -> float:
+    """Return the memory of an execution in bytes, or an upper bound that does not exceed the limit.
+
+    Args:
+        folder: a descriptor of the ``/proc`` of its process namespace.
+        processes: the ids of its processes there.
+        limit: the limit in bytes.
+
+    Returns:
+        Infinity if a process hides from the watchdog, or the execution has too many pipes or mappings.
+    """
+    sizes = {name: size for name in processes if (size := _resident(folder, name))}  # an ended process has none
+    try:
+        held = _held_by_kernel(folder, list(sizes)) + _shared_memory(folder, list(sizes))
+        if held + sum(sizes.values()) <= limit:
+            return held + sum(sizes.values())
+        return held + sum(_proportional(folder, name) for name in sizes)
+    except PermissionError:
+        # A process that ends is no longer readable either.
+        return math.inf if all(_resident(folder, name) for name in sizes) else 0.0
+
+
+def _held_by_kernel(folder: int, processes: Sequence[str]) -> float:
+    """Return a bound of the contents of sockets and pipes."""
+    sockets = 0
+    for name in processes[:1]:
+        found = re.search(rb"sockets: used (\d+)", _read(folder, f"{name}/net/sockstat"))
+        sockets = int(found[1]) if found else 0
+    pipes: set[str] = set()
+    for name in processes:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            opened = os.open(f"{name}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+            try:
+                for number in os.listdir(opened):
+                    with suppress(FileNotFoundError):
+                        pipes.add(os.readlink(number, dir_fd=opened))
+            finally:
+                os.close(opened)
+    count = sum(name.startswith("pipe:") for name in pipes)
+    return math.inf if count > _MOST_PIPES else sockets * _SOCKET_MEMORY + count * _PIPE_MEMORY
+
+
+def _shared_memory(folder: int, processes: Sequence[str]) -> float:
+    """Return the size of the shared mappings without a file, whether their pages are mapped or not."""
+    sizes: dict[bytes, int] = {}
+    for name in processes:
+        mappings = _read(folder, f"{name}/maps", _MOST_MAPPINGS)
+        if len(mappings) >= _MOST_MAPPINGS:
+            return math.inf
+        own: dict[bytes, int] = {}
+        for first, end, number in _SHARED.findall(mappings):
+            own[number] = own.get(number, 0) + int(end, 16) - int(first, 16)
+        for number, size in own.items():
+            sizes[number] = max(size, sizes.get(number, 0))
+    return sum(sizes.values())
+
+
+def _resident(folder: int, process: str) -> int:
+    fields = _read(folder, f"{process}/statm").split()
+    return int(fields[1]) * _PAGE if fields else 0
+
+
+def _proportional(folder: int, process: str) -> int:
+    found = re.search(rb"^Pss: +(\d+) kB$", _read(folder, f"{process}/smaps_rollup"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def _read(folder: int, path: str, most: int = 1 << 16) -> bytes:
+    """Return a file's content; nothing if its process has ended."""
+    parts = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        file = os.open(path, os.O_RDONLY, dir_fd=folder)
+        try:
+            while most > 0 and (part := os.read(file, most)):
+                parts.append(part)
+                most -= len(part)
+        finally:
+            os.close(file)
+    return b"".join(parts)

@@ -1,0 +1,8 @@
+"""The folder of the tests holds modules that several of them use."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
