@@ -1,11 +1,14 @@
 """Puts the snapshot of the official index into wheels and source distributions.
 
+A release signs it: with the file of the online key in ``GEM_HUB_ONLINE_KEY``. Any other build carries an unsigned one.
+
 In the repository ``hub/official_index.py`` derives it. A source distribution carries it, and a wheel that is built from
 one takes it from there. An editable installation gets none: the client derives its own (``gem_hub_client.official``).
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,9 +19,13 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SNAPSHOT = "gem_hub_client/official_index"
 FILES = ("root.json", "catalog", "envs")
+SIGNED = ("trust", "log")
+ONLINE_KEY = "GEM_HUB_ONLINE_KEY"
 """What of a derived snapshot is shipped; the rest is about the machine that derived it."""
-DERIVATION = ["packaging>=26.0", "pydantic>=2.7", "tomli>=2.0; python_version < '3.11'"]
+DERIVATION = ["filelock>=3.16", "packaging>=26.0", "pydantic>=2.7", "tomli>=2.0; python_version < '3.11'"]
 """What hub/official_index.py needs beyond the repository."""
+SIGNING = ["cryptography>=42", "tuf>=6.0"]
+"""The same for signing."""
 
 
 class SnapshotHook(BuildHookInterface[Any]):
@@ -27,7 +34,9 @@ class SnapshotHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        return [] if self._script is None else DERIVATION
+        if self._script is None:
+            return []
+        return [*DERIVATION, *SIGNING] if os.environ.get(ONLINE_KEY) else DERIVATION
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
@@ -37,11 +46,12 @@ class SnapshotHook(BuildHookInterface[Any]):
         if script is not None:
             self._scratch = tempfile.TemporaryDirectory()
             source = Path(self._scratch.name)
-            subprocess.run([sys.executable, str(script), str(source)], check=True)  # noqa: S603
+            options = ["--sign"] if os.environ.get(ONLINE_KEY) else []
+            subprocess.run([sys.executable, str(script), str(source), *options], check=True)  # noqa: S603
         elif not source.is_dir():
             raise FileNotFoundError(f"{source}: build from GEM's repository or from a source distribution")
         place = SNAPSHOT if self.target_name == "wheel" else f"src/{SNAPSHOT}"
-        for name in FILES:
+        for name in (*FILES, *(name for name in SIGNED if (source / name).is_dir())):
             build_data["force_include"][str(source / name)] = f"{place}/{name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

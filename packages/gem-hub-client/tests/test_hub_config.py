@@ -132,13 +132,16 @@ def test_use_looks_before_it_writes(hub_folder: HubFolder, tmp_path: Path) -> No
     """'gem hub use' refuses what is no hub and changes nothing; --unchecked skips that."""
     runner = CliRunner()
     done = runner.invoke(hub_command, ["use", str(hub_folder.folder), "official"])
-    assert done.output.splitlines() == [str(hub_folder.folder), "official"]
+    assert done.stdout.splitlines() == [str(hub_folder.folder), "official"]
+    assert f"{hub_folder.folder} is not signed" in done.stderr
     refused = runner.invoke(hub_command, ["use", str(tmp_path / "nothing")])
     assert refused.exit_code == 1
     assert "there is no such file; nothing was changed" in refused.output
     assert json.loads(config_file().read_text())["hubs"] == [str(hub_folder.folder), "official"]
     assert runner.invoke(hub_command, ["use", "--unchecked", "https://a.example"]).exit_code == 0
-    assert runner.invoke(hub_command, ["use"]).output == "https://a.example/\n"
+    again = runner.invoke(hub_command, ["use"])
+    assert again.stdout == "https://a.example/\n"
+    assert "was not asked yet" in again.stderr
 
 
 def test_use_says_that_the_variable_overrides_it(hub_folder: HubFolder, monkeypatch: pytest.MonkeyPatch) -> None:

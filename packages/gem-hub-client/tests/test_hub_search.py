@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
+from catalogue_lines import catalogue_of, environment, package
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,19 +29,6 @@ from gem_hub_client.typo import corrections, delete_keys, distance
 
 if TYPE_CHECKING:
     from conftest import HubFolder
-
-
-def environment(identity: str, description: str = "", **changes: Any) -> dict[str, Any]:
-    rest = {"tags": [], "requires": [], "turns": "multi", "variants": []}
-    return {"id": identity, "description": description, **rest, **changes}
-
-
-def package(name: str, summary: str = "", *environments: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {
-        "name": name, "version": "1.0", "summary": summary, "tags": [], "environments": list(environments),
-        "status": "active", "reason": "", "conformance": None, "yanked": {}, "licence": "MIT", "requires_python": "",
-        "requires_gem_core": "", "serial": 1, **changes,
-    }  # fmt: skip
 
 
 PACKAGES = [
@@ -62,12 +50,6 @@ PACKAGES = [
     package("evil", "A sudoku that is none.", environment("evil:Sudoku-v0"), status="quarantined", reason="malware"),
     package("cafe", "Ünïcödé café, 数独 and Судоку.", environment("cafe:Menu-v0", "Straße")),
 ]
-
-
-def catalogue_of(lines: Iterable[dict[str, Any]], fts: bool | None = None) -> Catalogue:
-    catalogue = Catalogue.create(None, fts=fts)
-    catalogue.apply(lines, 1)
-    return catalogue
 
 
 @pytest.fixture(scope="module", params=["fts", "like"])
@@ -384,7 +366,7 @@ def test_the_fields_of_a_package() -> None:
     fields = fields_of(PACKAGES[0])
     assert fields.names == "games"
     assert set(fields.ids.split()) >= {"game", "sudoku", "v0", "easy", "guess", "guessthenumber", "2048", "game2048"}
-    assert fields.tags == "logic grid search"
+    assert fields.tags == "logic grid 0multiturns search"
 
 
 # --- Commands
@@ -428,7 +410,7 @@ def test_nothing_found_is_exit_code_1(folder_hub: HubFolder) -> None:
     done = run("search", "sudkookuu")
     assert done.exit_code == 1
     assert done.stderr == "Error: no package or environment fits 'sudkookuu'; did you mean 'sudoku'?\n"
-    assert run("search", "zzzzzz").stderr.endswith("'gem hub list' shows all there is\n")
+    assert run("search", "zzzzzz").stderr.endswith("'gem hub update' loads what is new\n")
     done = run("search", "zzzzzz", "--json")
     assert (done.exit_code, json.loads(done.stdout)["packages"]) == (1, [])
 
@@ -524,7 +506,7 @@ def test_list_shows_all_that_can_be_installed(folder_hub: HubFolder) -> None:
 def test_update_says_what_has_changed(folder_hub: HubFolder) -> None:
     """One line a hub; a hub that cannot be used is an error on stderr and exit code 1."""
     assert f"{folder_hub.folder}: 9 changes, " in run("update").stdout
-    assert run("update").stdout == f"{folder_hub.folder}: nothing new (9 packages, serial 3)\n"
+    assert run("update").stdout == f"{folder_hub.folder}: nothing new (9 packages, serial 3, not signed)\n"
     folder_hub.append(package("new-one"))
     assert json.loads(run("update", "--json").stdout)[0]["changed"] == 1
     (folder_hub.folder / "root.json").write_text("{}")
@@ -535,9 +517,9 @@ def test_update_says_what_has_changed(folder_hub: HubFolder) -> None:
 
 
 def test_commands_of_the_registry_are_named_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without gem-hub, 'gem hub publish' says what to install, and a mistyped command what was meant."""
+    """Without gem-hub, 'gem hub rebuild' says what to install, and a mistyped command what was meant."""
     monkeypatch.setattr("gem_hub_client.cli.group.registry_is_installed", lambda: False)
-    assert "'gem hub publish' comes with gem-hub; run: pip install gem-hub" in run("publish").output
+    assert "'gem hub rebuild' comes with gem-hub; run: pip install gem-hub" in run("rebuild").output
     assert "did you mean 'hub search'?" in run("serch").output
 
 
@@ -546,8 +528,8 @@ def test_a_broken_registry_side_leaves_the_client_alone(monkeypatch: pytest.Monk
     broken = dict.fromkeys(REGISTRY_COMMANDS, "gem_hub_client.nothing_of_this_name:command")
     monkeypatch.setattr("gem_hub_client.cli.group.REGISTRY_COMMANDS", broken)
     monkeypatch.setattr("gem_hub_client.cli.group.registry_is_installed", lambda: True)
-    assert "Error: 'gem hub publish' cannot be loaded: No module named" in run("publish").output
-    assert "'gem hub publish' cannot be loaded" in run("--help").output
+    assert "Error: 'gem hub rebuild' cannot be loaded: No module named" in run("rebuild").output
+    assert "'gem hub rebuild' cannot be loaded" in run("--help").output
     assert run("search", "sudoku").exit_code == 0
 
 

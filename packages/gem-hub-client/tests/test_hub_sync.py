@@ -60,10 +60,10 @@ def leftovers() -> list[str]:
 
 
 def test_the_first_update_loads_the_root_and_the_snapshot(hub_server: HubServer) -> None:
-    """Two requests bring the whole catalogue, and each says who asks."""
+    """Two files bring the whole catalogue, after a look for signatures; each request says who asks."""
     outcome = update(client())
     assert (outcome.serial, outcome.packages) == (3, 3)
-    assert hub_server.statuses == [200, 200]
+    assert hub_server.statuses == [200, 404, 200]
     assert {headers["User-Agent"] for _, headers, _ in hub_server.requests} == {f"gem-hub-client/{__version__}"}
     assert names() == ["gem-envs-chess", "mazes", "word-games"]
     assert leftovers() == []

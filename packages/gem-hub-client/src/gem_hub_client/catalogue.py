@@ -16,21 +16,25 @@ from typing import Any, NamedTuple
 from zlib import compress, decompress
 
 from gem_hub_client.ids import base_id, parse_id
+from gem_hub_client.lexicon import controlled_words, tag_token
 from gem_hub_client.names import short_name
+from gem_hub_client.stem import stem
 from gem_hub_client.tokenize import LONGEST, tokenize
 from gem_hub_client.typo import delete_keys
 
-__all__ = ["SCHEMA", "Catalogue", "Fields", "fields_of", "searchable"]
+__all__ = ["SCHEMA", "Catalogue", "Fields", "always", "fields_of", "searchable", "tag_words"]
 
-SCHEMA = 1
-"""Goes up with every change of the tables, of :func:`fields_of`, or of :func:`gem_hub_client.tokenize.tokenize`."""
+SCHEMA = 2
+"""Goes up with every change of the tables, of :func:`fields_of`, of :func:`gem_hub_client.tokenize.tokenize`
+or of :func:`gem_hub_client.stem.stem`."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE package (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, short TEXT NOT NULL, record BLOB NOT NULL);
 CREATE INDEX package_short ON package (short);
 CREATE TABLE environment (id TEXT NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (id, package)) WITHOUT ROWID;
-CREATE TABLE word (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER NOT NULL);
+CREATE TABLE word (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER NOT NULL, stem TEXT NOT NULL);
+CREATE INDEX word_stem ON word (stem);
 CREATE TABLE deletes (key INTEGER, word_id INTEGER, PRIMARY KEY (key, word_id)) WITHOUT ROWID;
 """
 # Without detail=full bm25 would be 0 for every row. The words were folded before they came here.
@@ -192,7 +196,8 @@ class Catalogue:
         keys: list[tuple[int, int]] = []
         for word, change in sorted(counts.items()):
             if change and execute("UPDATE word SET count = count + ? WHERE word = ?", (change, word)).rowcount == 0:
-                row = execute("INSERT INTO word (word, count) VALUES (?, ?)", (word, change)).lastrowid
+                values = (word, change, stem(word))
+                row = execute("INSERT INTO word (word, count, stem) VALUES (?, ?, ?)", values).lastrowid
                 assert row is not None
                 keys += [(key, row) for key in delete_keys(word)]
         keys.sort()  # in the table's own order it is written once, page by page
@@ -229,15 +234,15 @@ def fields_of(line: dict[str, Any]) -> Fields:
     name = tokenize(short_name(line["name"]))
     environments = line.get("environments", ())
     ids: dict[str, None] = {}
-    tags = dict.fromkeys(word for tag in line.get("tags", ()) for word in tokenize(tag))
+    tags = dict.fromkeys(word for tag in line.get("tags", ()) for word in _words_of_tag(tag))
     descriptions: dict[str, None] = {}
     for environment in environments:
         # The name also in one word, as it may be typed: guessthenumber.
         whole = [environment["id"], *environment.get("variants", ())]
         ids.update(dict.fromkeys([*tokenize(" ".join(whole)), *_joined(tokenize(parse_id(environment["id"]).name))]))
-        for tag in (*environment.get("tags", ()), *environment.get("requires", ())):
-            tags.update(dict.fromkeys(tokenize(tag)))
+        tags.update(dict.fromkeys(tag_words(environment)))
         descriptions.update(dict.fromkeys(tokenize(environment.get("description", ""))))
+    tags.update(dict.fromkeys(always(need) for need in _needs_of_all(environments)))
     return Fields(
         " ".join([*name, *_joined(name)]),
         " ".join(ids),
@@ -245,6 +250,28 @@ def fields_of(line: dict[str, Any]) -> Fields:
         " ".join(tokenize(line.get("summary", ""))),
         " ".join(descriptions),
     )
+
+
+def tag_words(environment: dict[str, Any]) -> Iterator[str]:
+    """Yield the words of an environment's tags and needs, and those that stand for its controlled tags."""
+    tags = environment.get("tags", ())
+    for tag in (*tags, *environment.get("requires", ())):
+        yield from _words_of_tag(tag)
+    yield from controlled_words(tags, environment.get("modality") or ("text",), environment.get("turns") or "")
+
+
+def always(need: str) -> str:
+    """Return the word under which a package is indexed all of whose environments have a need."""
+    return tag_token(f"always:{need}")
+
+
+def _words_of_tag(tag: str) -> list[str]:
+    return tokenize(tag.rpartition(":")[2])
+
+
+def _needs_of_all(environments: Iterable[dict[str, Any]]) -> list[str]:
+    needs = [set(environment.get("requires", ())) for environment in environments]
+    return sorted(set.intersection(*needs)) if needs else []
 
 
 def _joined(parts: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
-from gem_hub_client.names import ROOT_PATH
+from gem_hub_client.names import ROOT_PATH, TIMESTAMP_PATH
 from gem_hub_client.state import State
 
 if TYPE_CHECKING:
@@ -145,7 +145,9 @@ def _first(hub: Hub, offline: bool, progress: Progress | None) -> OpenedCatalogu
 def _due(hub: Hub, state: State, max_age: float) -> bool:
     if not hub.remote:
         try:
-            return bool(state.problem) or (Path(hub.location) / ROOT_PATH).read_bytes() != state.root.encode()
+            if state.problem or (Path(hub.location) / ROOT_PATH).read_bytes() != state.root.encode():
+                return True
+            return bool(state.signed) and (Path(hub.location) / TIMESTAMP_PATH).read_bytes() != state.signed.encode()
         except OSError:
             return True
     since = time.time() - state.tried

@@ -23,7 +23,7 @@ _ALWAYS_FINE = 1_000_000
 _BLOCK = 1 << 16
 
 _TEXTS = ("version", "summary", "requires_python", "requires_gem_core", "licence", "published", "status", "reason")
-_LISTS_OF_TEXT = ("tags", "requires", "variants")
+_LISTS_OF_TEXT = ("tags", "requires", "variants", "modality")
 
 
 def read_lines(file: BinaryIO, size: int, name: str) -> Iterator[dict[str, Any]]:
@@ -103,8 +103,9 @@ def _check(line: Any) -> None:
     _check_lists(line)
     for environment in environments:
         _check_lists(environment)
-        if not isinstance(environment.setdefault("description", ""), str):
-            raise TypeError("'description' must be a text")
+        for key in ("description", "turns"):
+            if not isinstance(environment.setdefault(key, ""), str):
+                raise TypeError(f"{key!r} must be a text")
     line["environments"] = [environment for environment in environments if is_id(environment.get("id"))]
     conformance = line.setdefault("conformance", None)
     counts = ("holds", "violated", "not_tested")

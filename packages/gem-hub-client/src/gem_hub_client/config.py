@@ -2,7 +2,7 @@
 
 ``GEM_HUB`` names one or several, separated by spaces; without it ``hubs.json`` in the configuration folder does
 (``gem hub use`` writes it); without either there is ``official``: the snapshot of the official index that ships inside
-gem-hub-client, which needs no network.
+gem-hub-client, which needs no network. After ``gem hub update`` it is the index that the project publishes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gem_hub_client.atomic_file import write_whole
 from gem_hub_client.errors import HubError
-from gem_hub_client.names import ROOT_PATH
-from gem_hub_client.official import snapshot_folder
+from gem_hub_client.names import ROOT_PATH, TIMESTAMP_PATH
+from gem_hub_client.official import MIRROR, published_address, snapshot_folder
 
 if TYPE_CHECKING:
     from gem_hub_client.transport import HubSource
 
-__all__ = ["OFFICIAL", "VARIABLE", "Hub", "cache_root", "config_file", "hub_at", "hubs", "use", "write_whole"]
+__all__ = [
+    "OFFICIAL",
+    "VARIABLE",
+    "Hub",
+    "cache_root",
+    "config_file",
+    "hub_at",
+    "hubs",
+    "published_hub",
+    "use",
+]
 
 OFFICIAL = "official"
 VARIABLE = "GEM_HUB"
@@ -46,7 +57,7 @@ class Hub:
     @property
     def embedded(self) -> bool:
         """Whether it is the snapshot inside gem-hub-client, which is as trustworthy as the package itself."""
-        return self.name == OFFICIAL
+        return self.name == OFFICIAL and not self.remote
 
     @property
     def source(self) -> HubSource:
@@ -59,7 +70,10 @@ class Hub:
     def cache(self) -> Path:
         """The folder that caches the catalogue and pages of this hub."""
         # Another version of the client may bring an older or newer snapshot; each snapshot has a cache of its own.
-        key = (Path(self.location) / ROOT_PATH).read_bytes() if self.embedded else self.location.encode()
+        if self.embedded:
+            key = (Path(self.location) / ROOT_PATH).read_bytes()
+        else:  # somebody may also use the place of the official index under its address, with pinned keys
+            key = (f"{OFFICIAL} {self.location}" if self.name == OFFICIAL else self.location).encode()
         return cache_root() / hashlib.sha256(key).hexdigest()[:32]
 
 
@@ -80,7 +94,7 @@ def hub_at(address: str) -> Hub:
         HubError: if the address is of no such form.
     """
     if address == OFFICIAL:
-        return Hub(OFFICIAL, str(snapshot_folder()))
+        return _official()
     scheme, separator, rest = address.partition("://")
     if not separator:
         try:
@@ -108,6 +122,46 @@ def hub_at(address: str) -> Hub:
     raise HubError(f"{address!r} is no hub's address; write https://…, http://…, file://… or the path of a folder")
 
 
+def published_hub() -> Hub | None:
+    """Return the official hub as the project publishes it; None if this build of the client knows no place.
+
+    Raises:
+        HubError: if the place is no address of a web server.
+    """
+    address = published_address()
+    if not address:
+        return None
+    published = hub_at(address)
+    if not published.remote:
+        raise HubError(f"{address!r} cannot be the place of the official index; {MIRROR} must name an http address")
+    return Hub(OFFICIAL, published.location)
+
+
+def _official() -> Hub:
+    """Return the newer one of the published index, if it was ever loaded, and the snapshot inside this package."""
+    from gem_hub_client.state import State  # which needs this module
+
+    embedded = Hub(OFFICIAL, str(snapshot_folder()))
+    published = published_hub()
+    if published is None:
+        return embedded
+    loaded = State.read(published.cache)
+    if not loaded.database:
+        return embedded
+    try:
+        carried = (Path(embedded.location) / TIMESTAMP_PATH).read_text(encoding="utf-8")
+    except OSError:
+        return published  # only a release carries a signed index, which can be compared
+    return published if _signed_version(loaded.signed) >= _signed_version(carried) else embedded
+
+
+def _signed_version(timestamp: str) -> int:
+    try:
+        return int(json.loads(timestamp)["signed"]["version"])
+    except (ValueError, KeyError, TypeError):
+        return 0
+
+
 def use(chosen: Iterable[Hub]) -> Path:
     """Write the configuration file; no hubs at all means the default again. Returns the file."""
     names = [hub.name for hub in chosen]
@@ -131,16 +185,6 @@ def config_file() -> Path:
 def cache_root() -> Path:
     """Return the folder that holds one folder of cached data for each hub."""
     return _folder("XDG_CACHE_HOME", "LOCALAPPDATA", "Library/Caches", ".cache") / "hub"
-
-
-def write_whole(target: Path, text: str) -> None:
-    """Write a file atomically: a reader sees the whole new file or the old one."""
-    part = target.with_name(f"{target.name}.part-{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _folder(xdg: str, windows: str, mac: str, other: str) -> Path:

@@ -3,7 +3,8 @@
 ::
 
     HubError (RuntimeError)    a hub, or a file of it, cannot be used
-    └── MissingFileError       the hub has no such file
+    ├── MissingFileError       the hub has no such file
+    └── TrustError             what the hub serves is not signed as its keys demand
 
 They stand apart from ``gem.errors`` because the client imports nothing of gem-core. Under ``gem hub`` they reach a
 person as every other error does: one line, exit code 1.
@@ -11,7 +12,7 @@ person as every other error does: one line, exit code 1.
 
 from __future__ import annotations
 
-__all__ = ["HubError", "MissingFileError"]
+__all__ = ["HubError", "MissingFileError", "TrustError"]
 
 
 class HubError(RuntimeError):
@@ -20,3 +21,7 @@ class HubError(RuntimeError):
 
 class MissingFileError(HubError):
     """The hub answered that it has no such file."""
+
+
+class TrustError(HubError):
+    """A signature is missing, wrong or too old, or contradicts what the client knows of the hub's keys."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gem_hub_client.catalogue_cache import FRESH, OpenedCatalogue, forget, open_catalogue
 from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
+from gem_hub_client.filters import NO_FILTERS, Filters
 from gem_hub_client.search import Hit, nearest_word, search
 
 if TYPE_CHECKING:
@@ -57,17 +58,29 @@ class SearchResults:
 
 
 def search_hubs(
-    query: str, limit: int = 20, *, offline: bool = False, progress: Progress | None = None
+    query: str,
+    limit: int = 20,
+    *,
+    filters: Filters = NO_FILTERS,
+    offline: bool = False,
+    progress: Progress | None = None,
 ) -> SearchResults:
     """Search the configured hubs. The first hub with a package provides it.
+
+    Args:
+        query: any text; with filters it may be empty.
+        limit: hits at most.
+        filters: what environments must meet.
+        offline: never ask a server.
+        progress: receives reports on the first loading of a catalogue.
 
     Raises:
         HubError: if no hub can be searched.
     """
     chosen = hubs()
-    results = _search(chosen, query, limit, FRESH, offline, progress)
+    results = _search(chosen, query, limit, filters, FRESH, offline, progress)
     if not results.hits and not offline and any(hub.remote for hub in chosen):
-        results = _search(chosen, query, limit, _AGAIN, offline, progress)
+        results = _search(chosen, query, limit, filters, _AGAIN, offline, progress)
     return results
 
 
@@ -122,18 +135,27 @@ def record_of(
         if record is not None and not record.get("removed"):
             return hub, record
     where = ", ".join(asked) or "any hub"
-    raise HubError(f"{where} has no package {name!r}; search for a word of its name: gem hub search WORD")
+    raise HubError(
+        f"{where} has no package {name!r}; search for a word of its name: gem hub search WORD; 'gem hub update' loads "
+        "what is new"
+    )
 
 
 def _search(
-    chosen: Sequence[Hub], query: str, limit: int, max_age: float, offline: bool, progress: Progress | None
+    chosen: Sequence[Hub],
+    query: str,
+    limit: int,
+    filters: Filters,
+    max_age: float,
+    offline: bool,
+    progress: Progress | None,
 ) -> SearchResults:
     results = SearchResults()
     failures: list[HubError] = []
     seen: set[str] = set()
 
     def look(opened: OpenedCatalogue) -> None:
-        answer = search(opened.catalogue, query, limit)
+        answer = search(opened.catalogue, query, limit, filters)
         for hit in answer.hits:
             # The name of a package that an earlier hub has, whether that fits or not, must not lead to another's.
             if hit.record["name"] not in seen:

@@ -15,6 +15,7 @@ from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.package_index import PackageIndex
 from gem_hub_client.releases import IndexedRelease
 from gem_hub_client.resolve import Choice, requirement, resolve
+from gem_hub_client.trust.records import check_recorded
 
 __all__ = ["Installation", "Item", "missing_environments", "plan"]
 
@@ -89,7 +90,8 @@ def plan(names: Sequence[str], hubs: Sequence[Hub]) -> Installation:
     resolution = resolve(wanted, index, core_version(), _installed_version)
     items = tuple(_item(choice) for choice in resolution.choices)
     others = tuple(other for other in resolution.others if not _is_met(Requirement(other)))
-    notes = [*index.notes, *_clashes(items)]
+    unchecked = check_recorded(item.release for item in items if item.action != KEEP)
+    notes = [*index.notes, *unchecked, *_clashes(items)]
     return Installation(items, others, tuple(notes))
 
 

@@ -20,6 +20,7 @@ from gem_hub_client.installed import core_version
 from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.package_index import PackageIndex
 from gem_hub_client.resolve import Choice, Resolution, requirement, resolve
+from gem_hub_client.trust.records import check_recorded
 
 __all__ = ["LockResult", "check_name", "lock", "lockable"]
 
@@ -56,7 +57,8 @@ def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> tuple[Resolution, lis
                 f"{choice.release.hub.name} lists no file of {choice.release} yet, and what has no digest cannot be "
                 f"locked; once it is released: pip install {choice.release.name}"
             )
-    return resolution, index.notes
+    unchecked = check_recorded(choice.release for choice in resolution.choices)
+    return resolution, [*index.notes, *unchecked]
 
 
 def lock(resolution: Resolution, installer: Installer, target: Path) -> LockResult:

@@ -6,13 +6,25 @@ import re
 
 from gem_hub_client.errors import HubError
 
-__all__ = ["PREFIX", "ROOT_PATH", "checked_name", "is_name", "normalized_name", "page_path", "short_name"]
+__all__ = [
+    "PREFIX",
+    "ROOT_PATH",
+    "TIMESTAMP_PATH",
+    "checked_name",
+    "is_name",
+    "normalized_name",
+    "page_path",
+    "short_name",
+]
 
 PREFIX = "gem-envs-"
 """The common beginning of most packages' names, which users leave out of a search."""
 
 ROOT_PATH = "root.json"
 """The file of a hub that names the newest of all others."""
+
+TIMESTAMP_PATH = "trust/timestamp.json"
+"""The signed file that names the newest of all others, in a hub that is signed."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 

@@ -1,8 +1,11 @@
-"""The snapshot of the official index that ships inside this package.
+"""The official index: the snapshot inside this package, the keys that sign it, and the place of the current one.
 
 The build puts it into every wheel. In a checkout of GEM's repository it is derived by ``hub/official_index.py`` into a
 folder that git ignores, and derived anew whenever a file has changed that the last run read, so that a developer never
 searches an index that is older than the sources.
+
+``official.json`` is the one place that says where the current index is published; ``GEM_OFFICIAL_HUB`` names a mirror,
+which the keys make as good as the original.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ from typing import Any
 from gem_hub_client.errors import HubError
 from gem_hub_client.names import ROOT_PATH
 
-__all__ = ["INPUTS", "snapshot_folder", "stamp"]
+__all__ = ["INPUTS", "MIRROR", "official_root", "published_address", "snapshot_folder", "stamp"]
 
 INPUTS = "inputs.json"
 """The file of a derived snapshot that lists what it was derived from: path → :func:`stamp`."""
+
+MIRROR = "GEM_OFFICIAL_HUB"
+"""The environment variable with the address of a mirror of the official index."""
 
 _PACKAGE = Path(__file__).resolve().parent
 _SNAPSHOT = _PACKAGE / "official_index"
@@ -38,6 +44,26 @@ def snapshot_folder() -> Path:
     if not (_SNAPSHOT / ROOT_PATH).is_file():
         raise HubError(f"{_SNAPSHOT}: the snapshot of the official index is missing; install gem-hub-client anew")
     return _SNAPSHOT
+
+
+def official_root() -> bytes:
+    """Return the root whose keys sign the official index (a TUF root, version 1 or later)."""
+    return (_PACKAGE / "trust" / "official_root.json").read_bytes()
+
+
+def published_address() -> str:
+    """Return where the current official index is published; empty if this build of the package does not know.
+
+    Raises:
+        HubError: if the configuration of this package is damaged.
+    """
+    if mirror := os.environ.get(MIRROR):
+        return mirror
+    path = _PACKAGE / "official.json"
+    try:
+        return str(json.loads(path.read_bytes())["url"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HubError(f"{path}: cannot be read: {error!r}; install gem-hub-client anew") from error
 
 
 def stamp(path: str) -> list[int] | None:

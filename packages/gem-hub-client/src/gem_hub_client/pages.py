@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gem_hub_client.config import Hub, write_whole
+from gem_hub_client.atomic_file import write_whole
+from gem_hub_client.config import OFFICIAL, Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.federated_search import record_of
 from gem_hub_client.names import checked_name, page_path
+from gem_hub_client.official import snapshot_folder
 from gem_hub_client.seen_digests import check_digests
 
 __all__ = ["PAGE_LIMIT", "Page", "package_page", "read_page"]
@@ -57,7 +60,7 @@ def read_page(hub: Hub, record: dict[str, Any], *, offline: bool = False, notes:
         try:
             content = hub.source.read(path, PAGE_LIMIT).content
         except HubError as error:
-            if not hub.remote or not kept.is_file():
+            if not hub.remote or not (kept.is_file() or hub.name == OFFICIAL):
                 raise
             if notes is not None:
                 notes.append(f"{error}; going on with what was read before")
@@ -121,6 +124,9 @@ def _kept(hub: Hub, kept: Path) -> bytes:
         return kept.read_bytes()
     except OSError as error:
         name = kept.stem
+        if hub.name == OFFICIAL:  # the snapshot has a page too; it is used only if it is the one of the catalogue
+            with suppress(OSError):
+                return (snapshot_folder() / page_path(name)).read_bytes()
         raise HubError(
             f"{hub.name}: nothing was read about {name} yet; run 'gem hub info {name}' with a network"
         ) from error

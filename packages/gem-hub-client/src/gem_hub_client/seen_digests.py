@@ -13,7 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gem_hub_client.config import Hub, cache_root, write_whole
+from gem_hub_client.atomic_file import write_whole
+from gem_hub_client.config import Hub, cache_root
 from gem_hub_client.errors import HubError
 
 __all__ = ["check_digests", "forget_digests"]

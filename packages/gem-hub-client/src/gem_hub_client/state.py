@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gem_hub_client.atomic_file import write_whole
 from gem_hub_client.catalogue import SCHEMA, Catalogue
-from gem_hub_client.config import write_whole
 
 __all__ = ["DATABASE_PREFIX", "State", "utc"]
 
@@ -38,6 +38,12 @@ class State:
     """When the hub wrote it, in its own words."""
     expires: str = ""
     """Until when it is valid; empty for a hub that does not say."""
+    signed: str = ""
+    """The signed timestamp by which it was accepted; empty for a hub that is not signed."""
+    digest: str = ""
+    """The SHA-256 of ``root.json`` that was signed; empty for a hub that is not signed."""
+    restarts: int = 0
+    """How often the hub's root keys had asked to forget its history; see ``gem_hub_client.trust.metadata``."""
     database: str = ""
     """Name of the database that it was applied to; empty where there is none."""
     etag: str = ""

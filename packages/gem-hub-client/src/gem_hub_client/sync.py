@@ -28,6 +28,8 @@ from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.seen_digests import forget_digests
 from gem_hub_client.state import DATABASE_PREFIX, State, utc
 from gem_hub_client.transport import TIMEOUT, HubSource, Validators
+from gem_hub_client.trust.access import forget_history, is_pinned, trusted_hub
+from gem_hub_client.trust.refresh import TrustedHub, read_target
 
 __all__ = ["CacheError", "Progress", "SyncBusyError", "SyncResult", "load_into_memory", "silent", "update"]
 
@@ -77,7 +79,7 @@ def update(
         progress: receives reports on long work.
         timeout: seconds that the server may be silent before it answers.
         wait: seconds to wait for another process that does the same; what that one has done is not done again.
-        reset: forget everything that is known of the hub first, also how new it has been.
+        reset: forget everything that is known of the hub first, also how new it has been; its keys stay trusted.
 
     Raises:
         HubError: if the hub cannot be reached or a file of it is not what it must be. The catalogue is then as it
@@ -91,6 +93,7 @@ def update(
             state = State() if reset else State.read(folder)
             if reset:
                 forget_digests(hub)
+                forget_history(hub)
             catalogue = state.opened(folder)
             if catalogue is not None:
                 opened_files.callback(catalogue.close)
@@ -121,15 +124,19 @@ def load_into_memory(hub: Hub) -> tuple[Catalogue, State]:
     from io import BytesIO
 
     source = hub.source
-    content = source.read(ROOT_PATH, ROOT_LIMIT).content
-    assert content is not None  # nothing was said to be known
-    root = parse_root(content, _name_of(hub, ROOT_PATH))
+    now = time.time()
+    trusted = trusted_hub(hub, source, now, remember=False)
+    if trusted is None:
+        content = source.read(ROOT_PATH, ROOT_LIMIT).content
+        assert content is not None  # nothing was said to be known
+        root = parse_root(content, _name_of(hub, ROOT_PATH))
+    else:
+        root = replace(_signed_root(hub, source, trusted)[1], expires=trusted.expires)
     catalogue = Catalogue.create(None)
     for file in root.files_after(-1):
         buffer = BytesIO()
         _load(hub, source, file, buffer, lambda length: None)
         catalogue.apply(read_lines(buffer, file.size, _name_of(hub, file.path)), file.to)
-    now = time.time()
     state = State(serial=root.serial, created=root.created, issued=root.issued, expires=root.expires)
     return catalogue, replace(state, checked=now, tried=now)
 
@@ -138,54 +145,92 @@ def _updated(
     hub: Hub, folder: Path, state: State, catalogue: Catalogue | None, progress: Progress, timeout: float
 ) -> tuple[State, SyncResult]:
     source = hub.source
-    known = None if catalogue is None else Validators(state.etag, state.modified)
-    reply = source.read(ROOT_PATH, ROOT_LIMIT, known, timeout)
     now = time.time()
-    if reply.content is None:
-        assert catalogue is not None  # or nothing would have been said to be known
-        if state.expired:
-            raise HubError(_expired(hub, state.expires))
-        state = replace(state, checked=now, tried=now, problem="")
-        return state, SyncResult(state.serial, 0, 0, len(catalogue))
-    root = parse_root(reply.content, _name_of(hub, ROOT_PATH))
+    reply = None
+    if not is_pinned(hub):
+        known = None if catalogue is None else Validators(state.etag, state.modified)
+        reply = source.read(ROOT_PATH, ROOT_LIMIT, known, timeout)
+        if reply.content is None:
+            assert catalogue is not None  # or nothing would have been said to be known
+            if state.expired:
+                raise HubError(_expired(hub, state.expires))
+            return _unchanged(state, catalogue, now)
+    trusted = trusted_hub(hub, source, now, timeout)
+    if trusted is not None:
+        problem = _expired(hub, trusted.expires) if trusted.expired else ""
+        if problem and catalogue is not None:
+            raise HubError(problem)
+        digest = trusted.promised(ROOT_PATH).sha256
+        signed = State(
+            signed=trusted.pin.timestamp, digest=digest, restarts=trusted.root.restarts, expires=trusted.expires
+        )
+        if catalogue is not None and (digest, signed.restarts) == (state.digest, state.restarts):
+            return _unchanged(replace(state, signed=signed.signed, expires=signed.expires), catalogue, now)
+        text, root = _signed_root(hub, source, trusted)
+        if signed.restarts != state.restarts:  # what was applied may be of a stolen key
+            catalogue = None
+        fresh = replace(signed, issued=root.issued)
+    else:
+        assert reply is not None  # a pinned hub is trusted or refused
+        assert reply.content is not None  # see above
+        text = reply.content.decode("utf-8", "replace")
+        root = parse_root(reply.content, _name_of(hub, ROOT_PATH))
+        problem = _check_time(hub, state, root, now)
+        if problem and catalogue is not None:
+            raise HubError(problem)
+        if _is_too_new(hub, state, root, -1 if catalogue is None else catalogue.serial):
+            catalogue = None
+        etag, modified = reply.validators
+        fresh = State(issued=root.issued, expires=root.expires, etag=etag, modified=modified)
+    files = root.files_after(-1 if catalogue is None or _rewritten(state, root) else catalogue.serial)
+    database = state.database if catalogue is not None else ""
+    database, changed, packages = _apply(hub, source, folder, database, catalogue, files, root, progress)
+    transferred = len(text.encode()) + sum(file.size for file in files)
+    state = replace(
+        fresh,
+        root=text,
+        serial=root.serial,
+        created=root.created,
+        problem=problem,
+        database=database,
+        checked=now,
+        tried=now,
+    )
+    return state, SyncResult(root.serial, changed, transferred, packages)
+
+
+def _unchanged(state: State, catalogue: Catalogue, now: float) -> tuple[State, SyncResult]:
+    return replace(state, checked=now, tried=now, problem=""), SyncResult(state.serial, 0, 0, len(catalogue))
+
+
+def _signed_root(hub: Hub, source: HubSource, trusted: TrustedHub) -> tuple[str, Root]:
+    """Return the ``root.json`` that was signed, as text and read."""
+    content = read_target(hub, source, trusted, ROOT_PATH, ROOT_LIMIT)
+    return content.decode("utf-8", "replace"), parse_root(content, _name_of(hub, ROOT_PATH))
+
+
+def _is_too_new(hub: Hub, state: State, root: Root, applied: int) -> bool:
+    """Tell whether what was applied before is too new, because a newer root of an unsigned hub has a lower serial.
+
+    Raises:
+        HubError: if the serial shows that the root is an old one, or that it was made up.
+    """
     # A process that was killed may have applied what it had no time to note.
-    seen = max(state.serial, -1 if catalogue is None else catalogue.serial)
-    problem = _check_time(hub, state, root, now)
-    if problem and catalogue is not None:
-        raise HubError(problem)
-    renewed = bool(state.issued) and root.issued > state.issued
-    if root.serial < seen and renewed:
-        # Not an older one that somebody kept, so what was seen before was too new: begin anew.
-        catalogue = None
-    elif root.serial > seen + _MOST_AT_ONCE and seen >= 0:
+    seen = max(state.serial, applied)
+    if root.serial < seen and state.issued and root.issued > state.issued:
+        return True  # not an older one that somebody kept
+    if root.serial > seen + _MOST_AT_ONCE and seen >= 0:
         raise HubError(
             f"{_name_of(hub, ROOT_PATH)}: is {root.serial - seen:,} changes ahead of what was seen before, which "
             "no hub is; it was not used. If the hub was really made anew, run: gem hub update --reset"
         )
-    elif root.serial < seen:
+    if root.serial < seen:
         raise HubError(
             f"{_name_of(hub, ROOT_PATH)}: is older (serial {root.serial}) than the one seen before (serial "
             f"{seen}), so changes such as yanks would be undone; if the hub was really set back, run: "
             "gem hub update --reset"
         )
-    files = root.files_after(-1 if catalogue is None or _rewritten(state, root) else catalogue.serial)
-    state = replace(state, database=state.database if catalogue is not None else "")
-    database, changed, packages = _apply(hub, source, folder, state.database, catalogue, files, root, progress)
-    state = State(
-        root=reply.content.decode("utf-8", "replace"),
-        serial=root.serial,
-        created=root.created,
-        issued=root.issued,
-        expires=root.expires,
-        problem=problem,
-        database=database,
-        etag=reply.validators.etag,
-        modified=reply.validators.modified,
-        checked=now,
-        tried=now,
-    )
-    transferred = len(reply.content) + sum(file.size for file in files)
-    return state, SyncResult(root.serial, changed, transferred, packages)
+    return False
 
 
 def _check_time(hub: Hub, state: State, root: Root, now: float) -> str:

@@ -118,7 +118,7 @@ class WebSource:
 
         from gem_hub_client import __version__
 
-        # Identity, so that sizes and digests are those of what comes through the wire.
+        # VerifiedIdentity, so that sizes and digests are those of what comes through the wire.
         common = {"User-Agent": f"gem-hub-client/{__version__}", "Accept-Encoding": "identity"}
         request = Request(self.url + path, headers={**common, **headers})  # noqa: S310  # http(s) alone: see Hub
         try:
@@ -127,7 +127,8 @@ class WebSource:
             error.close()
             if error.code == 304 and headers:
                 return None
-            kind = MissingFileError if error.code in (404, 410) else HubError
+            # Buckets answer 403 for a missing file to those who may not list them.
+            kind = MissingFileError if error.code in (403, 404, 410) else HubError
             raise kind(f"{self.url}{path}: the server answers {error.code} {sanitize(str(error.reason))}") from error
         except (OSError, HTTPException, ValueError) as error:  # URLError is an OSError
             raise HubError(

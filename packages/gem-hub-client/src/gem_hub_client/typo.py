@@ -33,7 +33,7 @@ def delete_keys(word: str) -> set[int]:
 
     They are digests of 32 bits: a collision only costs a comparison.
     """
-    if not _SHORTEST <= len(word) <= _LONGEST or word.isdigit():
+    if not _SHORTEST <= len(word) <= _LONGEST or word[:1] == "0" or word.isdigit():
         return set()
     shortened = {word[:place] + word[place + 1 :] for place in range(len(word))} if len(word) > _SHORTEST else set()
     return {crc32(text.encode()) for text in (word, *shortened)}

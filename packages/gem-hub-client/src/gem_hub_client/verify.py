@@ -1,7 +1,8 @@
 """Checks all files of a hub against each other, for its operator or a cautious client.
 
-``root.json`` → files of the catalogue → ``envs/`` → ``simple/`` pages → wheels → the metadata beside them. Each is
-loaded anew, nothing comes from a cache. The checks of one package are in :mod:`gem_hub_client.verify_package`.
+Signatures → ``root.json`` → files of the catalogue → ``envs/`` → ``simple/`` pages → wheels → the metadata beside
+them; and the record of each release in the log of a signed hub. Each is loaded anew, nothing comes from a cache. The
+checks of one package are in :mod:`gem_hub_client.verify_package`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -22,6 +24,8 @@ from gem_hub_client.names import ROOT_PATH
 from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import read_list
+from gem_hub_client.trust.access import trusted_hub
+from gem_hub_client.trust.records import RecordLog
 from gem_hub_client.verify_package import ServedHub, check_package
 
 __all__ = ["Verification", "verify"]
@@ -50,6 +54,8 @@ class Verification:
     problems: list[str] = field(default_factory=list)
     """One sentence each, beginning with the path."""
     notes: list[str] = field(default_factory=list)
+    key: str = ""
+    """The fingerprint of the root keys; empty for a hub that is not signed."""
 
 
 def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Verification:
@@ -67,20 +73,40 @@ def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Ver
     if content is None:
         raise HubError(served.problems[0])
     root = parse_root(content, served.name(ROOT_PATH))
+    key, log = _check_signatures(served, content)
     lines = _check_catalogue(served, root)
     if not hub.embedded:  # the snapshot inside the client is for searching; files come from elsewhere
         _check_lists(served, lines)
     wheels: set[str] = set()
     for number, name in enumerate(sorted(lines)):
         progress(number, len(lines), name)
-        wheels |= check_package(served, lines[name], root.serial)
+        wheels |= check_package(served, lines[name], root.serial, log)
     if not hub.remote:
         served.problems += _unpromised(Path(hub.location), lines, wheels, hub.embedded)
     if served.problems and served.read(ROOT_PATH, ROOT_LIMIT) != content:
         raise HubError(f"{hub.name}: changed while it was read, so what was found may mean nothing; verify it again")
     return Verification(
-        hub, root.serial, root.created, len(lines), served.files, served.size, served.problems, served.notes
+        hub, root.serial, root.created, len(lines), served.files, served.size, served.problems, served.notes, key
     )
+
+
+def _check_signatures(served: ServedHub, content: bytes) -> tuple[str, RecordLog | None]:
+    """Check the signatures of a hub, and its log against what was seen; return its key, and the log if it has one."""
+    hub = served.hub
+    try:
+        trusted = trusted_hub(hub, served.source, time.time(), remember=False)
+    except HubError as error:
+        served.problems.append(sanitize(str(error)))
+        return "", None
+    if trusted is None:
+        return "", None
+    served.keys = trusted.root.roles["timestamp"].keys
+    if trusted.expired:
+        served.problems.append(f"{hub.name}: its signatures were valid until {trusted.expires}; run: gem hub sign")
+    if hashlib.sha256(content).hexdigest() != trusted.promised(ROOT_PATH).sha256:
+        served.problem(ROOT_PATH, "is not the one that was signed; run: gem hub sign")
+    log = RecordLog(hub, served.source, trusted.pin) if trusted.pin.log_size else None
+    return trusted.root.fingerprint, log
 
 
 def _check_catalogue(served: ServedHub, root: Root) -> dict[str, dict[str, Any]]:

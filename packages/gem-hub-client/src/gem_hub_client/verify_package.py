@@ -7,7 +7,7 @@ import json
 import tempfile
 import zipfile
 from email.parser import HeaderParser
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from packaging.version import Version
 
@@ -18,6 +18,12 @@ from gem_hub_client.pages import PAGE_LIMIT
 from gem_hub_client.releases import IndexedRelease, file_path, read_release
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
+from gem_hub_client.trust.statements import contradiction, counts_of, read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gem_hub_client.trust.records import RecordLog
 
 __all__ = ["ServedHub", "check_package"]
 
@@ -37,6 +43,8 @@ class ServedHub:
         self.notes: list[str] = []
         self.files = 0
         self.size = 0
+        self.keys: Mapping[str, bytes] | None = None
+        """The keys that sign the hub's changes: key id → public key; None for a hub that is not signed."""
 
     def name(self, path: str) -> str:
         """Return the name of a file in messages."""
@@ -95,13 +103,14 @@ class ServedHub:
         self.size += size
 
 
-def check_package(served: ServedHub, line: dict[str, Any], serial: int) -> set[str]:
+def check_package(served: ServedHub, line: dict[str, Any], serial: int, log: RecordLog | None) -> set[str]:
     """Check everything about one package.
 
     Args:
         served: the hub; the function adds to its problems.
         line: the catalogue's on the package.
         serial: of the hub.
+        log: that of a signed hub, in which the record of each release must stand.
 
     Returns:
         The paths of its files in the hub, relative to it.
@@ -114,14 +123,17 @@ def check_package(served: ServedHub, line: dict[str, Any], serial: int) -> set[s
     if found != promised:
         served.problem(path, f"has sha256 {found}, and the catalogue promises {promised!r}")
     try:
-        return _check(served, path, json.loads(content), line, serial)
+        return _check(served, path, json.loads(content), line, serial, log)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         served.problem(path, f"cannot be used: {error!r}")
         return set()
 
 
-def _check(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> set[str]:
+def _check(
+    served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int, log: RecordLog | None
+) -> set[str]:
     _check_page(served, path, page, line, serial)
+    _check_statements(served, path, page)
     quarantined = page["status"] == "quarantined"
     releases: list[tuple[IndexedRelease, dict[str, Any]]] = []
     for entry in page["releases"]:
@@ -138,6 +150,11 @@ def _check(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, A
     for release, entry in released:
         if quarantined and entry["url"]:
             served.problem(path, f"gives an address for {release}, and the package is quarantined")
+        if log is not None:
+            try:
+                log.check(release.name, entry["version"], release.sha256)
+            except HubError as error:
+                served.problems.append(sanitize(str(error)))
         stem = file_path(release.sha256, release.filename)
         if quarantined:
             continue  # its files must be gone
@@ -145,6 +162,33 @@ def _check(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, A
         if not served.hub.embedded:
             _check_file(served, path, release, entry, stem)
     return paths
+
+
+def _check_statements(served: ServedHub, path: str, page: dict[str, Any]) -> None:
+    """Check what the hub has signed about its runs of the conformance kit."""
+    replaced = 0
+    for entry in page["releases"]:
+        statements = entry.get("conformance_statements") or []
+        for envelope, record in zip(statements, entry["conformance"], strict=True) if statements else ():
+            if envelope is None:
+                continue
+            if served.keys is None:
+                served.problem(path, f"has a signed statement on {entry['version']}, and the hub has no keys")
+                continue
+            if not {one.get("keyid") for one in envelope["signatures"]} & set(served.keys):
+                replaced += 1
+                continue
+            try:
+                problem = contradiction(read_statement(envelope, served.keys), entry["sha256"], counts_of(record))
+            except HubError as error:
+                problem = str(error)
+            if problem:
+                served.problem(path, f"{entry['version']}: the statement on conformance: {problem}")
+    if replaced:
+        served.notes.append(
+            f"{page['name']}: {replaced} statements on conformance are signed with a key that the hub has replaced "
+            "since; its operator can run: gem hub check --outdated"
+        )
 
 
 def _check_page(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> None:

@@ -21,19 +21,30 @@ COMMANDS = {
     "verify": "gem_hub_client.cli.verify:verify_command",
     "update": "gem_hub_client.cli.update:update_command",
     "use": "gem_hub_client.cli.use:use_command",
+    "login": "gem_hub_client.cli.login:login_command",
+    "logout": "gem_hub_client.cli.login:logout_command",
+    "whoami": "gem_hub_client.cli.login:whoami_command",
+    "publish": "gem_hub_client.cli.publish:publish_command",
+    "yank": "gem_hub_client.cli.remote_changes:yank_command",
+    "unyank": "gem_hub_client.cli.remote_changes:unyank_command",
+    "deprecate": "gem_hub_client.cli.remote_changes:deprecate_command",
+    "quarantine": "gem_hub_client.cli.remote_changes:quarantine_command",
+    "owner": "gem_hub_client.cli.remote_changes:owner_command",
+    "report": "gem_hub_client.cli.remote_changes:report_command",
+    "tokens": "gem_hub_client.cli.tokens:tokens_command",
+    "publishers": "gem_hub_client.cli.publishers:publishers_command",
 }
-"""The client's own subcommands."""
+"""The client's own subcommands. Those that change a hub take a folder as well where gem-hub is installed."""
 
 REGISTRY_COMMANDS = {
-    "publish": "gem_hub.cli.publish:publish_command",
+    "attest": "gem_hub.cli.attest:attest_command",
+    "attestations": "gem_hub.cli.attest:attestations_command",
     "check": "gem_hub.cli.check:check_command",
-    "yank": "gem_hub.cli.yank:yank_command",
-    "unyank": "gem_hub.cli.unyank:unyank_command",
-    "deprecate": "gem_hub.cli.deprecate:deprecate_command",
-    "quarantine": "gem_hub.cli.quarantine:quarantine_command",
-    "owner": "gem_hub.cli.owner:owner_command",
+    "keys": "gem_hub.cli.keys:keys_command",
+    "sign": "gem_hub.cli.sign:sign_command",
     "rebuild": "gem_hub.cli.rebuild:rebuild_command",
     "serve": "gem_hub.cli.serve:serve_command",
+    "admin": "gem_hub.cli.admin:admin_command",
     "site": "gem_hub.cli.site:site_command",
 }
 """The subcommands of the registry side, which the distribution gem-hub brings."""
@@ -46,7 +57,7 @@ def registry_is_installed() -> bool:
     """Tell whether gem-hub is there, without importing it."""
     from importlib.util import find_spec
 
-    package = REGISTRY_COMMANDS["publish"].partition(".")[0]
+    package = REGISTRY_COMMANDS["rebuild"].partition(".")[0]
     return find_spec(package) is not None
 
 
@@ -105,7 +116,7 @@ def _unknown(name: str) -> str:
 
 @click.group("hub", cls=HubCommands)
 def hub_command() -> None:
-    """Find and install packages of environments.
+    """Find, install and publish packages of environments.
 
     \b
     Examples:
@@ -114,4 +125,6 @@ def hub_command() -> None:
       gem hub install gem-envs-games            exactly that file, checked by its digest
       gem hub use https://hub.example/gem       another hub than the official one
       gem hub update                            load the newest catalogues
+      gem hub login --hub https://hub.example   an account at a hub
+      gem hub publish                           dist/*.whl, to that hub
     """

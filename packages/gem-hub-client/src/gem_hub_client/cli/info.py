@@ -19,7 +19,7 @@ from gem_hub_client.cli.output import (
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import Page, package_page
-from gem_hub_client.sanitize import sanitize_values
+from gem_hub_client.sanitize import sanitize, sanitize_values
 
 __all__ = ["info_command"]
 
@@ -80,6 +80,8 @@ def _show(hub: Hub, record: dict[str, Any], page: Page) -> None:
         "needs Python": record["requires_python"] or "any",
         "needs gem-core": record["requires_gem_core"] or "any",
         "conformance": conformance(record),
+        "statement": statement_sentence(hub, record, release),
+        "attested by": _publishers(release),
         "file": f"{release.get('filename') or 'none'}",
         "sha256": release.get("sha256") or "none",
     }
@@ -105,6 +107,39 @@ def _show(hub: Hub, record: dict[str, Any], page: Page) -> None:
         [[entry["version"], _published(entry), entry.get("yanked") or ""] for entry in page["releases"][:10]],
     )
     click.secho(f"\nInstall it: {install_line(record)}", dim=True)
+
+
+def _publishers(release: dict[str, Any]) -> str:
+    """Return who attested a release according to the hub, which verified it; ``gem hub attestations`` does so again."""
+    bundles = (release.get("provenance") or {}).get("attestation_bundles") or []
+    publishers = [bundle.get("publisher") or {} for bundle in bundles]
+    told = [" ".join(str(value) for value in publisher.values() if value is not None) for publisher in publishers]
+    return f"{'; '.join(told)} (to verify it: gem hub attestations)" if told else "nobody"
+
+
+def statement_sentence(hub: Hub, record: dict[str, Any], release: dict[str, Any]) -> str:
+    """Return what the hub has signed about the conformance of a release, after a check of the signature."""
+    from gem_hub_client.trust.statements import contradiction, read_statement
+    from gem_hub_client.trust.status import trusted_root_of
+
+    counts = record.get("conformance") or {}
+    envelopes = [one for one in release.get("conformance_statements") or [] if one is not None]
+    if counts.get("source") != "hub" or not envelopes:
+        return "none signed by the hub"
+    root = trusted_root_of(hub)
+    if root is None:
+        return "signed, and no key of this hub is known to check it with"
+    problem = ""
+    for envelope in reversed(envelopes):
+        try:
+            statement = read_statement(envelope, root.roles["timestamp"].keys)
+            problem = contradiction(statement, str(release.get("sha256")), counts)
+        except HubError as error:
+            problem = str(error)
+        if not problem:
+            worth = " (a development key, which proves nothing)" if root.development else ""
+            return sanitize(f"signed by the hub, verified{worth}: {statement}")
+    return sanitize(f"NOT VERIFIED: {problem}")
 
 
 def _published(release: dict[str, Any]) -> str:

@@ -17,9 +17,9 @@ __all__ = ["verify_command"]
 def verify_command(ctx: click.Context, address: str | None, as_json: bool) -> None:
     """Read everything that a hub serves, and check it against itself.
 
-    root.json, the catalogue, each package's page, what installers see of it, each wheel and the metadata beside it:
-    sizes, digests and contents must agree, a quarantined package must offer no file, and no address may lead out of the
-    hub unseen. Without an address, the first of your hubs is checked.
+    The signatures and the log of a hub that has keys, root.json, the catalogue, each package's page, what installers
+    see of it, each wheel and the metadata beside it: sizes, digests and contents must agree, a quarantined package must
+    offer no file, and no address may lead out of the hub unseen. Without an address, the first of your hubs is checked.
 
     \b
     Examples:
@@ -44,12 +44,14 @@ def verify_command(ctx: click.Context, address: str | None, as_json: bool) -> No
                 "packages": found.packages,
                 "files": found.files,
                 "size": found.size,
+                "key": found.key,
                 "problems": found.problems,
                 "notes": found.notes,
             }
         )
     elif not found.problems:
-        state = f"serial {found.serial}, {found.packages:,} packages"
+        signed = f"signed with {found.key}" if found.key else "not signed"
+        state = f"serial {found.serial}, {found.packages:,} packages, {signed}"
         click.echo(f"{hub.name}: {found.files:,} files, {found.size / 1e6:,.1f} MB, all in order ({state})")
     else:
         more = len(found.problems) - 1
