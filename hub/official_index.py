@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Derive the snapshot of the official index from this repository.
 
-    python hub/official_index.py DIR [--pages]
+    python hub/official_index.py DIR [--pages] [--publish] [--sign]
 
 DIR then holds ``root.json``, one catalogue file and ``envs/``: what ``gem hub`` searches without a network. They come
 from the records and events in ``hub/index`` and, for each package of the repository that has no release yet, from its
 ``pyproject.toml``, readme and ``environments.toml``. No package is imported, and the same files give the same bytes.
 ``hub/official_records.py`` makes the conformance records of unreleased packages, with their scores; a record counts as
-long as the sources have the digest that it names. With ``--pages`` DIR also holds the catalogue's pages.
+long as the sources have the digest that it names. With ``--pages`` DIR also holds the catalogue's pages,
+and with ``--publish`` the pages of installers, the records and events, and the keys: what the project's web server
+serves. ``--sign`` signs it all with the online key that ``GEM_HUB_ONLINE_KEY`` names; as long as the root holds
+development keys it may be missing, because everybody has that one.
 
 The build of gem-hub-client runs this script and puts the result into the wheel. In a checkout the client runs it when
 a file has changed that the last run read; ``inputs.json`` in DIR lists those files.
@@ -31,10 +34,10 @@ from gem.discovery.manifest import FILE_NAME, read_specs  # noqa: E402
 from gem.entry_points import folder_digest  # noqa: E402
 from gem_hub.catalogue import EPOCH  # noqa: E402
 from gem_hub.events import Conformance, Event  # noqa: E402
-from gem_hub.folder import HubFolder  # noqa: E402
 from gem_hub.package import WheelPackage  # noqa: E402
 from gem_hub.records import CoreMetadata, Release, environments_of  # noqa: E402
-from gem_hub.snapshot import snapshot_files  # noqa: E402
+from gem_hub.snapshot import published_files, snapshot_files  # noqa: E402
+from gem_hub.storage import HubFolder  # noqa: E402
 from gem_hub.truth import Truth  # noqa: E402
 from gem_hub_client.official import INPUTS, stamp  # noqa: E402
 
@@ -45,15 +48,17 @@ else:
 
 INDEX = ROOT / "hub" / "index"
 RECORDS = ROOT / "hub" / "conformance"
+ROOTS = ROOT / "hub" / "official_roots"
+OPTIONS = {"--pages", "--publish", "--sign"}
 PUBLISHER = "gem"
 
 
-def main(target: Path, pages: bool = False) -> None:
+def main(target: Path, *options: str) -> None:
     """Write the snapshot into a folder."""
     inputs = {path: stamp(path) for path in sorted(map(str, read_files()))}
     listed = packages()
-    files = snapshot_files(listed)
-    if pages:
+    files = published_files(listed) if "--publish" in options else snapshot_files(listed)
+    if "--pages" in options:
         from gem_hub.site.build import details_of, site_files
 
         files |= dict(site_files(details_of(listed)))
@@ -65,7 +70,30 @@ def main(target: Path, pages: bool = False) -> None:
         put(target / path, content)
     for old in superseded:
         old.unlink(missing_ok=True)
-    put(target / INPUTS, json.dumps(inputs, indent=1).encode())
+    if "--publish" in options or "--sign" in options:
+        for kind in ("releases", "events"):
+            for file in (INDEX / kind).rglob("*.json"):
+                put(target / file.relative_to(INDEX), file.read_bytes())
+    if "--sign" in options:
+        sign(target)
+    if "--publish" not in options:
+        put(target / INPUTS, json.dumps(inputs, indent=1).encode())
+
+
+def sign(target: Path) -> None:
+    """Sign the files of a folder with the online key of the official index."""
+    from gem_hub.signing.development import development_key
+    from gem_hub.signing.online import ONLINE_KEY, sign_changes
+    from gem_hub.signing.roots import newest_root
+
+    for root in ROOTS.glob("*.root.json"):
+        put(target / "trust" / root.name, root.read_bytes())
+    newest = newest_root(HubFolder(target))
+    if newest is None:
+        raise ValueError(f"{ROOTS} holds no root")
+    is_development = newest.signed.unrecognized_fields.get("gem", {}).get("development") is True
+    stand_in = development_key("online") if is_development and not os.environ.get(ONLINE_KEY) else None
+    sign_changes(HubFolder(target), renew=True, signer=stand_in)
 
 
 def read_files() -> Iterator[Path]:
@@ -188,6 +216,6 @@ def put(path: Path, content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--pages"]):
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= OPTIONS:
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), pages=len(sys.argv) == 3)
+    main(Path(sys.argv[1]), *sys.argv[2:])

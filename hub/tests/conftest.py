@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,3 +36,23 @@ def wheel(tmp_path: Path) -> Callable[..., Path]:
         return make_wheel(tmp_path / "dist", *args, **kwargs)  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def new_postgres() -> Iterator[Callable[[], str]]:
+    """A function that makes a PostgreSQL database and returns its address; the tests are skipped without a server."""
+    from registry_postgres import postgres_server, programs
+
+    if programs() is None:
+        pytest.skip("PostgreSQL could not be had: install Debian's postgresql")
+    with postgres_server() as new_database:
+        yield new_database
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'registry.db'}"
+    url: str = request.getfixturevalue("new_postgres")()
+    return url

@@ -1,13 +1,13 @@
 """Publishers that are killed in the middle; see ``test_kills.py``. POSIX only: it forks.
 
-Arguments: ``random`` or ``steps``, and a scratch folder. After every kill it looks at the hub as a reader does, and
-prints one JSON object with what happened. ``random`` kills at any moment of a publication; ``steps`` once before each
-single call that changes the file system.
+Arguments: ``random``, ``steps`` or ``bucket``, a scratch folder, and the share of all kills. After every kill it looks
+at the hub as a reader does, and prints one JSON object with what happened. ``random`` kills at any moment of a
+publication; ``steps`` once before each single call that changes the file system; ``bucket`` at any moment of a
+publication into the bucket that the environment leads to.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -21,23 +21,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from buckets import expire
+from hub_faults import faults, healed
 from toy_hub import make_wheel, publish_wheel
 
-from gem_hub.canonical import unpack
 from gem_hub.events import Yank
-from gem_hub.records import Release
+from gem_hub.storage.bucket import HubBucket
 from gem_hub.store import Store
-from gem_hub_client.root import parse_root
 
 KILLS = 100
+KILLED_HUB = "s3://hubs/killed"
 CALLS = ("link", "replace", "rename", "unlink", "mkdir", "rmdir")
 
 
 def main(mode: str, scratch: str, share: str) -> None:
     os.fsync = lambda number: None  # a kill, unlike a power cut, loses nothing that was written
     folder = Path(scratch)
-    kill = random_kills if mode == "random" else kills_at_every_step
-    print(json.dumps(kill(folder, int(share))))
+    kills = {"random": random_kills, "steps": kills_at_every_step, "bucket": random_bucket_kills}
+    print(json.dumps(kills[mode](folder, int(share))))
 
 
 def random_kills(scratch: Path, share: int) -> dict[str, Any]:
@@ -60,8 +61,55 @@ def random_kills(scratch: Path, share: int) -> dict[str, Any]:
         select.select([], [], [], generator.uniform(0, 1.2 * usual))
         os.kill(child, signal.SIGKILL)
         killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-        problems += faults(store.folder)
-    return {"killed": killed, "problems": problems, **healed(store)}
+        problems += faults(store.files)
+    return {"killed": killed, "problems": problems, **healed(store, scratch / "dist")}
+
+
+def random_bucket_kills(scratch: Path, share: int) -> dict[str, Any]:
+    """Do the same in a bucket. This process itself makes no request, because threads do not survive a fork."""
+    kills, dist = KILLS // share, scratch / "dist"
+    count = 5 + 3 * kills
+    wheels = [make_wheel(dist, f"toy-{n % 7}", f"0.{n}.0", [f"toy{n % 7}:T-v0"]) for n in range(count)]
+
+    def publish_timed(wheel: Path) -> float:
+        store = Store(HubBucket.open(KILLED_HUB))
+        began = time.monotonic()
+        publish_wheel(store, wheel)
+        return time.monotonic() - began
+
+    def look() -> list[str]:
+        bucket = HubBucket.open(KILLED_HUB)
+        expire(bucket)
+        return faults(bucket)
+
+    usual = min(in_child(lambda wheel=wheel: publish_timed(wheel)) for wheel in wheels[:5])  # type: ignore[misc]
+    generator = random.Random(0)
+    killed, problems = 0, []
+    for wheel in wheels[5:]:
+        if killed == kills:
+            break
+        child = fork(lambda wheel=wheel: publish_timed(wheel))  # type: ignore[misc]
+        select.select([], [], [], generator.uniform(0, 1.5 * usual))
+        os.kill(child, signal.SIGKILL)
+        killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        problems += in_child(look)
+    recovered: dict[str, Any] = in_child(lambda: healed(Store(HubBucket.open(KILLED_HUB)), dist))
+    return {"killed": killed, "problems": problems, **recovered}
+
+
+def in_child(work: Callable[[], Any]) -> Any:
+    """Return the result of something that is done in a child of this process."""
+    reader, writer = os.pipe()
+
+    def tell() -> None:
+        os.write(writer, json.dumps(work()).encode())
+
+    child = fork(tell)
+    os.close(writer)
+    with open(reader, "rb") as pipe:  # noqa: PTH123  # a descriptor
+        told = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return json.loads(told)
 
 
 def kills_at_every_step(scratch: Path, share: int) -> dict[str, Any]:
@@ -93,7 +141,7 @@ def kills_at_every_step(scratch: Path, share: int) -> dict[str, Any]:
         for step in itertools.count(1, share):
             child = fork(change, step)
             was_killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
-            problems += faults(hub)
+            problems += faults(store.files)
             if not was_killed:
                 break
             killed += 1
@@ -103,7 +151,7 @@ def kills_at_every_step(scratch: Path, share: int) -> dict[str, Any]:
             if before.exists():
                 shutil.copytree(before, hub)
         shutil.rmtree(before, ignore_errors=True)
-    return {"killed": killed, "problems": problems, **healed(store), "differing": differing}
+    return {"killed": killed, "problems": problems, **healed(store, scratch / "dist"), "differing": differing}
 
 
 def fork(work: Callable[[], object], fatal_step: int = 0) -> int:
@@ -137,49 +185,6 @@ def kill_before(fatal_step: int) -> None:
 
     for name in CALLS:
         setattr(os, name, counting(getattr(os, name)))
-
-
-def faults(folder: Path) -> list[str]:
-    """Return what a reader would stumble over: a file that is cut off, or one that names another that is not there."""
-    found = []
-    try:
-        if (folder / "root.json").exists():
-            for file in parse_root((folder / "root.json").read_bytes(), "root.json").files_after(0):
-                packed = (folder / file.path).read_bytes()
-                assert hashlib.sha256(packed).hexdigest() == file.sha256, file.path
-                for line in unpack(packed).splitlines():
-                    name, version = json.loads(line)["name"], json.loads(line)["version"]
-                    page = json.loads((folder / f"envs/{name}.json").read_bytes())
-                    assert version in {release["version"] for release in page["releases"]}, line
-        for path in folder.glob("simple/*/index.json"):
-            for file in json.loads(path.read_bytes())["files"]:
-                blob = (path.parent / file["url"]).resolve()
-                assert hashlib.sha256(blob.read_bytes()).hexdigest() == file["hashes"]["sha256"], file
-                sidecar = blob.with_name(f"{blob.name}.metadata").read_bytes()
-                assert hashlib.sha256(sidecar).hexdigest() == file["core-metadata"]["sha256"], file
-        for path in folder.glob("simple/*/index.html"):
-            assert path.read_text(encoding="utf-8").endswith("</html>\n"), path
-        for path in folder.glob("releases/*/*.json"):
-            assert Release.model_validate_json(path.read_bytes()).path == path.relative_to(folder).as_posix()
-    except Exception as error:
-        found.append(f"{type(error).__name__}: {error}")
-    return found
-
-
-def healed(store: Store) -> dict[str, Any]:
-    """Publish once more and return what is still wrong then, and what is left over."""
-    publish_wheel(store, make_wheel(store.folder.parent / "dist", "toy-last", "1.0", ["last:T-v0"]))
-    after_change = store.rebuild(check=True)
-    store.rebuild()
-    listed = sum(len(json.loads(path.read_bytes())["files"]) for path in store.folder.glob("simple/*/index.json"))
-    return {
-        "differing": after_change,
-        "still": [*store.rebuild(check=True), *faults(store.folder)],
-        "records": len(list(store.folder.glob("releases/*/*.json"))),
-        "listed": listed,
-        "serials": sorted(store.truth.serials().values()),
-        "unfinished": len(list((store.folder / ".gem-hub/unfinished").iterdir())),
-    }
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """One of several processes that publish into one hub at once; see ``test_concurrency.py``.
 
-Arguments: hub, folder for wheels, number of this process, how many releases. It says ``ready``, waits for a line, and
-then prints one JSON object: version → outcome.
+Arguments: hub (a folder or the address of a bucket), folder for wheels, number of this process, how many releases. It
+says ``ready``, waits for a line, and then prints one JSON object: version → outcome.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from toy_hub import make_wheel, publish_wheel
 
 from gem_hub.errors import HubRefusal
+from gem_hub.storage.addresses import open_files
 from gem_hub.store import Store
 
 RACED = "9.9.9"
@@ -26,7 +27,7 @@ def main(hub: str, folder: str, number: str, count: str) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     os.fsync = lambda number: None  # nobody cuts the power here
-    store = Store(Path(hub))
+    store = Store(open_files(hub))
     outcomes = {}
     for wheel in wheels:
         version = wheel.name.split("-")[1]

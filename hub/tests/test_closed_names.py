@@ -15,10 +15,10 @@ from toy_hub import contents, make_wheel, publish_wheel, synthetic_release
 from wheel_builder import MANIFEST, Wheel
 
 from gem_hub.events import Lift, Quarantine
-from gem_hub.folder import HubFolder
 from gem_hub.gate import HubView, examine
 from gem_hub.policy import HubPolicy
 from gem_hub.serve import HubServer
+from gem_hub.storage import HubFolder
 from gem_hub.store import Store
 from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import hub_at
@@ -83,27 +83,35 @@ def test_closed_names_and_namespaces_are_not_merged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["https://hub.example/gem/", "http://127.0.0.1:8000", "file:///srv/hub", "s3://bucket"]
+    ("address", "reason"),
+    [
+        ("https://hub.example/gem/", "you are not logged in"),
+        ("http://127.0.0.1:8000", "you are not logged in"),
+        ("file:///srv/hub", "is an address"),
+        ("s3:///folder", "is no address of a bucket"),
+        ("gs://bucket/folder", "is no hub's address"),
+    ],
 )
 @pytest.mark.parametrize(
     "arguments",
     [
         ["publish", "x.whl"],
         ["yank", "a", "1", "--reason", "x"],
-        ["owner", "list", "a"],
+        ["owner", "add", "a", "b"],
         ["deprecate", "a", "--reason", "x"],
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_no_command_takes_an_address_for_a_folder(
-    address: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, reason: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is made under the name of an address, and the message says that nothing was published."""
     monkeypatch.chdir(tmp_path)
     wheel = Wheel().write(tmp_path)
     given = [str(wheel) if argument == "x.whl" else argument for argument in arguments]
     result = CliRunner().invoke(hub_command, [*given, "--hub", address])
-    assert (result.exit_code, "is an address" in result.output) == (2, True), result.output
+    told = result.output + str(result.exception)
+    assert (result.exit_code != 0, reason in told) == (True, True), told
     assert [path.name for path in tmp_path.iterdir()] == [wheel.name]
 
 

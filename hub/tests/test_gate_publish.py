@@ -16,7 +16,6 @@ from wheel_builder import MANIFEST, THING, Wheel
 from gem_hub.cli.publish import publish_command
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Quarantine
-from gem_hub.folder import HubFolder
 from gem_hub.gate import HubView, examine
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
@@ -25,6 +24,7 @@ from gem_hub.publishing import publish as publish_all
 from gem_hub.pull_request import command, examine_record
 from gem_hub.records import Release
 from gem_hub.snapshot import snapshot_files
+from gem_hub.storage import HubFolder
 from gem_hub.store import Store
 from gem_hub_client.errors import HubError
 from gem_testing import CLAUSES

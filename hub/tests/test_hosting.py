@@ -23,7 +23,7 @@ def test_json_pages_get_the_type_that_installers_take() -> None:
 def test_what_changes_is_never_kept_and_what_is_named_by_its_content_always() -> None:
     """Pages are asked for again each time; wheels and catalogue files are immutable."""
     blocks = dict(block.split("\n", 1) for block in headers().decode().split("\n\n"))
-    for path in ("/root.json", "/envs/*", "/simple/*"):
+    for path in ("/root.json", "/envs/*", "/simple/*", "/trust/*", "/log/*"):
         assert "Cache-Control: no-cache" in blocks[path]
     for path in ("/files/*", "/catalog/*"):
         assert "immutable" in blocks[path]

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from wheel_builder import Wheel
 
 from gem_hub.gate import examine
@@ -90,7 +91,8 @@ def compared(read: ReadWheel, filename: str, content: bytes) -> dict[str, bool]:
         == {str(Requirement(str(r))) for r in pip.iter_dependencies(["more"])},
         "Requires-Python": str(pip.requires_python)
         == str(pip.requires_python.__class__(read.fields["requires_python"])),
-        "extras": sorted(pip.iter_provided_extras()) == sorted(read.fields.get("provides_extra", [])),
+        "extras": sorted(pip.iter_provided_extras())
+        == sorted(canonicalize_name(extra) for extra in read.fields.get("provides_extra", [])),
         "purelib": wheel_headers["Root-Is-Purelib"].strip().lower() == "true" and not pip.requested,
         "RECORD": rows.keys() == read.archive.entries.keys(),
     }

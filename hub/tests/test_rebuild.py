@@ -109,7 +109,7 @@ def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], bl
         for action in sequence:
             perform(store, action)
             root = store._root()
-            whole = read_feed(root, store.truth.folder.read)
+            whole = read_feed(root, store.files.read)
             known[root["serial"]] = {line["name"]: line for line in whole}
         newest = known[root["serial"]]
         expected = snapshot_feed(store.truth.packages())
@@ -118,7 +118,7 @@ def test_a_client_at_any_serial_gets_to_the_newest_state(sequence: list[Any], bl
         )
         for serial, lines in known.items():
             if all(line["serial"] <= serial for line in lines.values()):
-                changed = {line["name"]: line for line in read_feed(root, store.truth.folder.read, serial)}
+                changed = {line["name"]: line for line in read_feed(root, store.files.read, serial)}
                 assert {**lines, **changed} == newest
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
@@ -457,6 +458,28 @@ def test_the_command_says_where_and_how_to_install(hub: Path, tmp_path: Path) ->
             process.communicate()
         log.seek(0)
         assert log.read().splitlines()[:2] == ["GET /simple/toy-envs/ 200", "GET /\\x9b31m 404"]
+
+
+@pytest.mark.slow
+def test_an_interrupt_is_the_normal_end_of_a_registry(tmp_path: Path) -> None:
+    """The command with --publish then exits with 0 and complains of nothing."""
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from gem_hub.cli.serve import serve_command; serve_command(sys.argv[1:])"
+    )
+    command = [sys.executable, "-u", "-c", code, "--hub", str(tmp_path / "hub"), "--port", "0", "--publish"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split(" at ")[1].split(",")[0]
+        with urlopen(f"{address}root.json") as answer:
+            assert answer.status == HTTPStatus.OK
+        process.send_signal(signal.SIGINT)
+        complaints = process.communicate(timeout=30)[1]
+    finally:
+        process.kill()
+        process.communicate()
+    assert (process.returncode, complaints) == (0, "GET /root.json 200\n")
 
 
 def test_a_port_that_is_taken_is_named(hub: Path) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,7 +21,12 @@ from toy_hub import synthetic_release
 from gem_hub.events import Deprecate
 from gem_hub.records import Environment, Release
 from gem_hub.site import pages
-from gem_hub.site.search_index import ONE_FILE, shard_of
+from gem_hub.site.render import static_files
+from gem_hub.site.search_index import ONE_FILE, search_files, shard_of
+from gem_hub.site.views import BaseEnvironment, Listing
+from gem_hub_client.catalogue import Catalogue
+from gem_hub_client.search import search
+from gem_hub_client.stem import stem
 from gem_hub_client.tokenize import tokenize
 from gem_hub_client.typo import distance
 
@@ -53,6 +60,17 @@ WORLD = {
     "übung-free": ("", []),
     "old-grids": ("Grid puzzles", [("grids:Nonogram-v0", "Paint a grid.")]),
 }
+
+
+FAMILIES = sorted(
+    root + ending
+    for root in ("cod", "happ", "by", "hop", "hopp", "fall", "rel", "vietnam", "sky", "analys", "optim", "gener", "see")
+    for ending in (
+        *("", "e", "s", "ed", "eed", "ing", "y", "ies", "sses", "ation", "ational", "ization", "izer", "iveness"),
+        *("fulness", "ousli", "alism", "biliti", "logi", "icate", "ical", "ness", "ement", "ment", "ent", "tion", "ll"),
+    )
+)
+"""Words of every ending that stemming treats, after stems of every shape."""
 
 
 def world() -> list[dict[str, Any]]:
@@ -161,16 +179,14 @@ def test_a_query_loads_little_of_a_large_index(tmp_path: Path) -> None:
     with patch("gem_hub.site.search_index.ONE_FILE", 0):
         files = pages(world())
     assert sum(path.startswith("search/w/") for path in files) > 20
-    known, mistyped = asked(write(files, tmp_path), "sudoku", "sodoku")
-    assert known["files"] == ["index.json", "w/su.json", "p/0.json"]
-    assert {path[:3] for path in mistyped["files"]} == {"ind", "w/s", "p/0"}
+    known, mistyped = asked(write(files, tmp_path), "cages", "sodoku")
+    assert known["files"] == ["index.json", "lexicon.json", "w/ca.json", "p/0.json"]
+    assert {path[:3] for path in mistyped["files"]} == {"ind", "lex", "w/s", "p/0"}
 
 
 @needs_node
 def test_script_and_index_cut_words_alike() -> None:
     """The script folds and cuts a query as the index was cut, counts edits alike, and looks into the same file."""
-    from gem_hub.site.render import static_files
-
     texts = [
         "GuessTheNumber-v0", "Game2048-v0-easy", "GSM8K", "größer Ärger", "ÉCOLE", "naïve café", "a_b_c", "HTTPServer",
         "数独 パズル", "ﬁne", "x" * 60, "tower of hanoi", "Multi-Turn (text)", "R2D2", "3.14", "don't", "\u202eabc", "",
@@ -186,27 +202,76 @@ def test_script_and_index_cut_words_alike() -> None:
     code = f"""
     const module = {{}};
     {static_files()["static/search.js"].decode()}
-    const [texts, pairs] = JSON.parse(process.argv[1]);
+    const [texts, pairs, families] = JSON.parse(process.argv[1]);
     console.log(JSON.stringify([
       texts.map(gemSearch.words), pairs.map((pair) => gemSearch.distance(...pair)), texts.map(gemSearch.shard),
+      families.map(gemSearch.stem),
     ]));
     """
     assert NODE is not None
-    command = [NODE, "-e", code, "--", json.dumps([texts, pairs])]
+    command = [NODE, "-e", code, "--", json.dumps([texts, pairs, FAMILIES])]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [
         [tokenize(text) for text in texts],
         [distance(*pair) for pair in pairs],
         [shard_of(text) for text in texts],
+        [stem(word) for word in FAMILIES],
     ]
+
+
+def judged() -> Any:
+    """Return the module with the judged queries of the benchmarks."""
+    path = Path(__file__).parents[2] / "benchmarks" / "search_quality.py"
+    found = importlib.util.spec_from_file_location("search_quality", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules["search_quality"] = module
+    found.loader.exec_module(module)
+    return module
+
+
+def listing_of(line: dict[str, Any]) -> Listing:
+    """Return a line of the catalogue as the pages list it."""
+    environments = [
+        BaseEnvironment(**{key: entry[key] for key in ("id", "description", "turns", "modality", "requires", "tags")})
+        for entry in line["environments"]
+    ]
+    return Listing(
+        name=line["name"], version=line["version"], summary=line["summary"], status=line["status"], mode="link",
+        tags=line["tags"], requires=environments[0].requires, environments=environments, check=None, install="",
+        published=line["published"],
+    )  # fmt: skip
+
+
+@needs_node
+@pytest.mark.parametrize(("files", "share"), [("one file", 0.85), ("many files", 0.7)])
+def test_pages_and_command_rank_alike(files: str, share: float, tmp_path: Path) -> None:
+    """On the 80 judged queries the script finds as much as the command does, and mostly the same three first.
+
+    With an index of many files it loads fewer synonyms, so that the order differs more often.
+    """
+    benchmark = judged()
+    lines, queries = benchmark.packages(), benchmark.queries()
+    with patch("gem_hub.site.search_index.ONE_FILE", ONE_FILE if files == "one file" else 0):
+        index = dict(search_files(listing_of(line) for line in sorted(lines, key=lambda line: str(line["name"]))))
+    site = write({**index, "static/search.js": static_files()["static/search.js"]}, tmp_path)
+    answers = [[hit["name"] for hit in one["hits"]] for one in asked(site, *(query.text for query in queries))]
+    recall = sum(query.recall(names) for query, names in zip(queries, answers, strict=True)) / len(queries)
+    assert recall > 0.9
+    with Catalogue.create(None) as catalogue:
+        catalogue.apply(lines, 1)
+        commands = [[hit.record["name"] for hit in search(catalogue, query.text).hits] for query in queries]
+    same = [names[:3] == others[:3] for names, others in zip(answers, commands, strict=True)]
+    assert sum(same) / len(same) > share, [q.text for q, s in zip(queries, same, strict=True) if not s]
 
 
 @pytest.mark.slow
 def test_the_index_is_one_file_while_it_is_small() -> None:
     """Up to the limit there is one file to load, beyond it none is larger, however many packages there are."""
     small = pages(world())
-    assert [path for path in small if path.startswith("search/")] == ["search/index.json"]
+    assert sorted(path for path in small if path.startswith("search/")) == ["search/index.json", "search/lexicon.json"]
     # Words as no two packages share them, apart from the common beginning of names.
     names = [f"pack{number:05d}" for number in range(1500)]
     large = pages(
@@ -254,7 +319,7 @@ def opened(address: str, profile: Path) -> Element:
 @needs_browser
 def test_a_browser_searches_under_the_policy(served: str, tmp_path: Path) -> None:
     """A mistyped query in the address shows the package, its environment and a button that copies the command."""
-    page = opened(f"{served}/index.html?q={quote('tower of hanoy')}", tmp_path)
+    page = opened(f"{served}/index.html?q={quote('tower of hanio')}", tmp_path)
     (card,) = page.one("ul", id="list").all("h3")
     assert card.one("a").text == "gem-envs-games"
     listed = page.one("ul", id="list")

@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 
 from gem.discovery.manifest import read_specs
 from gem_hub.records import CoreMetadata, Environment, Release, environments_of, host_url
+from gem_hub.storage import PRIVATE, HubFiles, files_of
 from gem_hub.store import Store
 
 MOMENT = "2026-01-31T12:00:00Z"
@@ -128,13 +129,11 @@ def publish_wheel(store: Store, wheel: Path, publisher: str = PUBLISHER) -> str:
     return store.publish(release, wheel, metadata).value
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(hub: Path | HubFiles) -> dict[str, bytes]:
     """Return path → bytes of everything in a hub that is served and not superseded."""
-    files = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".gem-hub" not in path.parts
-    }
+    hub_files = files_of(hub)
+    paths = sorted(path for path in hub_files.files("") if not path.startswith(f"{PRIVATE}/"))
+    files = {path: content for path in paths if (content := hub_files.read(path)) is not None}
     root = files["root.json"].decode()
     return {path: content for path, content in files.items() if not path.startswith("catalog/") or path in root}
 

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from gem.arguments import nearest
 from gem.discovery import official
 from gem.ids import parse_id
+from gem_hub.attestations.provenance import attestations_in, check_subject
 from gem_hub.errors import HubRefusal
-from gem_hub.events import Conformance, Event, Lift, Owner, Quarantine, Unyank, Yank
+from gem_hub.events import Conformance, Event, Lift, Owner, Provenance, Quarantine, Unyank, Yank
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.records import Release
@@ -61,9 +62,9 @@ def check_event(event: Event, package: WheelPackage, operators: Collection[str])
         HubRefusal: if its version does not exist, if it is about another wheel, if the account may not request it, or
             if the last owner would go.
     """
-    if isinstance(event, Yank | Unyank | Conformance):
+    if isinstance(event, Yank | Unyank | Conformance | Provenance):
         _check_version(package, event.version)
-    if isinstance(event, Conformance):
+    if isinstance(event, Conformance | Provenance):
         _check_wheel(package, event)
     _check_account(event, package, operators)
     if isinstance(event, Owner) and event.action == "remove" and event.owner not in package.owners:
@@ -96,12 +97,15 @@ def _check_version(package: WheelPackage, version: str) -> None:
         raise HubRefusal(f"there is no {package.name} {version}; {advice}")
 
 
-def _check_wheel(package: WheelPackage, event: Conformance) -> None:
+def _check_wheel(package: WheelPackage, event: Conformance | Provenance) -> None:
     (release,) = (release for release in package.releases if release.version == event.version)
+    if isinstance(event, Provenance):
+        for attestation in attestations_in(event.document):
+            check_subject(attestation, release.filename, release.sha256)
     if event.sha256 not in ("", release.sha256):
         raise HubRefusal(
-            f"{event.name} {event.version}: the run is of a wheel with sha256 {event.sha256[:12]}…, and the release "
-            f"has {release.sha256[:12]}…; run the kit on the published wheel"
+            f"{event.name} {event.version}: {event.kind} is about a wheel with sha256 {event.sha256[:12]}…, and the "
+            f"release has {release.sha256[:12]}…; take the published wheel"
         )
 
 

@@ -42,7 +42,16 @@ _ALLOWED_FLAGS = 0x0806
 _HARMLESS_EXTRAS = {0x000A, 0x5455, 0x5855, 0x7855, 0x7875}
 """Times and owners. Other fields change a file's name or sizes."""
 
-_WINDOWS_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+_WINDOWS_DEVICES = {
+    "con",
+    "prn",
+    "aux",
+    "nul",
+    "conin$",
+    "conout$",
+    "clock$",
+    *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)),
+}
 _CHUNK = 1 << 20
 _PACKED_CHUNK = 1 << 16
 
@@ -318,7 +327,8 @@ def _name_problem(entry: Entry, limits: ArchiveLimits) -> str:
         return "leads out of its folder, or has an empty part; write the path without '.' and '..'"
     if any(part != part.strip() or part.endswith(".") for part in entry.parts):
         return "has a part that begins or ends with a space or ends with a dot, which Windows drops; rename the file"
-    if any(part.partition(".")[0].casefold() in _WINDOWS_DEVICES for part in entry.parts):
+    stems = (unicodedata.normalize("NFKC", part.partition(".")[0]) for part in entry.parts)  # COM\u00b9 is COM1
+    if any(stem.strip().casefold() in _WINDOWS_DEVICES for stem in stems):
         return "has the name of a device of Windows; rename the file"
     if name != unicodedata.normalize("NFC", name):
         return "has letters and accents apart, which systems join differently; rename the file"

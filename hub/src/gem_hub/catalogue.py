@@ -223,6 +223,7 @@ def _with_variants(environments: Iterable[Environment]) -> list[dict[str, Any]]:
                 "tags": environment.tags,
                 "requires": environment.requires,
                 "turns": environment.turns,
+                **({"modality": environment.modality} if environment.modality != ["text"] else {}),
                 "variants": [],
             },
         )

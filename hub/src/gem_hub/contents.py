@@ -20,8 +20,14 @@ _COMPILED = (".so", ".pyd", ".dll", ".dylib", ".a", ".lib", ".exe", ".bin.elf")
 _VERSIONED = re.compile(r".+\.so(\.\d+)+")
 """A shared library with its version, such as libx.so.1."""
 _BYTECODE = (".pyc", ".pyo")
-_PRIVATE_FILES = {".env", ".netrc", ".pypirc", ".npmrc", ".git-credentials", "id_rsa", "id_ed25519", "id_ecdsa"}
-_PRIVATE_FOLDERS = {".git", ".hg", ".svn", ".ssh", ".aws", ".venv", "venv", ".idea", ".vscode", "node_modules"}
+_PRIVATE_FILES = {
+    *(".env", ".envrc", ".netrc", ".pypirc", ".npmrc", ".git-credentials", "id_rsa", "id_ed25519", "id_ecdsa"),
+    *(".pgpass", ".my.cnf", ".htpasswd", ".s3cfg", ".boto", ".dockercfg"),
+}
+_PRIVATE_FOLDERS = {
+    *(".git", ".hg", ".svn", ".ssh", ".aws", ".venv", "venv", ".idea", ".vscode", "node_modules"),
+    *(".azure", ".docker", ".gcloud", ".gnupg", ".kube"),
+}
 
 _SCANNED = 2**20
 """The number of bytes of each file that are searched for keys."""

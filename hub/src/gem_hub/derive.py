@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from gem_hub.badge import badge
+from gem_hub.canonical import compact_json
 from gem_hub.catalogue import EPOCH, Read, history_of, whole_feed
 from gem_hub.details import details
 from gem_hub.events import Event
 from gem_hub.hosting import Settings, headers, nginx, redirects
 from gem_hub.package import WheelPackage
 from gem_hub.records import Release
-from gem_hub.simple_pages import project_html, project_json, root_html, root_json
+from gem_hub.simple_pages import project_html, project_json, provenance_path, root_html, root_json
 
 __all__ = [
     "derive",
@@ -61,7 +63,14 @@ def derived_files(
 
 def package_pages(package: WheelPackage) -> dict[str, bytes]:
     """Return the pages of one package."""
+    attested = {release.version: package.provenance(release.version) for release in package.releases}
     return {
+        **{
+            provenance_path(package.name, version): compact_json(document)
+            for version, document in attested.items()
+            if document is not None
+        },
+        f"badges/{package.name}.svg": badge(package),
         f"envs/{package.name}.json": details(package),
         f"simple/{package.name}/index.html": project_html(package),
         f"simple/{package.name}/index.json": project_json(package),

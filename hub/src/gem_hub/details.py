@@ -29,6 +29,8 @@ def details(package: WheelPackage) -> bytes:
 def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
     metadata = release.metadata
     checks = package.conformance(release.version)
+    provenance = package.provenance(release.version)
+    statements = [check.statement for check in checks]
     examples = {environment: text for check in checks for environment, text in check.examples.items()}
     return {
         "version": release.version,
@@ -64,4 +66,6 @@ def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
         ],
         "conformance": [check.record for check in checks],
         "conformance_sources": [check.source for check in checks],
+        **({"provenance": provenance} if provenance is not None else {}),
+        **({"conformance_statements": statements} if any(statements) else {}),
     }

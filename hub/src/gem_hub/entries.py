@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -20,6 +20,7 @@ from gem_hub.refusal import GateFindings
 from gem_hub.reserved import COMMANDS, OFFICIAL, import_name_of
 from gem_hub.wheel import Wheel
 from gem_hub_client.sanitize import sanitize
+from gem_testing.vocabulary import problem_of_tag, propose_tags
 
 __all__ = ["check_entry_points", "read_environments", "read_hub_requires"]
 
@@ -171,7 +172,24 @@ def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: G
     for spec in specs:
         for problem in _problems(wheel, spec, namespaces):
             findings.refuse(*problem)
+    _check_tags(path, specs, findings)
     return specs
+
+
+def _check_tags(path: str, specs: Sequence[EnvSpec], findings: GateFindings) -> None:
+    """Refuse tags of a controlled namespace that the vocabulary does not have, and propose missing ones."""
+    untagged: dict[str, list[str]] = {}
+    for spec in specs:
+        for tag in spec.tags:
+            problem = problem_of_tag(tag)
+            if problem:
+                findings.refuse("manifest.tag", f"{spec.id}, tags", f"{tag!r} {problem}")
+        advice = propose_tags(spec.tags)
+        if advice:
+            untagged.setdefault(advice, []).append(spec.id)
+    for advice, ids in untagged.items():
+        others = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        findings.warn("manifest.untagged", path, f"{ids[0]}{others} {advice}")
 
 
 def _required_imports(wheel: Wheel) -> set[str]:
@@ -191,6 +209,8 @@ def _problems(wheel: Wheel, spec: EnvSpec, namespaces: set[str]) -> Iterator[tup
         )
     if sanitize(spec.description) != spec.description:
         yield "manifest.text", spec.id, "has control or invisible characters in its description; remove them"
+    if any(sanitize(reason) != reason for reason in spec.exempt.values()):
+        yield "manifest.text", f"{spec.id}, exempt", "has control or invisible characters in a reason; remove them"
     targets: Mapping[str, object] = spec.to_dict()
     for key in _BASED:
         target = targets.get(key)

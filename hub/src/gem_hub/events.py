@@ -9,9 +9,21 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    field_validator,
+    model_serializer,
+)
 
+from gem_hub.attestations.provenance import attestations_in
 from gem_hub.records import Digest, PackageName, Person, Strict, Timestamp, VersionText, now
+from gem_hub_client.sanitize import sanitize
 
 __all__ = [
     "EVENT",
@@ -22,13 +34,23 @@ __all__ = [
     "EventBase",
     "Lift",
     "Owner",
+    "Provenance",
     "Quarantine",
     "Undeprecate",
     "Unyank",
     "Yank",
 ]
 
-Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+
+def _readable(value: str) -> str:
+    if sanitize(value) != value:
+        raise ValueError(f"{value[:80]!a} must have visible characters alone, and read from left to right")
+    return value
+
+
+Reason = Annotated[
+    str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"), AfterValidator(_readable)
+]
 """One line for users, shown on pages and in messages of pip."""
 
 
@@ -148,6 +170,16 @@ class Conformance(EventBase):
     """The isolation of its code; empty for a record that the author made. See :mod:`gem_hub.sandbox`."""
     sha256: Digest = ""
     """The digest of the wheel that the record was compared with; empty in old events."""
+    statement: dict[str, JsonValue] | None = None
+    """The hub's signed statement on the run; see :mod:`gem_hub.statements`. The store makes it."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older events do not have, so that these keep their bytes."""
+        values: dict[str, Any] = handler(self)
+        if values.get("statement") is None:
+            values.pop("statement", None)
+        return values
 
     @property
     def source(self) -> ConformanceSource:
@@ -182,8 +214,27 @@ class Conformance(EventBase):
         }
 
 
-Event = Annotated[
-    Yank | Unyank | Deprecate | Undeprecate | Quarantine | Lift | Owner | Conformance, Field(discriminator="kind")
-]
+class Provenance(EventBase):
+    """A release has these attestations; the newest event counts."""
+
+    kind: Literal["provenance"] = "provenance"
+    version: VersionText
+    sha256: Digest
+    """The digest of the wheel that they are about."""
+    document: dict[str, JsonValue]
+    """The provenance object of PEP 740; its attestations are kept as they were published."""
+
+    @field_validator("document")
+    @classmethod
+    def _is_readable(cls, value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            attestations_in(value)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"it is no provenance object of PEP 740: {error!r}") from error
+        return value
+
+
+AnyEvent = Yank | Unyank | Deprecate | Undeprecate | Quarantine | Lift | Owner | Conformance | Provenance
+Event = Annotated[AnyEvent, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Validates any event: ``EVENT.validate_json(text, strict=True)``."""

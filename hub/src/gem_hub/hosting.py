@@ -50,7 +50,11 @@ def headers() -> bytes:
     rules = {
         "/*": {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": _CONTENT_POLICY},
         "/root.json": {"Cache-Control": _REVALIDATE},
+        "/badges/*": {"Cache-Control": _REVALIDATE},
+        "/trust/*": {"Cache-Control": _REVALIDATE},
+        "/log/*": {"Cache-Control": _REVALIDATE},
         "/envs/*": {"Cache-Control": _REVALIDATE},
+        "/provenance/*": {"Cache-Control": _REVALIDATE},
         "/simple/*": {"Cache-Control": _REVALIDATE},
         "/simple/index.json": {"Content-Type": SIMPLE_JSON},
         "/simple/:name/index.json": {"Content-Type": SIMPLE_JSON},
@@ -101,7 +105,19 @@ location ~ ^/simple/(?:[^/]+/)?index\\.json$ {{
 {fallback}location = /root.json {{
     {changing}
 }}
+location /badges/ {{
+    {changing}
+}}
+location /provenance/ {{
+    {changing}
+}}
 location /envs/ {{
+    {changing}
+}}
+location /trust/ {{
+    {changing}
+}}
+location /log/ {{
     {changing}
 }}
 location /catalog/ {{

@@ -62,16 +62,20 @@ class NameFilter:
         return cls(len(known), bits, hashes, date, bytes(content))
 
     @classmethod
-    def read(cls, path: Path) -> NameFilter:
-        """Return the filter in a file.
+    def from_bytes(cls, file: bytes, name: str) -> NameFilter:
+        """Return the filter in the content of a file.
+
+        Args:
+            file: the content.
+            name: the file's name, for messages.
 
         Raises:
             HubError: if it cannot be read; a damaged filter would let every name pass.
         """
         try:
-            if path.stat().st_size > _MOST_BYTES:
+            if len(file) > _MOST_BYTES:
                 raise ValueError("it is too large")
-            head, _, content = path.read_bytes().partition(b"\n")
+            head, _, content = file.partition(b"\n")
             told: Any = json.loads(head)
             numbers = [told[key] for key in ("names", "bits", "hashes")]
             if told["format"] != 1 or any(type(number) is not int or number < 0 for number in numbers):
@@ -81,8 +85,8 @@ class NameFilter:
             if hashlib.sha256(content).hexdigest() != told["sha256"]:
                 raise ValueError("its content has another digest than its first line says")
             return cls(told["names"], told["bits"], told["hashes"], str(told["date"]), content)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise HubError(f"{path}: is no filter of names ({error}); make it anew") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise HubError(f"{name}: is no filter of names ({error}); make it anew") from error
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
-from gem_hub.events import Conformance, Deprecate, Event, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
+from gem_hub.events import Conformance, Deprecate, Event, Lift, Owner, Provenance, Quarantine, Undeprecate, Unyank, Yank
 from gem_hub.records import Release
 
 __all__ = ["Status", "WheelPackage"]
@@ -111,6 +111,11 @@ class WheelPackage:
     def conformance(self, version: str) -> list[Conformance]:
         """Return the conformance events of a version, newest last."""
         return [event for event in self.events if isinstance(event, Conformance) and event.version == version]
+
+    def provenance(self, version: str) -> dict[str, Any] | None:
+        """Return the provenance object of a version's wheel (PEP 740); None without attestations."""
+        found = [event for event in self.events if isinstance(event, Provenance) and event.version == version]
+        return found[-1].document if found else None
 
     def shown_conformance(self, version: str) -> Conformance | None:
         """Return the newest run of the kit by the hub, or else the newest record of the author; None without any."""

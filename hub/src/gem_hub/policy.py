@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from gem.discovery.pydantic_start import start_pydantic
 from gem_hub.records import PackageName, Person, Strict, reasons
+from gem_hub.storage import HubFiles, files_of
 from gem_hub_client.errors import HubError
 
 __all__ = ["DECIDABLE", "FILE_NAME", "HubPolicy"]
@@ -67,17 +68,17 @@ class HubPolicy(Strict):
     """Namespace of ids → the accounts that it was granted to; no other account may publish ids in it."""
 
     @classmethod
-    def of(cls, hub: Path) -> HubPolicy:
-        """Return the policy of a hub in a folder.
+    def of(cls, hub: Path | HubFiles) -> HubPolicy:
+        """Return the policy of a hub.
 
         Raises:
             HubError: if the file is unreadable or invalid.
         """
-        path = hub / FILE_NAME
+        files = files_of(hub)
+        path = f"{files.address}/{FILE_NAME}"
         try:
-            return cls.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
-            return cls()
+            content = files.read(FILE_NAME)
+            return cls() if content is None else cls.model_validate_json(content)
         except OSError as error:
             raise HubError(f"{path}: cannot be read: {error.strerror or error}") from error
         except ValidationError as error:

@@ -68,8 +68,8 @@ class PublicNames:
         Raises:
             HubError: if the filter in its folder is damaged.
         """
-        path = store.folder / FILE_NAME
-        names = NameFilter.read(path) if path.is_file() else None
+        content = store.files.read(FILE_NAME)
+        names = None if content is None else NameFilter.from_bytes(content, f"{store.files.address}/{FILE_NAME}")
         return cls(PublicIndex(index_url) if index_url else None, names, guarded)
 
     def objection(self, name: str, sha256: str) -> str:

@@ -15,12 +15,12 @@ from gem.ids import parse_id
 from gem_hub.archive import ArchiveLimits
 from gem_hub.conformance import Checked
 from gem_hub.errors import HubRefusal
-from gem_hub.folder import HubFolder
 from gem_hub.gate import GateResult, HubView, examine
 from gem_hub.policy import HubPolicy
 from gem_hub.public_names import PublicNames
 from gem_hub.records import Release
 from gem_hub.refusal import Refusal
+from gem_hub.storage import HubFolder
 from gem_hub.store import Store, StoreResult
 
 __all__ = ["Attempt", "Destination", "add_record", "examine_all", "publish", "read_file"]

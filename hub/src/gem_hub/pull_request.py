@@ -10,6 +10,7 @@ written itself. Only the index's code runs here; the pull request is only read a
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -134,6 +135,7 @@ def examine_record(
                 f"{release.filename}: the record differs from what the wheel says in {', '.join(differing)}; "
                 "write it anew: gem hub publish --pull-request"
             )
+        _check_form(record, release.to_bytes())
     return attempt
 
 
@@ -161,6 +163,7 @@ def examine_event(hub: Path, path: Path, author: str) -> Event:
     if event.created > now():
         raise HubRefusal(f"the event is from the future ({event.created}); write it anew")
     check_event(event, Store(hub).existing(event.name), HubPolicy.of(hub).operators)
+    _check_form(path, event.to_bytes())
     return event
 
 
@@ -178,7 +181,15 @@ def _parsed(path: Path) -> Release:
         raise HubRefusal(f"{path.name}: is no release record: {reasons(error)}") from error
 
 
+def _check_form(path: Path, expected: bytes) -> None:
+    """Refuse a file in which people could read something else than programs, such as a key twice."""
+    if _content(path).replace(b"\r\n", b"\n") != expected:
+        raise HubRefusal(f"{path.name}: is not written as the hub writes it; write it anew with gem hub --pull-request")
+
+
 def _content(path: Path) -> bytes:
+    if path.is_symlink():
+        raise HubRefusal(f"{path.name}: is a link; put the file itself into the pull request")
     try:
         if path.stat().st_size > _MOST_RECORD:
             raise HubRefusal(f"{path.name}: has over {_MOST_RECORD} bytes, which no record needs")
@@ -188,8 +199,10 @@ def _content(path: Path) -> bytes:
 
 
 def _fetched(url: str) -> bytes:
-    if urlsplit(url).scheme != "https":
-        raise HubRefusal(f"{url}: a public index links only to https addresses")
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    if parts.scheme != "https" or "." not in host or re.search(r"[a-z]", host.rpartition(".")[2]) is None:
+        raise HubRefusal(f"{url}: a public index links only to https addresses of named hosts")
     return fetch(url)
 
 

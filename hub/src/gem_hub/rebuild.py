@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import zipfile
 from collections.abc import Callable, Iterator
@@ -10,10 +11,11 @@ from datetime import datetime, timezone
 
 from gem_hub.admission import admitted_in_order
 from gem_hub.derive import derived_files, derived_root, issued_root
-from gem_hub.folder import PRIVATE, TEMPORARY, HubFolder
+from gem_hub.events import Conformance
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.records import Release, file_path
+from gem_hub.storage import PRIVATE, TEMPORARY, HubFiles
 from gem_hub.truth import Truth
 from gem_hub_client.errors import HubError
 
@@ -53,7 +55,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
         HubError: if a record, event or hosted file is damaged or missing, or if unnumbered changes contradict each
             other or the rules of the hub.
     """
-    folder = truth.folder
+    files = truth.files
     differing = [path for path, serial in truth.serials().items() if serial == 0]
     if differing and check:
         return sorted(differing)
@@ -70,39 +72,40 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
             if check:
                 hosted = (record for record in package.records if record.mode == "host")
                 paths = [file_path(record.sha256, record.filename) for record in hosted]
-                differing.extend(path for path in paths if package.status == "quarantined" and folder.exists(path))
+                differing.extend(path for path in paths if package.status == "quarantined" and files.exists(path))
             else:
-                place_files(folder, package)
+                place_files(files, package)
             for record in package.records if package.status != "quarantined" else ():
-                missing.extend(_check_file(folder, record, differing, check))
+                missing.extend(_check_file(files, record, differing, check))
             yield package
 
     settings = truth.settings()
-    for path, content in derived_files(watched(), settings, folder.read):
+    for path, content in derived_files(watched(), settings, files.read):
         derived.add(path)
-        if path == "root.json" and derived_root(folder.read(path)) == content:
+        if path == "root.json" and derived_root(files.read(path)) == content:
             if settings.valid_days and not check:
-                folder.replace(path, issued_root(content, settings.valid_days, datetime.now(timezone.utc)))
+                files.replace(path, issued_root(content, settings.valid_days, datetime.now(timezone.utc)))
         elif path == "root.json":
             differing.append(path)
             if not check:
-                folder.replace(path, issued_root(content, settings.valid_days, datetime.now(timezone.utc)))
-        elif folder.read(path) != content:
+                files.replace(path, issued_root(content, settings.valid_days, datetime.now(timezone.utc)))
+        elif files.read(path) != content:
             differing.append(path)
             if not check:
-                folder.replace(path, content)
-    for path in sorted({*folder.files("simple"), *folder.files("envs")} - derived):
+                files.replace(path, content)
+    kept = {path for folder in ("badges", "envs", "provenance", "simple") for path in files.files(folder)}
+    for path in sorted(kept - derived):
         differing.append(path)
         if not check:
-            folder.remove(path)
+            files.remove(path)
     if not check:
-        _sweep(folder, derived, digests)
+        _sweep(files, derived, digests)
     if missing:
         raise HubError("; ".join(missing))
     return sorted(differing)
 
 
-def place_files(folder: HubFolder, package: WheelPackage) -> None:
+def place_files(files: HubFiles, package: WheelPackage) -> None:
     """Move the wheels of a quarantined package to where no server offers them, and back after its end."""
     for record in package.records:
         if record.mode == "host":
@@ -110,9 +113,9 @@ def place_files(folder: HubFolder, package: WheelPackage) -> None:
             for name in (path, f"{path}.metadata"):
                 hidden = f"{QUARANTINED}/{name}"
                 if package.status == "quarantined":
-                    folder.move(name, hidden)
+                    files.move(name, hidden)
                 else:
-                    folder.move(hidden, name)
+                    files.move(hidden, name)
 
 
 def _number(truth: Truth) -> None:
@@ -129,35 +132,37 @@ def _number(truth: Truth) -> None:
     events = [truth.event(path) for path in unnumbered if not path.startswith("releases/")]
     numbered = (package.at(math.inf, 1) for package in truth.packages())
     before = [package for package in numbered if package.records]
-    admitted, refused = admitted_in_order(before, [*changes, *events], HubPolicy.of(truth.folder.path))
+    admitted, refused = admitted_in_order(before, [*changes, *events], HubPolicy.of(truth.files))
     if refused:
         raise HubError(
             f"{'; '.join(refused)}. Changes that were merged together contradict each other or what was there before; "
             "nothing was numbered: remove those that are wrong, and run: gem hub rebuild"
         )
     for serial, change in enumerate(admitted, max(serials.values()) + 1):
-        numbered_change = change.model_copy(update={"serial": serial})
-        truth.folder.replace(numbered_change.path, numbered_change.to_bytes())
+        # Only the hub makes statements, and whoever merges a request may not have its key.
+        own = {"statement": None} if isinstance(change, Conformance) else {}
+        numbered_change = change.model_copy(update={"serial": serial, **own})
+        truth.files.replace(numbered_change.path, numbered_change.to_bytes())
         if numbered_change.path != change.path:
-            truth.folder.remove(change.path)
+            truth.files.remove(change.path)
 
 
-def _check_file(folder: HubFolder, record: Release, differing: list[str], check: bool) -> Iterator[str]:
+def _check_file(files: HubFiles, record: Release, differing: list[str], check: bool) -> Iterator[str]:
     """Yield the problems of a hosted file; write its metadata beside it if that is missing or wrong."""
     if record.mode != "host":
         return
     path = file_path(record.sha256, record.filename)
-    if folder.size(path) != record.size:
+    if files.size(path) != record.size:
         yield f"{path}: missing, or not of {record.size} bytes, and {record.path} promises it; put it back from a copy"
         return
-    beside = folder.read(f"{path}.metadata")
+    beside = files.read(f"{path}.metadata")
     if beside is not None and hashlib.sha256(beside).hexdigest() == record.metadata_sha256:
         return
     differing.append(f"{path}.metadata")
     if check:
         return
     try:
-        with zipfile.ZipFile(folder.path / path) as archive:
+        with zipfile.ZipFile(io.BytesIO(files.read(path) or b"")) as archive:
             (name,) = (entry for entry in archive.namelist() if entry.endswith(".dist-info/METADATA"))
             metadata = archive.read(name)
     except (zipfile.BadZipFile, ValueError, OSError) as error:
@@ -166,17 +171,17 @@ def _check_file(folder: HubFolder, record: Release, differing: list[str], check:
     if hashlib.sha256(metadata).hexdigest() != record.metadata_sha256:
         yield f"{path}: its metadata is not what {record.path} says"
         return
-    folder.replace(f"{path}.metadata", metadata)
+    files.replace(f"{path}.metadata", metadata)
 
 
-def _sweep(folder: HubFolder, derived: set[str], digests: set[str]) -> None:
+def _sweep(files: HubFiles, derived: set[str], digests: set[str]) -> None:
     """Remove old files that no record needs and that no reader can still be using."""
-    for path in folder.files(TEMPORARY):
-        if folder.age(path) > KEPT["temporary"]:
-            folder.remove(path)
-    for path in folder.files("catalog"):
-        if path not in derived and folder.age(path) > KEPT["superseded"]:
-            folder.remove(path)
-    for path in folder.files("files"):
-        if path.split("/")[2:3] and path.split("/")[2] not in digests and folder.age(path) > KEPT["unreferenced"]:
-            folder.remove(path)
+    for path in files.files(TEMPORARY):
+        if files.age(path) > KEPT["temporary"]:
+            files.remove(path)
+    for path in files.files("catalog"):
+        if path not in derived and files.age(path) > KEPT["superseded"]:
+            files.remove(path)
+    for path in files.files("files"):
+        if path.split("/")[2:3] and path.split("/")[2] not in digests and files.age(path) > KEPT["unreferenced"]:
+            files.remove(path)

@@ -20,6 +20,7 @@ from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.records import Release, file_path
 from gem_hub.sandbox import Bounds
+from gem_hub.statements import current_key_ids, is_stated
 from gem_hub.store import Store
 from gem_hub_client.errors import HubError
 
@@ -31,15 +32,29 @@ _SECONDS = 60.0
 
 
 def unchecked(store: Store) -> list[Release]:
-    """Return the releases that search offers and that the hub has not run with this gem-core."""
+    """Return the releases that search offers and that the hub has not run with this gem-core.
+
+    In a signed hub, a run whose statement is missing or signed with a former key counts as none.
+    """
+    keys = current_key_ids(store.files)
     packages = (store.existing(name) for name in store.packages())
     offered = [(package, package.offered) for package in packages if package.status != "quarantined"]
-    return [release for package, release in offered if release is not None and not is_checked(package, release.version)]
+    return [
+        release
+        for package, release in offered
+        if release is not None and not is_checked(package, release.version, keys)
+    ]
 
 
-def is_checked(package: WheelPackage, version: str) -> bool:
-    """Return whether the hub has run the kit on a version with this gem-core."""
-    runs = (run for run in package.conformance(version) if run.source == "hub")
+def is_checked(package: WheelPackage, version: str, keys: frozenset[str] = frozenset()) -> bool:
+    """Return whether the hub has run the kit on a version with this gem-core.
+
+    Args:
+        package: the package.
+        version: of the release.
+        keys: the ids of keys one of which must have signed the hub's statement on the run; without any, none must.
+    """
+    runs = (run for run in package.conformance(version) if run.source == "hub" and is_stated(run, keys))
     return any(run.counts()["gem_core"] == gem.__version__ for run in runs)
 
 
@@ -69,7 +84,7 @@ def recheck(
         HubError: if the wheel cannot be fetched, or is not the one of the record.
     """
     content = wheel_of(store, release)
-    policy = HubPolicy.of(store.folder)
+    policy = HubPolicy.of(store.files)
     verdict = examine(release.filename, content, release.publisher, HubView.of(store), policy)
     if not verdict.passed:
         raise HubRefusal(f"{release.filename}: the gate refuses it today: {verdict.refusals[0]}")
@@ -87,7 +102,7 @@ def wheel_of(store: Store, release: Release) -> bytes:
         HubError: if they cannot be had, or are not those of the record.
     """
     if release.mode == "host":
-        content = store.truth.folder.read(file_path(release.sha256, release.filename)) or b""
+        content = store.files.read(file_path(release.sha256, release.filename)) or b""
     else:
         content = fetch(release.url)
     if hashlib.sha256(content).hexdigest() != release.sha256:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from functools import cached_property
@@ -41,6 +42,7 @@ __all__ = [
     "file_path",
     "host_url",
     "now",
+    "visible_text",
 ]
 
 start_pydantic()
@@ -50,6 +52,10 @@ NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9]+)*")
 
 _WHEEL = re.compile(r"[A-Za-z0-9_.!]+(?:-[A-Za-z0-9_.!]+)+\.whl")
 _SCHEMES = ("https", "http", "file")
+_HIDDEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+"""Categories of characters that are invisible, or turn the direction of text around."""
+_BLANKS = "\u115f\u1160\u3164\uffa0\u2800"
+"""Letters and symbols that are shown as nothing."""
 
 
 def _name(value: str) -> str:
@@ -82,6 +88,15 @@ def _timestamp(value: str) -> str:
     return value
 
 
+def visible_text(value: str) -> str:
+    """Return a text that people read as programs do; raises ValueError for any other."""
+    hidden = [one for one in value if unicodedata.category(one) in _HIDDEN or one in _BLANKS]
+    if hidden or value != unicodedata.normalize("NFC", value):
+        found = f"U+{ord(hidden[0]):04X}" if hidden else "letters and accents apart"
+        raise ValueError(f"{value[:80]!a} must have visible characters alone, composed (NFC); it has {found}")
+    return value
+
+
 PackageName = Annotated[str, AfterValidator(_name)]
 VersionText = Annotated[str, AfterValidator(_version)]
 Timestamp = Annotated[str, AfterValidator(_timestamp)]
@@ -89,7 +104,9 @@ Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 """SHA-256 in hex; empty without a file (mode ``source``)."""
 
 Person = Annotated[
-    str, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$", max_length=100)
+    str,
+    Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$", max_length=100),
+    AfterValidator(visible_text),
 ]
 """A publisher or owner: an account name or an address, on one line."""
 

@@ -1,8 +1,9 @@
 """The pages that pip and uv read: the simple repository API, version 1.4.
 
 PEP 503 (HTML), 592 (yanks), 629 (version), 658 and 714 (metadata beside the file), 691 (JSON), 700 (sizes, times,
-versions), 792 (status). HTML is frozen at 1.4 (PEP 833); a page of a quarantined package lists no file at all, because
-installers take whatever is listed.
+versions), 740 (provenance: in JSON alone, because HTML wants an address with a host, which a folder does not know) and
+792 (status). HTML is frozen at 1.4 (PEP 833); a page of a quarantined package lists no file at all, because installers
+take whatever is listed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gem_hub.canonical import compact_json
 from gem_hub.package import WheelPackage
 from gem_hub.records import Release
 
-__all__ = ["API_VERSION", "project_html", "project_json", "root_html", "root_json"]
+__all__ = ["API_VERSION", "project_html", "project_json", "provenance_path", "root_html", "root_json"]
 
 API_VERSION = "1.4"
 
@@ -50,10 +51,15 @@ def project_json(package: WheelPackage) -> bytes:
             "meta": {"api-version": API_VERSION, "_last-serial": package.last.serial},
             "name": package.name,
             "project-status": status,
-            "versions": [release.version for release in reversed(package.releases)],
+            "versions": [release.version for release in reversed(package.releases) if release.mode != "source"],
             "files": files,
         }
     )
+
+
+def provenance_path(name: str, version: str) -> str:
+    """Return the path of a release's provenance object, relative to the hub."""
+    return f"provenance/{name}/{version}.json"
 
 
 def root_html(names: Iterable[str]) -> bytes:
@@ -71,7 +77,7 @@ def _files(package: WheelPackage) -> list[Release]:
     """Return the releases whose files are offered, oldest first, in the order of other indexes."""
     if package.status == "quarantined":
         return []
-    return list(reversed(package.releases))
+    return [release for release in reversed(package.releases) if release.mode != "source"]
 
 
 def _meta(name: str, content: str) -> str:
@@ -104,6 +110,8 @@ def _file(package: WheelPackage, release: Release) -> dict[str, Any]:
         # metadata. The older key "dist-info-metadata" breaks pip 22.3 to 23.0 in JSON (PEP 714).
         "core-metadata": {"sha256": release.metadata_sha256} if release.mode == "host" else False,
     }
+    if package.provenance(release.version) is not None:
+        entry["provenance"] = f"../../{provenance_path(package.name, release.version)}"
     if release.metadata.requires_python:
         entry["requires-python"] = release.metadata.requires_python
     return entry

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gem_hub.catalogue import snapshot_feed
-from gem_hub.derive import root_bytes
+from gem_hub.derive import list_pages, package_pages, root_bytes
 from gem_hub.details import details
 from gem_hub.package import WheelPackage
 
-__all__ = ["snapshot_files"]
+__all__ = ["published_files", "snapshot_files"]
 
 
 def snapshot_files(packages: Iterable[WheelPackage]) -> dict[str, bytes]:
@@ -18,3 +18,10 @@ def snapshot_files(packages: Iterable[WheelPackage]) -> dict[str, bytes]:
     feed = snapshot_feed(listed)
     pages = {f"envs/{package.name}.json": details(package) for package in listed}
     return {**pages, **feed.files, "root.json": root_bytes(feed.root)}
+
+
+def published_files(packages: Iterable[WheelPackage]) -> dict[str, bytes]:
+    """Return path → content: a snapshot that installers can read too, ``root.json`` last."""
+    listed = list(packages)
+    pages = {path: content for package in listed for path, content in package_pages(package).items()}
+    return {**pages, **list_pages(sorted(package.name for package in listed)), **snapshot_files(listed)}

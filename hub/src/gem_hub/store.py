@@ -1,15 +1,17 @@
-"""A hub as a folder: all writes go through :class:`Store`.
+"""A hub: all writes go through :class:`Store`.
 
 A change is a record or event with the next serial, under one lock for the whole hub. In this order::
 
     wheel and metadata        named by their digest; no page names them yet
-    .gem-hub/intent.json      which record or event is about to be made
-    the record or event       the change has happened
+    the intent                the record or event, kept beside the lock; the change is decided
+    the record or event
     pages of the package, files of the catalogue, root.json
+    the signatures of a hub that has keys
     the intent is removed
 
 The next process that takes the lock and finds an intent completes that change first. So each change costs as much as
-deriving its own package, however many packages there are, and the remains of a kill are completed or swept.
+deriving its own package, however many packages there are, and the remains of a kill are completed or swept. Only the
+holder of the lock can write the intent: a process that stalled and lost the lock decides nothing any more.
 """
 
 from __future__ import annotations
@@ -23,21 +25,19 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
-
 from gem.arguments import nearest
-from gem_hub.accounts import account_of
 from gem_hub.admission import check_event, check_release
 from gem_hub.canonical import compact_json
 from gem_hub.catalogue import claims, line, next_feed, read_feed
 from gem_hub.derive import issued_root, list_pages, package_pages, root_bytes
 from gem_hub.errors import HubRefusal
-from gem_hub.events import Event
-from gem_hub.folder import PRIVATE, HubFolder
+from gem_hub.events import Conformance, Event, Lift, Quarantine
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.rebuild import REBUILDING, place_files, rebuild, unobserved
 from gem_hub.records import Release, Strict, file_path
+from gem_hub.statements import signed_statement
+from gem_hub.storage import HeldLock, HubFiles, HubFolder, HubLock, files_of
 from gem_hub.truth import Truth
 from gem_hub_client.errors import HubError
 
@@ -45,9 +45,9 @@ __all__ = ["Store", "StoreResult"]
 
 Change = TypeVar("Change", bound=Strict)
 
-_INTENT = f"{PRIVATE}/intent.json"
-_PATIENCE = 120.0
-"""The time limit in seconds for waiting on other processes that change the same hub."""
+SIGNED = "trust"
+"""The folder of a hub's signed metadata; a hub without it is not signed."""
+_REBUILDING = compact_json({"path": REBUILDING})
 
 
 class StoreResult(str, Enum):
@@ -58,19 +58,20 @@ class StoreResult(str, Enum):
 
 
 class Store:
-    """A hub in a local folder.
+    """A hub in a folder or a bucket.
 
-    Any number of processes may use one folder at once. The remains of a process that was killed at any moment are
-    invisible to readers, is completed by the next change of the same hub, and is swept once it is old.
+    Any number of threads and processes may use one hub at once. The remains of a process that was killed at any moment
+    are invisible to readers, are completed by the next change of the same hub, and are swept once they are old.
 
     Args:
-        folder: the hub; the first change creates it if necessary.
+        hub: its folder, which the first change creates if necessary, or its files.
+        lock: the lock for its changes. Default: the one that its storage has.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.truth = Truth(HubFolder(folder))
-        self._files = self.truth.folder
+    def __init__(self, hub: Path | HubFiles, lock: HubLock | None = None) -> None:
+        self.files = files_of(hub)
+        self.truth = Truth(self.files)
+        self._lock = lock if lock is not None else self.files.lock()
         self._claims: dict[str, str] = {}
         self._claims_serial = 0
 
@@ -101,13 +102,15 @@ class Store:
         try:
             if release.mode == "host":
                 self._copy_in(release, wheel, metadata)
-            with self._locked():
+            with self._locked() as held:
                 package = self._admitted(release)
                 if package is None:
                     return StoreResult.ALREADY_PUBLISHED
                 self._refuse_foreign_ids(release)
-                self._commit(package, release)
-        except (HubError, OSError):
+                if release.mode == "host":  # another publisher of the same file, or a rebuild, may have removed it
+                    self._copy_in(release, wheel, metadata)
+                self._commit(held, package, release)
+        except (HubError, HubRefusal, OSError):
             self._remove_orphans(release)
             raise
         return StoreResult.PUBLISHED
@@ -116,17 +119,19 @@ class Store:
         if wheel is None:
             raise HubRefusal(f"{release.filename}: mode 'host' needs the file itself")
         path = file_path(release.sha256, release.filename)
-        self._files.copy_in(wheel, path, release.sha256, release.size)
-        self._files.create(f"{path}.metadata", metadata)
+        self.files.copy_in(wheel, path, release.sha256, release.size)
+        self.files.create(f"{path}.metadata", metadata)
 
     def _remove_orphans(self, release: Release) -> None:
         """Remove the files of a release that was not published; another process may be publishing the same ones."""
-        with suppress(HubError, OSError), self._lock():
+        if self._lock.outlives_holders:  # a late removal could hit a file that was published since; rebuild sweeps
+            return
+        with suppress(HubError, HubRefusal, OSError), self._locked():
             package = self.truth.package(release.name)
             if package is None or all(record.sha256 != release.sha256 for record in package.records):
                 path = file_path(release.sha256, release.filename)
-                self._files.remove(f"{path}.metadata")
-                self._files.remove(path)
+                self.files.remove(f"{path}.metadata")
+                self.files.remove(path)
 
     def admits(self, release: Release) -> bool:
         """Return whether a release may be published now; False if exactly this file is already published.
@@ -153,13 +158,14 @@ class Store:
             HubError: if the hub is damaged.
         """
         self.existing(event.name)
-        with self._locked():
+        with self._locked() as held:
             package = self.existing(event.name)
             check_event(event, package, self.operators())
+            event = self._stated(event, package)
             after = package.after(self._numbered(event))
             if _state(after) == _state(package):
                 return False
-            self._commit(package, event)
+            self._commit(held, package, event)
         return True
 
     def check_event(self, event: Event) -> None:
@@ -188,7 +194,7 @@ class Store:
         if package is None:
             hint = nearest(name, self.packages())
             advice = f"; did you mean {hint!r}?" if hint else ""
-            raise HubRefusal(f"there is no package {name!r} in {self.folder}{advice}")
+            raise HubRefusal(f"there is no package {name!r} in {self.files.address}{advice}")
         return package
 
     def owners(self, name: str) -> list[str]:
@@ -206,13 +212,14 @@ class Store:
         if root is None:  # a checkout of an index, which holds only records and events
             return claims(line(package) for package in self.truth.packages())
         if root["serial"] != self._claims_serial:
-            self._claims.update(claims(read_feed(root, self._files.read, self._claims_serial)))
+            self._claims.update(claims(read_feed(root, self.files.read, self._claims_serial)))
             self._claims_serial = root["serial"]
         return dict(self._claims)
 
     def operators(self) -> list[str]:
         """Return the accounts that operate the hub: those of its policy, or else the account that owns its folder."""
-        return HubPolicy.of(self.folder).operators or [account_of(self.folder)]
+        owner = self.files.owner()
+        return HubPolicy.of(self.files).operators or ([] if owner is None else [owner])
 
     def rebuild(self, check: bool = False, report: Callable[[int, int], None] = unobserved) -> list[str]:
         """Derive all files again.
@@ -229,61 +236,115 @@ class Store:
         """
         if check:
             return rebuild(self.truth, check=True, report=report)
-        with self._lock():
-            self._files.replace(_INTENT, compact_json({"path": REBUILDING}))
+        with self._lock.held() as held:
+            self._make_decided(held)
+            held.decide(_REBUILDING)
             differing = rebuild(self.truth, report=report)
-            self._files.remove(_INTENT)
+            self._sign()
+            held.complete()
         return differing
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        private = self.folder / PRIVATE
-        private.mkdir(parents=True, exist_ok=True)
-        ignore = private / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-        try:
-            with FileLock(private / "lock", timeout=_PATIENCE):
-                yield
-        except Timeout as error:
-            raise HubRefusal(
-                f"{self.folder}: other processes have been changing this hub for {_PATIENCE:.0f} seconds; try again"
-            ) from error
+    @property
+    def is_signed(self) -> bool:
+        """Whether the hub has keys, so that each change of it must be signed."""
+        return bool(self.files.names(SIGNED))
+
+    def sign(self, now: float | None = None) -> bool:
+        """Sign the hub anew with its online key; return False if it has no keys.
+
+        Args:
+            now: the time, in seconds since the epoch; that of this machine's clock if None.
+
+        Raises:
+            HubRefusal: if the online key is not on this machine.
+        """
+        with self._locked():
+            return self._sign(renew=True, now=now)
+
+    def install_root(self, version: int, content: bytes) -> None:
+        """Put a root into the hub, and sign everything as it demands.
+
+        Raises:
+            HubRefusal: if a root of this version is there.
+        """
+        with self._locked():
+            if not self.files.create(f"{SIGNED}/{version}.root.json", content):
+                raise HubRefusal(f"{self.files.address}: has a root {version} already; make the next one from it")
+            self._sign(renew=True)
+
+    def _sign(self, renew: bool = False, newest: bytes | None = None, now: float | None = None) -> bool:
+        if not self.is_signed:
+            return False
+        from gem_hub.signing.online import sign_changes  # heavy, and nothing without keys needs it
+
+        return sign_changes(self.files, renew=renew, newest=newest, now=now)
+
+    @property
+    def folder(self) -> Path:
+        """The hub's folder.
+
+        Raises:
+            HubRefusal: if the hub lies in a bucket.
+        """
+        if not isinstance(self.files, HubFolder):
+            raise HubRefusal(f"{self.files.address}: is no folder, and this takes a hub in a folder of this machine")
+        return self.files.path
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[HeldLock]:
         """Hold the lock of a hub, after completing an unfinished change."""
-        with self._lock():
-            self._settle()
-            yield
+        with self._lock.held() as held:
+            self._complete(held)
+            yield held
 
-    def _settle(self) -> None:
-        """Complete the change that a killed process began, if there is one."""
-        intent = self._files.read(_INTENT)
-        path = None if intent is None else json.loads(intent)["path"]
-        if self._read_root() is None:
-            path = REBUILDING
-        if path == REBUILDING:
-            self._files.replace(_INTENT, compact_json({"path": REBUILDING}))
+    def _complete(self, held: HeldLock) -> None:
+        """Complete the change that an earlier holder of the lock decided on, if there is one."""
+        path = self._make_decided(held)
+        if path == REBUILDING or self._read_root() is None:
+            held.decide(_REBUILDING)
             rebuild(self.truth)
-        elif path is not None and self._files.exists(path):
+        elif path is not None:
             kind, name, _ = path.split("/")
             change = self.truth.release(path) if kind == "releases" else self.truth.event(path)
+            package = self.existing(name)
             if change.serial > self._root()["serial"]:
-                self._derive(self.existing(name))
-        elif path is not None:
-            self._files.prune((self.folder / path).parent)
-        self._files.remove(_INTENT)
+                self._derive(package)
+            self._hide(package)
+        else:
+            return
+        self._sign()
+        held.complete()
 
-    def _commit(self, package: WheelPackage, change: Release | Event) -> None:
+    def _make_decided(self, held: HeldLock) -> str | None:
+        """Write the record or event that an earlier holder decided on; return its path."""
+        if held.intent is None:
+            return None
+        intent = json.loads(held.intent)
+        if intent["path"] != REBUILDING:
+            self.files.create(intent["path"], intent["content"].encode())
+        return str(intent["path"])
+
+    def _commit(self, held: HeldLock, package: WheelPackage, change: Release | Event) -> None:
         """Make the next change of the hub, which concerns this package, and update the derived files."""
         numbered = self._numbered(change)
-        self._files.replace(_INTENT, compact_json({"path": numbered.path}))
-        if not self._files.create(numbered.path, numbered.to_bytes()):
-            self._files.remove(_INTENT)
+        content = numbered.to_bytes()
+        if self.files.exists(numbered.path):
             raise HubError(f"{numbered.path}: lies there already; run: gem hub rebuild")
-        self._derive(package.after(numbered))
-        self._files.remove(_INTENT)
+        self._sign()  # refuses here where the key of a signed hub is missing, before anything has happened
+        held.decide(compact_json({"path": numbered.path, "content": content.decode()}))
+        self.files.create(numbered.path, content)
+        changed = package.after(numbered)
+        self._derive(changed)
+        self._hide(changed)
+        self._sign(newest=content)
+        held.complete()
+
+    def _stated(self, event: Event, package: WheelPackage) -> Event:
+        """Return a run of the kit with the hub's own statement on it; other events as they are."""
+        if not isinstance(event, Conformance):
+            return event
+        (release,) = (release for release in package.releases if release.version == event.version)
+        return event.model_copy(update={"statement": signed_statement(event, release, self.files)})
 
     def _numbered(self, change: Change) -> Change:
         numbered: Change = change.model_copy(update={"serial": self._root()["serial"] + 1})
@@ -291,23 +352,29 @@ class Store:
 
     def _derive(self, package: WheelPackage) -> None:
         """Write the files derived from the newest change, which concerns this package; ``root.json`` last."""
-        place_files(self._files, package)
+        if isinstance(package.last, Lift):  # pages name no file that is not there
+            place_files(self.files, package)
         if len(package.serials) == 1:
             pages = {**package_pages(package), **list_pages(self.truth.names())}
         else:
             pages = package_pages(package)
         last = package.last
-        feed = next_feed(self._root(), package.name, compact_json(line(package)), last.created, self._files.read)
+        feed = next_feed(self._root(), package.name, compact_json(line(package)), last.created, self.files.read)
         if feed is None or feed.root["serial"] != last.serial:
             rebuild(self.truth)
             return
         root = issued_root(root_bytes(feed.root), self.truth.settings().valid_days, datetime.now(timezone.utc))
-        for path, content in {**pages, **feed.files, "root.json": root}.items():
-            self._files.replace(path, content)
+        self.files.replace_all({**pages, **feed.files})
+        self.files.replace("root.json", root)
+
+    def _hide(self, package: WheelPackage) -> None:
+        """Hide the files of a package that was just quarantined, once no page names them."""
+        if isinstance(package.last, Quarantine):
+            place_files(self.files, package)
 
     def _read_root(self) -> dict[str, Any] | None:
         """Return the content of ``root.json``; None if it is missing or invalid."""
-        content = self._files.read("root.json")
+        content = self.files.read("root.json")
         try:
             root = json.loads(content or b"")
         except ValueError:
@@ -349,7 +416,10 @@ def _state(package: WheelPackage) -> Mapping[str, Any]:
         "yanked": package.yanked,
         "flags": package.flags,
         "owners": package.owners,
+        "provenance": {release.version: package.provenance(release.version) for release in package.releases},
         "conformance": {
-            version: (done[-1].record, done[-1].examples, done[-1].source) for version, done in checks.items() if done
+            version: (done[-1].record, done[-1].examples, done[-1].source, done[-1].statement)
+            for version, done in checks.items()
+            if done
         },
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
@@ -9,7 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from gem_hub.refusal import GateFindings
-from gem_hub.reserved import OFFICIAL
+from gem_hub.reserved import OFFICIAL, import_names_of
 from gem_hub.wheel import Wheel
 from gem_hub_client.sanitize import sanitize
 
@@ -19,6 +21,13 @@ _UPPER = ("<", "<=", "==", "~=")
 _LOWER = (">", ">=", "==", "~=")
 _NO_LICENCE = ("", "unknown", "none", "proprietary", "other", "see license", "license")
 _MOST_DESCRIPTION = 500_000
+_HIDDEN = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+"""Marks that turn the direction of text around, and characters that people do not see and models read."""
+_SHORT_TEXTS = (
+    *("author", "author_email", "maintainer", "maintainer_email", "keywords", "classifiers", "license_expression"),
+    *("home_page", "download_url"),
+)
+"""Fields of one line."""
 
 
 def check_terms(wheel: Wheel, findings: GateFindings) -> None:
@@ -35,6 +44,8 @@ def check_terms(wheel: Wheel, findings: GateFindings) -> None:
     _check_python(wheel, findings)
     _check_licence(wheel, findings)
     _check_texts(wheel, findings)
+    _check_fields(wheel, findings)
+    _check_import_names(wheel, findings)
 
 
 def _check_gem_core(wheel: Wheel, findings: GateFindings) -> None:
@@ -100,10 +111,12 @@ def _check_texts(wheel: Wheel, findings: GateFindings) -> None:
     elif len(description) > _MOST_DESCRIPTION:
         message = f"has {len(description)} characters, and {_MOST_DESCRIPTION} are the most; shorten the readme"
         findings.refuse("text.description", "Description", message)
+    elif found := _HIDDEN.search(description):
+        message = f"has the invisible character U+{ord(found[0]):04X}, which shows people something else; remove it"
+        findings.refuse("text.description", "Description", message)
     for label, address in wheel.fields.get("project_urls", {}).items():
-        parts = _split(address)
-        if parts not in ("https", "http") or sanitize(address + label) != address + label:
-            message = "must be a web address under a visible label; correct [project.urls]"
+        if not _is_web_address(address) or sanitize(address + label) != address + label:
+            message = "must be a web address without a user name, under a visible label; correct [project.urls]"
             findings.refuse("text.url", f"Project-URL: {label}, {address}", message)
     if wheel.name not in OFFICIAL and "Private :: Do Not Upload" in wheel.fields.get("classifiers", []):
         findings.refuse(
@@ -111,9 +124,33 @@ def _check_texts(wheel: Wheel, findings: GateFindings) -> None:
         )
 
 
-def _split(address: str) -> str:
+def _is_web_address(address: str) -> bool:
     try:
         parts = urlsplit(address)
     except ValueError:
-        return ""
-    return parts.scheme if parts.netloc else ""
+        return False
+    return parts.scheme in ("https", "http") and bool(parts.netloc) and "@" not in parts.netloc
+
+
+def _check_fields(wheel: Wheel, findings: GateFindings) -> None:
+    """Refuse short texts with characters that move the cursor, turn the direction of text, or cannot be seen."""
+    fields: Mapping[str, object] = wheel.fields
+    for key in _SHORT_TEXTS:
+        value = fields.get(key)
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and sanitize(text) != text for text in texts):
+            name = key.replace("_", " ").title().replace(" ", "-")
+            findings.refuse("text.field", name, "has control, direction or invisible characters; remove them")
+
+
+def _check_import_names(wheel: Wheel, findings: GateFindings) -> None:
+    """Refuse import names (core metadata 2.5) that the name of the package does not promise."""
+    fields: Mapping[str, object] = wheel.fields
+    own = import_names_of(wheel.name)
+    for key in ("import_names", "import_namespaces"):
+        names = fields.get(key)
+        for name in names if isinstance(names, list) else ():
+            top = str(name).partition(";")[0].strip().partition(".")[0]
+            if top and top not in own:
+                message = f"says that the package is imported as {top!r}, which it is not called; leave it out"
+                findings.refuse("content.import-name", f"METADATA, {key}", message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 __all__ = ["lookalikes", "one_edit_apart", "ultranormalised"]
@@ -10,17 +11,30 @@ _ALIKE = str.maketrans({"i": "1", "l": "1", "o": "0", "-": None, "_": None, ".":
 
 
 def ultranormalised(name: str) -> str:
-    """Return a name without easily confused differences: case, separators, ``l`` ``i`` ``1``, and ``o`` ``0``.
+    """Return a name without easily confused differences: case, separators, and letters that look alike.
+
+    These are ``l`` ``i`` ``1``, ``o`` ``0``, ``rn`` ``m``, and ``vv`` ``w``.
 
     Two names with one result look the same; package indexes compare new names in this form too.
     """
-    return name.lower().translate(_ALIKE)
+    return name.lower().replace("rn", "m").replace("vv", "w").translate(_ALIKE)
 
 
 def lookalikes(name: str, others: Iterable[str]) -> list[str]:
-    """Return the names, other than ``name`` itself, that are one edit from it or look the same, sorted."""
-    plain = ultranormalised(name)
-    return sorted(other for other in set(others) - {name} if one_edit_apart(plain, ultranormalised(other)))
+    """Return the names, other than ``name`` itself, that could be taken for it, sorted.
+
+    They look the same, are one edit apart, or have the same words in another order.
+    """
+    plain, words = ultranormalised(name), _words(name)
+    return sorted(
+        other
+        for other in set(others) - {name}
+        if one_edit_apart(plain, ultranormalised(other)) or (len(words) > 1 and _words(other) == words)
+    )
+
+
+def _words(name: str) -> list[str]:
+    return sorted(re.split(r"[-_.]+", name.lower()))
 
 
 def one_edit_apart(first: str, second: str) -> bool:

@@ -38,7 +38,11 @@ _MOST_TAGS = 2**12
 _WHEEL_KEYS = ("Wheel-Version", "Generator", "Root-Is-Purelib", "Build")
 _FILENAME = re.compile(r"[A-Za-z0-9_.!+]+(-[A-Za-z0-9_.!+]+)+\.whl")
 _ALGORITHMS = ("sha256", "sha384", "sha512")
-_INSTALLERS_FILES = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD.jws", "RECORD.p7s"}
+_INSTALLERS_FILES = {
+    *("installer", "requested", "direct_url.json", "provenance_url.json", "record.jws", "record.p7s"),
+    *("uv_build.json", "uv_cache.json"),
+}
+"""Files of a ``.dist-info`` folder by which installers remember what they did, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +169,10 @@ def _find_info(archive: Archive, name: str, version: Version, findings: GateFind
     if not agrees:
         message = f"is not the folder of {name} {version}, which the file is named after; rebuild the wheel"
         findings.refuse("info.folder", infos[0], message)
-    for file in sorted(_INSTALLERS_FILES):
-        if f"{infos[0]}/{file}" in archive.entries:
-            findings.refuse("info.file", f"{infos[0]}/{file}", "is for installers to write; leave it out")
+    for path in archive.entries:
+        folder, _, file = path.partition("/")
+        if folder == infos[0] and file.casefold() in _INSTALLERS_FILES:
+            findings.refuse("info.file", path, "is for installers to write; leave it out")
     return infos[0]
 
 

@@ -10,8 +10,8 @@ import click
 from gem.ids import normalized_distribution
 from gem_hub.cli.options import any_hub_option, by_option
 from gem_hub.errors import HubRefusal
-from gem_hub.folder import HubFolder
 from gem_hub.records import Release
+from gem_hub.storage import HubFolder
 from gem_hub.store import Store
 from gem_hub_client.cli.output import json_option, print_json
 
@@ -20,7 +20,13 @@ __all__ = ["check_command"]
 
 @click.command("check")
 @click.argument("names", metavar="[NAME[==VERSION]]...", nargs=-1)
-@click.option("--missing", is_flag=True, help="All offered releases that the hub has not run with this gem-core.")
+@click.option(
+    "--missing",
+    "--outdated",
+    "missing",
+    is_flag=True,
+    help="All offered releases that the hub has not run with this gem-core, or not signed with its present key.",
+)
 @any_hub_option
 @by_option
 @click.option("--find-links", metavar="PLACE", multiple=True, help="Folder or page of wheels with dependencies.")
@@ -55,14 +61,14 @@ def check_command(
     \b
     Examples:
       gem hub check my-envs --hub /srv/hub
-      gem hub check --missing --hub /srv/hub
+      gem hub check --outdated --hub /srv/hub
     """
     from gem_hub.installation import Sources
     from gem_hub.recheck import recheck, unchecked
     from gem_hub.sandbox import Bounds, isolation
 
     if bool(names) == missing:
-        raise click.UsageError("name packages, or ask for --missing")
+        raise click.UsageError("name packages, or ask for --outdated")
     if isolation() == "none":
         raise click.ClickException("nothing here keeps a stranger's code apart; use Linux with user namespaces")
     releases = unchecked(store) if missing else [_release(store, name) for name in names]

@@ -11,15 +11,37 @@ import click
 from gem.ids import normalized_distribution
 from gem_hub.accounts import account
 from gem_hub.events import Event
-from gem_hub.folder import HubFolder
+from gem_hub.storage import files_of
+from gem_hub.storage.addresses import is_bucket, open_files
 from gem_hub.store import Store
 from gem_hub_client.cli.output import print_json
 
-__all__ = ["any_hub_option", "by_option", "hub_option", "reason_option", "record", "refuse_address"]
+__all__ = [
+    "HubPlace",
+    "any_hub_option",
+    "by_option",
+    "existing_hub",
+    "hub_option",
+    "open_store",
+    "reason_option",
+    "record",
+]
 
 _PULL_REQUEST = "gem_hub.pull_request"
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class HubPlace(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
+    """The folder of a hub as a path, or the address of a bucket as a text."""
+
+    name = "DIR"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        if isinstance(value, str) and is_bucket(value):
+            return value
+        path: Path = click.Path(file_okay=False, path_type=Path).convert(value, param, ctx)
+        return path
 
 
 def name_argument(command: F) -> F:
@@ -28,7 +50,7 @@ def name_argument(command: F) -> F:
 
 
 def hub_option(command: F) -> F:
-    """Add ``--hub DIR``, passed on as ``store``: an existing hub in a local folder; and ``--pull-request``."""
+    """Add ``--hub DIR``, passed on as ``store``: an existing hub in a folder or bucket; and ``--pull-request``."""
     command = click.option(
         "--pull-request",
         is_flag=True,
@@ -50,9 +72,9 @@ def _store_option(callback: Callable[..., Store]) -> Callable[[F], F]:
         "--hub",
         "store",
         metavar="DIR",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=HubPlace(),
         callback=callback,
-        help="Folder of the hub.  [default: the current folder, if it is a hub]",
+        help="Folder of the hub, or s3://BUCKET/FOLDER.  [default: the current folder, if it is a hub]",
     )
 
 
@@ -73,7 +95,7 @@ def record(store: Store, event: Event, done: str, already: str, as_json: bool) -
     written = None
     if click.get_current_context().meta.get(_PULL_REQUEST):
         store.check_event(event)
-        changed = HubFolder(store.folder).create(event.path, event.to_bytes())
+        changed = files_of(store.folder).create(event.path, event.to_bytes())
         written = store.folder / event.path
         done = f"Wrote {written}, and nothing else. Next: commit it, and open a pull request."
     else:
@@ -85,12 +107,19 @@ def record(store: Store, event: Event, done: str, already: str, as_json: bool) -
         click.echo(done if changed else already)
 
 
-def refuse_address(folder: Path) -> None:
-    """Refuse an address in the place of a folder, which would become a folder of that name.
+def open_store(place: Path | str) -> Store:
+    """Return the hub in a folder or a bucket, which may be empty.
 
     Raises:
-        UsageError: if it is one.
+        UsageError: if the place is an address in the place of a folder, which would become a folder of that name.
+        HubError: if the bucket cannot hold a hub.
     """
+    if isinstance(place, Path):
+        _refuse_address(place)
+    return Store(open_files(place))
+
+
+def _refuse_address(folder: Path) -> None:
     scheme, colon, _ = str(folder).partition(":")
     if colon and len(scheme) > 1 and scheme.isalnum() and not folder.exists():
         raise click.UsageError(
@@ -103,18 +132,28 @@ def _note_pull_request(ctx: click.Context, parameter: click.Parameter, value: bo
     ctx.meta[_PULL_REQUEST] = value
 
 
-def _hub_or_index(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Store:
-    if value is not None and (value / "releases").is_dir():
-        return Store(value)
-    return _existing_hub(ctx, parameter, value)
+def _hub_or_index(ctx: click.Context, parameter: click.Parameter, value: Path | str | None) -> Store:
+    return existing_hub(ctx, value, or_index=value is not None)
 
 
-def _existing_hub(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Store:
-    folder = value if value is not None else Path()
-    refuse_address(folder)
-    if ctx.meta.get(_PULL_REQUEST) and (folder / "releases").is_dir():
-        return Store(folder)
-    if not (folder / "root.json").is_file():
-        what = f"{folder} is no hub" if value is not None else "the current folder is no hub; name one with --hub DIR"
+def _existing_hub(ctx: click.Context, parameter: click.Parameter, value: Path | str | None) -> Store:
+    return existing_hub(ctx, value, or_index=bool(ctx.meta.get(_PULL_REQUEST)))
+
+
+def existing_hub(ctx: click.Context, place: Path | str | None, or_index: bool = False) -> Store:
+    """Return the hub in a folder or bucket; in the current folder by default.
+
+    Args:
+        ctx: the context of the command.
+        place: the folder or the address of the bucket.
+        or_index: whether the checkout of an index, which has records and nothing derived, is enough.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    store = open_store(place if place is not None else Path())
+    names = store.files.names("")
+    if "root.json" not in names and not (or_index and "releases" in names):
+        what = f"{place} is no hub" if place is not None else "the current folder is no hub; name one with --hub DIR"
         raise click.UsageError(f"{what} (it has no root.json)", ctx)
-    return Store(folder)
+    return store

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
-from gem_hub.cli.options import by_option, refuse_address
+from gem_hub.cli.options import HubPlace, by_option, open_store
+from gem_hub.installer_index import installer_index
 from gem_hub.policy import HubPolicy
 from gem_hub.publishing import Attempt, Destination, add_record, examine_all, publish, read_file
 from gem_hub.refusal import Refusal
+from gem_hub.storage import HubFolder
 from gem_hub.store import Store
 from gem_hub_client.cli.output import json_option, print_json
 
@@ -25,8 +27,8 @@ _MOST_SHOWN = 20
     "--hub",
     "folder",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the hub; a new one is made.  [default: the current folder, if it is a hub]",
+    type=HubPlace(),
+    help="Folder of the hub, or s3://BUCKET/FOLDER; a new one is made.  [default: the current folder, if it is a hub]",
 )
 @click.option("--url", metavar="URL", default="", help="Where the wheel lies on another index: the hub links to it.")
 @click.option(
@@ -50,11 +52,16 @@ _MOST_SHOWN = 20
     "--timeout", type=click.FloatRange(min=1), default=1800.0, show_default=True, help="Seconds the kit may take."
 )
 @click.option("--require-sandbox", is_flag=True, help="Refuse to run the kit where nothing keeps its code apart.")
-@click.option("--public-index", metavar="URL", default="", help="Look up new names in this index, to refuse its own.")
+@click.option(
+    "--public-index",
+    metavar="URL",
+    default="",
+    help="Look up new names in this index, to refuse its own; 'auto' for the one that pip or uv use on this machine.",
+)
 @json_option
 def publish_command(
     wheels: tuple[Path, ...],
-    folder: Path | None,
+    folder: Path | str | None,
     url: str,
     pull_request: bool,
     by: str,
@@ -87,7 +94,9 @@ def publish_command(
     if pull_request and not url:
         raise click.UsageError("an index that takes pull requests links to wheels; say where it lies with --url")
     store = _hub(folder, new=not pull_request)
-    destination = Destination(store, by, HubPolicy.of(store.folder), url, public_index)
+    if public_index == "auto":
+        public_index = installer_index()
+    destination = Destination(store, by, HubPolicy.of(store.files), url, public_index)
     attempts = examine_all(((path.name, read_file(path), path) for path in wheels), destination)
     if not any(attempt.stage == "refused" for attempt in attempts):
         attempts = [
@@ -104,7 +113,7 @@ def publish_command(
     if as_json:
         print_json(
             {
-                "hub": str(store.folder),
+                "hub": store.files.address,
                 "dry_run": dry_run,
                 "record": None if written is None else str(written),
                 "wheels": [attempt.to_dict() for attempt in attempts],
@@ -116,16 +125,16 @@ def publish_command(
         raise click.exceptions.Exit(1)
 
 
-def _hub(folder: Path | None, new: bool) -> Store:
-    place = folder if folder is not None else Path()
-    refuse_address(place)
-    if (place / "root.json").is_file() or (place / "releases").is_dir():
-        return Store(place)
-    if folder is None:
+def _hub(place: Path | str | None, new: bool) -> Store:
+    store = open_store(place if place is not None else Path())
+    names = store.files.names("")
+    if "root.json" in names or "releases" in names:
+        return store
+    if place is None:
         raise click.UsageError("the current folder is no hub (it has no root.json); name one with --hub DIR")
-    if not new or (place.is_dir() and any(place.iterdir())):
+    if not new or names:
         raise click.UsageError(f"{place} is no hub (it has no root.json); name one, or an empty folder for a new one")
-    return Store(place)
+    return store
 
 
 def _checked(
@@ -175,7 +184,7 @@ def _show(attempts: list[Attempt], store: Store, written: Path | None) -> None:
         _show_gate(attempt)
         _show_conformance(attempt)
         if attempt.stage in ("published", "already published"):
-            _line(attempt.stage, f"in {store.folder}", "green")
+            _line(attempt.stage, f"in {store.files.address}", "green")
     refused = [attempt for attempt in attempts if attempt.stage == "refused"]
     click.echo()
     if refused:
@@ -186,7 +195,8 @@ def _show(attempts: list[Attempt], store: Store, written: Path | None) -> None:
         click.echo("Everything passed; nothing was published, as --dry-run asks.")
     else:
         names = " ".join(attempt.verdict.wheel.name for attempt in attempts if attempt.verdict.wheel is not None)
-        click.echo(f"Install with: GEM_HUB={store.folder.resolve()} gem hub install {names}")
+        place = store.folder.resolve() if isinstance(store.files, HubFolder) else "https://… (the bucket's web address)"
+        click.echo(f"Install with: GEM_HUB={place} gem hub install {names}")
 
 
 def _show_gate(attempt: Attempt) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
+from gem_hub.cli.options import HubPlace, open_store
 from gem_hub.errors import HubRefusal
-from gem_hub.folder import HubFolder
 from gem_hub.hosting import Settings
 from gem_hub.records import reasons
 from gem_hub.store import Store
-from gem_hub.truth import Truth
 from gem_hub_client.cli.output import json_option, print_json, progress
 
 __all__ = ["rebuild_command"]
@@ -23,11 +22,11 @@ __all__ = ["rebuild_command"]
 @click.option("--fallback", metavar="URL", help="Simple index for names that this hub does not have; '' for none.")
 @click.option(
     "--hub",
-    "folder",
+    "place",
     metavar="DIR",
     default=Path(),
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of the hub.  [default: the current folder]",
+    type=HubPlace(),
+    help="Folder of the hub, or s3://BUCKET/FOLDER.  [default: the current folder]",
 )
 @click.option(
     "--valid-days",
@@ -35,7 +34,9 @@ __all__ = ["rebuild_command"]
     help="Clients install from the hub for so many days after each change or rebuild; 0 for ever.",
 )
 @json_option
-def rebuild_command(check: bool, fallback: str | None, valid_days: int | None, folder: Path, as_json: bool) -> None:
+def rebuild_command(
+    check: bool, fallback: str | None, valid_days: int | None, place: Path | str, as_json: bool
+) -> None:
     """Derive every file of a hub again from its records and events.
 
     The same records always give the same bytes. Records that a pull request has added are numbered first.
@@ -46,8 +47,9 @@ def rebuild_command(check: bool, fallback: str | None, valid_days: int | None, f
       gem hub rebuild --check --hub hub/index
       gem hub rebuild --fallback https://index.example/simple/ --hub /srv/hub
     """
-    if not (folder / "releases").is_dir() and not (folder / "root.json").is_file():
-        raise click.UsageError(f"{folder} is no hub (it has neither releases/ nor root.json); name one with --hub DIR")
+    store = open_store(place)
+    if not store.files.exists("root.json") and not store.files.names("releases"):
+        raise click.UsageError(f"{place} is no hub (it has neither releases/ nor root.json); name one with --hub DIR")
     changed = {"fallback": fallback, "valid_days": valid_days}
     given = {name: value for name, value in changed.items() if value is not None}
     if given:
@@ -55,8 +57,7 @@ def rebuild_command(check: bool, fallback: str | None, valid_days: int | None, f
             raise click.UsageError(
                 f"--check changes nothing, so it cannot take --{next(iter(given)).replace('_', '-')}"
             )
-        _set(folder, given)
-    store = Store(folder)
+        _set(store, given)
     with progress() as bar:
         task = bar.add_task("deriving", total=None, note="packages")
         differing = store.rebuild(check, lambda done, total: bar.update(task, completed=done, total=total))
@@ -76,12 +77,12 @@ def _verdict(count: int, check: bool) -> str:
     return f"{count} files are not what the records give; run: gem hub rebuild" if check else f"{count} files written"
 
 
-def _set(folder: Path, changed: dict[str, Any]) -> None:
+def _set(store: Store, changed: dict[str, Any]) -> None:
     try:
-        settings = Settings.model_validate({**Truth(HubFolder(folder)).settings().model_dump(), **changed})
+        settings = Settings.model_validate({**store.truth.settings().model_dump(), **changed})
     except ValueError as error:
         raise HubRefusal(reasons(error)) from error
     if settings != Settings():
-        HubFolder(folder).replace("hub.json", settings.to_bytes())
+        store.files.replace("hub.json", settings.to_bytes())
     else:
-        HubFolder(folder).remove("hub.json")
+        store.files.remove("hub.json")

@@ -1,8 +1,10 @@
-"""The browser's search index: for each word its packages with their weights.
+"""The browser's search index: for each word its packages with their weights, and what words mean.
 
-The weights are those of :mod:`gem_hub_client.search`, so that the browser and the command line rank alike. A small
-index is one file. A larger hub gets a file for the words with the same two first characters,
-and one for each few packages, so that a query loads only the necessary files.
+The weights, stems and meanings are those of :mod:`gem_hub_client.search`, so that the browser and the command line rank
+alike, with three differences: the browser ranks all packages of its index and not only those that FTS5 proposes; it
+finds a synonym of several words also where a package has them in different fields; and on a large hub it loads only the
+first few synonyms of a word. A small index is one file. A larger hub gets a file for the words with the same two first
+characters, and one for each few packages, so that a query loads only the necessary files.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from typing import Any
 
 from gem.ids import parse_id
 from gem_hub.site.views import Listing
+from gem_hub_client.catalogue import tag_words
+from gem_hub_client.lexicon import all_meanings
 from gem_hub_client.names import short_name
+from gem_hub_client.search import untested
 from gem_hub_client.tokenize import tokenize
 
 __all__ = ["ONE_FILE", "search_files"]
@@ -44,7 +49,8 @@ def search_files(listings: Iterable[Listing]) -> Iterator[tuple[str, bytes]]:
             exact.setdefault(key, []).extend((number, 1000))
         for environment in listing.environments:
             exact.setdefault(environment.id.casefold(), []).extend((number, 800))
-    common = {"format": 1, "count": len(packages), "block": BLOCK}
+    yield "search/lexicon.json", _lexicon()
+    common = {"format": 2, "count": len(packages), "block": BLOCK}
     whole = _json({**common, "packages": packages, "words": found, "exact": exact})
     if len(whole) <= ONE_FILE:
         yield "search/index.json", whole
@@ -58,6 +64,16 @@ def search_files(listings: Iterable[Listing]) -> Iterator[tuple[str, bytes]]:
         yield f"search/w/{name}.json", _json(shard)
     for start in range(0, len(packages), BLOCK):
         yield f"search/p/{start // BLOCK}.json", _json(packages[start : start + BLOCK])
+
+
+def _lexicon() -> bytes:
+    """Return the meanings of words, with the first stem of each phrase → the numbers of its meanings."""
+    meanings = all_meanings()
+    beginnings: dict[str, list[int]] = {}
+    for number, meaning in enumerate(meanings):
+        for root in dict.fromkeys(phrase[0] for phrase in meaning.phrases):
+            beginnings.setdefault(root, []).append(number)
+    return _json({"meanings": [meaning._asdict() for meaning in meanings], "beginnings": beginnings})
 
 
 def shard_of(word: str) -> str:
@@ -80,6 +96,8 @@ def _described(listing: Listing) -> dict[str, Any]:
         "needs": listing.requires,
         "conformance": f"{check.verdict} (gem-core {check.gem_core}, {check.origin})" if check else "not tested",
         "violated": check.violated if check else 0,
+        "untested": untested({"violated": check.violated, "source": check.source} if check else None),
+        "published": listing.published,
         "environments": [[e.id, e.description] for e in listing.environments[:_MOST_ENVIRONMENTS]],
     }
 
@@ -97,7 +115,7 @@ def _weighed(listing: Listing) -> dict[str, float]:
     put(_SUMMARY, tokenize(listing.summary))
     for environment in listing.environments:
         put(_IDS, [*tokenize(" ".join([environment.id, *environment.variants])), _joined(environment.id)])
-        put(_TAGS, tokenize(" ".join([*environment.tags, *environment.requires])))
+        put(_TAGS, tag_words({key: getattr(environment, key) for key in ("tags", "requires", "modality", "turns")}))
         put(_DESCRIPTION, tokenize(environment.description))
     return weights
 

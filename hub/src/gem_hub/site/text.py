@@ -14,9 +14,12 @@ _TAG = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9_-])?")
 
 
 def readable(value: Any) -> Any:
-    """Return a JSON value without control and direction characters; line breaks stay, tabs become spaces."""
+    """Return a JSON value without control and direction characters.
+
+    Line breaks stay except at the end; tabs become spaces.
+    """
     if isinstance(value, str):
-        return "\n".join(sanitize(line) for line in value.expandtabs(8).splitlines())
+        return "\n".join(sanitize(line) for line in value.expandtabs(8).splitlines()).rstrip("\n")
     if isinstance(value, list):
         return [readable(item) for item in value]
     if isinstance(value, dict):
@@ -30,13 +33,21 @@ def shortened(text: str, most: int) -> str:
 
 
 def web_address(text: str) -> str:
-    """Return an address that a page may link to; empty if it is not a web address."""
+    """Return an address that a page may link to; empty if it is not a web address.
+
+    A user name in front of the host, which looks like another host, makes it none.
+    """
     try:
         parts = urlsplit(text)
         host = parts.hostname
     except ValueError:
         return ""
-    usable = parts.scheme in ("http", "https") and host and not re.search(r"[\s\"'<>\\^`{|}]", text)
+    usable = (
+        parts.scheme in ("http", "https")
+        and host
+        and "@" not in parts.netloc
+        and not re.search(r"[\s\"'<>\\^`{|}]", text)
+    )
     return text if usable else ""
 
 

@@ -90,6 +90,8 @@ class ReleaseView:
     """The linkable address of the file; empty if there is none, or none is offered."""
     sha256: str
     filename: str
+    attested_by: list[str]
+    """The publishers of its attestations, in a few words each."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class Listing:
     environments: list[BaseEnvironment]
     check: Check | None
     install: str
+    published: str
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         environments=environments,
         check=next(iter(release.checks), None),
         install=install,
+        published=entry["published"],
     )
     return PackageView(
         name=details["name"],
@@ -201,6 +205,7 @@ def _install(name: str, entry: Mapping[str, Any]) -> str:
 
 def _release(entry: Mapping[str, Any]) -> ReleaseView:
     # A hosted file's address is relative to simple/NAME/, which is as deep as the page in p/NAME/.
+    provenance = entry.get("provenance") or {}
     address = entry["url"] if entry["mode"] == "host" else web_address(entry["url"])
     return ReleaseView(
         version=entry["version"],
@@ -215,7 +220,12 @@ def _release(entry: Mapping[str, Any]) -> ReleaseView:
         address=address,
         sha256=entry["sha256"],
         filename=entry["filename"],
+        attested_by=[_publisher(bundle["publisher"]) for bundle in provenance.get("attestation_bundles", [])],
     )
+
+
+def _publisher(publisher: Mapping[str, Any]) -> str:
+    return shortened(" ".join(str(value) for value in publisher.values() if value is not None), 200)
 
 
 def _size(count: int) -> str:

@@ -31,17 +31,17 @@ def write_site(truth: Truth, check: bool = False, report: Callable[[int], None] 
             yield document
             report(number)
 
-    folder = truth.folder
+    files = truth.files
     written: set[str] = set()
     differing = []
     for path, content in site_files(watched()):
         written.add(path)
-        if folder.read(path) != content:
+        if files.read(path) != content:
             differing.append(path)
             if not check:
-                folder.replace(path, content)
-    for path in sorted({path for name in FOLDERS for path in folder.files(name)} - written):
+                files.replace(path, content)
+    for path in sorted({path for name in FOLDERS for path in files.files(name)} - written):
         differing.append(path)
         if not check:
-            folder.remove(path)
+            files.remove(path)
     return sorted(differing)

@@ -1,8 +1,7 @@
-"""The files of a hub, written atomically: a reader sees a whole file or none, also after a kill or a power cut.
+"""A hub in a folder, written atomically: a reader sees a whole file or none, also after a kill or a power cut.
 
-There are two ways to write. :meth:`HubFolder.create` makes a file that must not exist yet: the truth.
-:meth:`HubFolder.replace` puts new content in the place of old: what is derived. Both write into ``.gem-hub/unfinished``
-first, so that what a killed process leaves behind lies there and nowhere else.
+Each file is written into ``.gem-hub/unfinished`` first, so that what a killed process leaves behind lies there and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -12,60 +11,90 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from filelock import FileLock, Timeout
+
+from gem_hub.accounts import account_of
 from gem_hub.errors import HubRefusal
+from gem_hub.storage.files import PRIVATE, TEMPORARY
+from gem_hub.storage.locks import PATIENCE, HeldLock, refused_by_lock
 from gem_hub_client.errors import HubError
 
-__all__ = ["PRIVATE", "TEMPORARY", "HubFolder"]
+__all__ = ["FolderLock", "HubFolder"]
 
-PRIVATE = ".gem-hub"
-"""The folder of the lock and of unfinished files; a hub does not serve it."""
-
-TEMPORARY = f"{PRIVATE}/unfinished"
-
+_INTENT = f"{PRIVATE}/intent.json"
 _CHUNK = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 class HubFolder:
-    """A folder of files with relative paths and forward slashes."""
+    """A folder as a hub's storage; see :class:`gem_hub.storage.HubFiles`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    @property
+    def address(self) -> str:
+        return str(self.path)
+
+    def lock(self) -> FolderLock:
+        return FolderLock(self)
+
+    def owner(self) -> str | None:
+        return account_of(self.path)
+
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None if it does not exist."""
         try:
             return (self.path / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def open_public(self, path: str) -> BinaryIO | None:
+        place = self._public(path)
+        try:
+            return place.open("rb") if place is not None and place.is_file() else None
+        except OSError:
+            return None
+
+    def is_public_folder(self, path: str) -> bool:
+        place = self._public(path)
+        return place is not None and place.is_dir()
+
+    @cached_property
+    def _real_path(self) -> Path:
+        return self.path.resolve()
+
+    def _public(self, path: str) -> Path | None:
+        """Return a file or folder of the hub; None if it is private or outside, also through a link."""
+        try:
+            real = (self.path / path).resolve(strict=True).relative_to(self._real_path)
+        except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
+            return None
+        return None if any(part.startswith(".") for part in real.parts) else self.path / path
+
+    def read_all(self, paths: Iterable[str]) -> list[bytes | None]:
+        return [self.read(path) for path in paths]
+
     def exists(self, path: str) -> bool:
         return (self.path / path).exists()
 
     def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes; None if it does not exist."""
         try:
             return (self.path / path).stat().st_size
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def create(self, path: str, content: bytes) -> bool:
-        """Create a file. Returns False and changes nothing if it already exists."""
         with self._temporary() as (file, temporary):
             file.write(content)
             return self._link(file, temporary, path)
 
     def copy_in(self, source: Path, path: str, sha256: str, size: int) -> bool:
-        """Create a file as a copy of an outside file. Returns False and changes nothing if it already exists.
-
-        Raises:
-            HubRefusal: if the copy does not have this digest and size, even if the file had them before.
-        """
         if self.size(path) == size:
             return False
         with self._temporary() as (file, temporary), source.open("rb") as original:
@@ -82,7 +111,6 @@ class HubFolder:
             return self._link(file, temporary, path)
 
     def replace(self, path: str, content: bytes) -> bool:
-        """Write a new or existing file. Returns False and writes nothing if it already has this content."""
         if self.read(path) == content:
             return False
         with self._temporary() as (file, temporary):
@@ -93,8 +121,11 @@ class HubFolder:
             _sync_folder(target.parent)
         return True
 
+    def replace_all(self, contents: Mapping[str, bytes]) -> None:
+        for path, content in contents.items():
+            self.replace(path, content)
+
     def move(self, path: str, target: str) -> None:
-        """Move a file to a path without one; nothing happens if it does not exist, or if the target does."""
         if not self.exists(path):
             return
         if self.exists(target):
@@ -104,15 +135,14 @@ class HubFolder:
             place = self._target(target)
             (self.path / path).replace(place)
             _sync_folder(place.parent)
-        self.prune((self.path / path).parent)
+        self._prune((self.path / path).parent)
 
     def remove(self, path: str) -> None:
-        """Remove a file and the folders that become empty."""
         target = self.path / path
         target.unlink(missing_ok=True)
-        self.prune(target.parent)
+        self._prune(target.parent)
 
-    def prune(self, folder: Path) -> None:
+    def _prune(self, folder: Path) -> None:
         """Remove a folder if it is empty, and then its empty parents, up to the hub itself."""
         with suppress(OSError):
             while folder != self.path:
@@ -120,20 +150,22 @@ class HubFolder:
                 folder = folder.parent
 
     def files(self, folder: str) -> Iterator[str]:
-        """Yield the paths of all files below a folder of the hub."""
         for parent, _, names in os.walk(self.path / folder):
-            relative = Path(parent).relative_to(self.path).as_posix()
-            yield from (f"{relative}/{name}" for name in names)
+            relative = Path(parent).relative_to(self.path)
+            yield from ((relative / name).as_posix() for name in names)
 
     def names(self, folder: str) -> list[str]:
-        """Return the sorted names in a folder of the hub; empty if the folder does not exist."""
         try:
             return sorted(os.listdir(self.path / folder))  # noqa: PTH208  # names alone: no object for each
         except (FileNotFoundError, NotADirectoryError):
             return []
 
+    def used_names(self, folder: str) -> list[str]:
+        return [
+            name for name in self.names(folder) if any(one.endswith(".json") for one in self.names(f"{folder}/{name}"))
+        ]
+
     def age(self, path: str) -> float:
-        """Return the age of a file in seconds; 0 if it does not exist."""
         try:
             return time.time() - (self.path / path).stat().st_mtime
         except FileNotFoundError:
@@ -185,6 +217,43 @@ class HubFolder:
         if missing != target.parent:
             _sync_folder(missing)
         return target
+
+
+class FolderLock:
+    """A locked file, which the system frees when its holder dies."""
+
+    outlives_holders = False
+
+    def __init__(self, files: HubFolder) -> None:
+        self._files = files
+
+    @contextmanager
+    def held(self) -> Iterator[HeldLock]:
+        private = self._files.path / PRIVATE
+        private.mkdir(parents=True, exist_ok=True)
+        ignore = private / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        try:
+            with FileLock(private / "lock", timeout=PATIENCE):
+                yield _HeldFolder(self._files)
+        except Timeout as error:
+            raise refused_by_lock(self._files.address) from error
+
+
+class _HeldFolder:
+    def __init__(self, files: HubFolder) -> None:
+        self._files = files
+
+    @property
+    def intent(self) -> bytes | None:
+        return self._files.read(_INTENT)
+
+    def decide(self, intent: bytes) -> None:
+        self._files.replace(_INTENT, intent)
+
+    def complete(self) -> None:
+        self._files.remove(_INTENT)
 
 
 def _finish(file: BinaryIO) -> None:

@@ -1,0 +1,153 @@
+"""A registry that is killed again and again while two users upload; see ``test_registry_kills.py``. It forks.
+
+Arguments: a scratch folder, the number of kills, and the address of the database. The users repeat each upload until it
+is answered, as people do, and write down what was acknowledged. After each kill a reader looks at the hub. The script
+prints one JSON object with what happened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hub_faults import faults
+from registry_server import GENEROUS, RegistryClient, toy_wheel
+
+from gem_hub.registry.app import registry_app
+from gem_hub.registry.recovery import published, recover
+from gem_hub.registry.server import listen, registry_server
+from gem_hub.registry.services import RegistryServices
+from gem_hub.registry.settings import RegistrySettings
+from gem_hub.registry.tokens import SCOPES
+from gem_hub.storage import HubFolder
+from gem_hub.store import Store
+
+USERS = {"ann": ("amber-mazes", "birch-rivers"), "ben": ("cypress-quests", "dogwood-towers")}
+
+
+def main(folder: str, kills: str, database: str) -> None:
+    os.fsync = lambda number: None  # a kill, unlike a power cut, loses nothing that was written
+    scratch = Path(folder)
+    hub, stop = scratch / "hub", scratch / "stop"
+    settings = RegistrySettings(database=database, conformance=False, quotas=GENEROUS)
+    store = Store(hub)
+    store.rebuild()
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    wheels = {
+        user: [toy_wheel(scratch / "dist", names[n % 2], f"0.{n}.0") for n in range(2 * int(kills))]
+        for user, names in USERS.items()
+    }
+    services = RegistryServices(store, settings)
+    tokens = {user: services.tokens.mint(services.accounts.create(user), "x", SCOPES)[0] for user in USERS}
+    services.close()
+    clients = [
+        fork(lambda user=user: keep_uploading(port, tokens[user], wheels[user], scratch / f"{user}.jsonl", stop))  # type: ignore[misc]
+        for user in USERS
+    ]
+    generator, problems = random.Random(0), []
+    for _ in range(int(kills)):
+        server = fork(lambda: serve(hub, settings, listener))
+        select.select([], [], [], generator.uniform(0.05, 1.0))
+        os.kill(server, signal.SIGKILL)
+        os.waitpid(server, 0)
+        problems += faults(HubFolder(hub))
+    server = fork(lambda: serve(hub, settings, listener))
+    stop.touch()
+    ends = [os.waitpid(client, 0)[1] for client in clients]
+    os.kill(server, signal.SIGTERM)
+    os.waitpid(server, 0)
+    listener.close()
+    print(json.dumps({"problems": problems, "ends": ends, **outcome(hub, settings, scratch)}))
+
+
+def fork(work: Callable[[], object]) -> int:
+    """Run something in a child."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+
+def serve(hub: Path, settings: RegistrySettings, listener: socket.socket) -> None:
+    """Run the registry as ``gem hub serve --publish`` does."""
+    services = RegistryServices(Store(hub), settings)
+    recover(services)
+    registry_server(registry_app(services), 512, []).run(sockets=[listener])
+
+
+def keep_uploading(port: int, token: str, wheels: list[Path], log: Path, stop: Path) -> None:
+    """Upload each wheel until it is acknowledged; then the same ones again until the stop."""
+    client = RegistryClient(port, token)
+    rounds = 0
+    with log.open("a") as acknowledged:
+        while rounds == 0 or not stop.exists():
+            for wheel in wheels:
+                if rounds and stop.exists():
+                    break
+                answer = persistent(client, wheel)
+                acknowledged.write(json.dumps(answer) + "\n")
+                acknowledged.flush()
+            rounds += 1
+
+
+def persistent(client: RegistryClient, wheel: Path) -> dict[str, Any]:
+    """Upload a wheel until there is an answer that is no failure of the connection or the server."""
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
+        try:
+            answer = client.upload(wheel)
+        except (OSError, http.client.HTTPException):
+            continue
+        if answer.status == 200:
+            return dict(answer.json)
+        if answer.status < 500:
+            return {"refused": answer.text}
+    return {"refused": "no answer"}
+
+
+def outcome(hub: Path, settings: RegistrySettings, scratch: Path) -> dict[str, Any]:
+    """Compare what was acknowledged with hub, queue and log."""
+    services = RegistryServices(Store(hub), settings)
+    recover(services)
+    services.queue.recover(lambda *key: published(services, *key) is not None, everything=True)
+    told = [json.loads(line) for user in USERS for line in (scratch / f"{user}.jsonl").read_text().splitlines()]
+    store = services.store
+    records = {r.sha256: f"{r.name} {r.version}" for name in store.packages() for r in store.existing(name).records}
+    files = {hashlib.sha256(path.read_bytes()).hexdigest() for path in hub.glob("files/*/*/*.whl")}
+    logged = {line["detail"]["sha256"] for line in services.audit.lines(most=10**6) if line["action"] == "upload"}
+    acknowledged = {answer["sha256"] for answer in told if "sha256" in answer}
+    result = {
+        "refused": [answer for answer in told if "refused" in answer],
+        "acknowledged": len(acknowledged),
+        "expected": sum(1 for _ in (scratch / "dist").iterdir()),
+        "lost": sorted(acknowledged - records.keys()) + sorted(acknowledged - files) + sorted(acknowledged - logged),
+        "unqueued": [label for sha256, label in records.items() if services.queue.state_of(sha256) is None],
+        "queue": services.queue.counts(),
+        "records": len(records),
+        "left": [path.name for path in services.uploads.iterdir()],
+        "differing": store.rebuild(check=True),
+        "still": faults(store.files),
+    }
+    services.close()
+    return result
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

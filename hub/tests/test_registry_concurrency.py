@@ -1,0 +1,136 @@
+"""200 uploads by 8 users at once, through one process and through several."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_faults import faults
+from registry_server import GENEROUS, RegistryClient, RunningRegistry, running_registry, toy_wheel
+
+from gem_hub import publishing
+from gem_hub.registry import uploads
+from gem_hub.registry.settings import RegistrySettings
+
+USERS = 8
+UPLOADS = 200
+TREES = ("amber", "birch", "cypress", "dogwood", "elm", "fig", "ginkgo", "hazelnut")
+TASKS = ("mazes", "rivers", "puzzles", "quests", "towers")
+
+pytestmark = [
+    pytest.mark.slow(reason="each of 200 uploads goes through the gate and into the hub"),
+    pytest.mark.xdist_group("postgresql"),
+]
+
+
+def upload_all(registries: list[RunningRegistry], folder: Path) -> dict[tuple[str, str], tuple[str, str]]:
+    """Let 8 users begin 200 uploads at the same moment, 25 each; return (name, version) → (owner, digest).
+
+    Each user has five packages with five versions.
+    """
+    wheels = [
+        (user, toy_wheel(folder, f"{TREES[user]}-{TASKS[number % 5]}", f"0.{number // 5}.0"))
+        for user in range(USERS)
+        for number in range(UPLOADS // USERS)
+    ]
+    clients = [
+        [RegistryClient(registry.port, registries[0].account(f"user{user}").token) for registry in registries]
+        for user in range(USERS)
+    ]
+    barrier = threading.Barrier(UPLOADS)
+
+    def upload(index: int) -> tuple[int, str]:
+        user, wheel = wheels[index]
+        barrier.wait()
+        answer = clients[user][index % len(registries)].upload(wheel)
+        return answer.status, answer.text
+
+    with ThreadPoolExecutor(UPLOADS) as pool:
+        answers = list(pool.map(upload, range(UPLOADS)))
+    assert [text for status, text in answers if status != 200] == []
+    return {
+        (wheel.name.split("-")[0].replace("_", "-"), wheel.name.split("-")[1]): (
+            f"user{user}",
+            hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        )
+        for user, wheel in wheels
+    }
+
+
+def check_all(registry: RunningRegistry, expected: dict[tuple[str, str], tuple[str, str]]) -> None:
+    """Check that the hub, the queue and the audit log hold every upload once, and that readers find nothing broken."""
+    store = registry.services.store
+    records = [release for name in store.packages() for release in store.existing(name).records]
+    assert {(r.name, r.version): (r.publisher, r.sha256) for r in records} == expected
+    assert sorted(record.serial for record in records) == list(range(1, UPLOADS + 1))
+    assert registry.services.queue.counts() == {"queued": UPLOADS}
+    uploads = [line for line in registry.services.audit.lines(most=1000) if line["action"] == "upload"]
+    assert {tuple(line["subject"].split()): (line["account"], line["detail"]["sha256"]) for line in uploads} == expected
+    assert len(uploads) == UPLOADS
+    assert faults(store.files) == []
+    assert store.rebuild(check=True) == []
+
+
+def test_200_uploads_at_once_lose_nothing(tmp_path: Path) -> None:
+    """With SQLite, one process takes them all."""
+    with running_registry(tmp_path / "hub") as registry:
+        check_all(registry, upload_all([registry], tmp_path / "dist"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("processes", [1, 3])
+def test_200_uploads_at_once_lose_nothing_with_postgresql(
+    tmp_path: Path, new_postgres: Callable[[], str], processes: int
+) -> None:
+    """With PostgreSQL, one registry takes them all, and so do three that share hub and database."""
+    settings = RegistrySettings(database=new_postgres(), conformance=False, registration="open", quotas=GENEROUS)
+    with ExitStack() as stack:
+        registries = [stack.enter_context(running_registry(tmp_path / "hub", settings)) for _ in range(processes)]
+        check_all(registries[0], upload_all(registries, tmp_path / "dist"))
+
+
+def test_one_of_several_racers_gets_a_version(tmp_path: Path) -> None:
+    """Of 8 users who upload other bytes for one name at once, one becomes its owner, and the others get the reason."""
+    with running_registry(tmp_path / "hub") as registry:
+        wheels = [toy_wheel(tmp_path / str(user), "raced-envs", readme=f"By {user}.") for user in range(USERS)]
+        clients = [registry.account(f"user{user}") for user in range(USERS)]
+        barrier = threading.Barrier(USERS)
+
+        def upload(user: int) -> int:
+            barrier.wait()
+            return clients[user].upload(wheels[user]).status
+
+        with ThreadPoolExecutor(USERS) as pool:
+            statuses = list(pool.map(upload, range(USERS)))
+        assert statuses.count(200) == 1
+        assert set(statuses) <= {200, 403, 409}
+        (record,) = registry.services.store.existing("raced-envs").records
+        assert record.publisher == f"user{statuses.index(200)}"
+        assert registry.services.queue.counts() == {"queued": 1}
+
+
+def test_of_names_that_look_alike_one_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two uploads of names that differ in one letter stay together after each look of the gate, as far as they can."""
+    barrier = threading.Barrier(2)
+
+    def examined_together(*args: Any) -> Any:
+        attempts = publishing.examine_all(*args)
+        with suppress(threading.BrokenBarrierError):  # the other one is kept out
+            barrier.wait(timeout=1)
+        barrier.reset()
+        return attempts
+
+    monkeypatch.setattr(uploads, "examine_all", examined_together)
+    with running_registry(tmp_path / "hub") as registry:
+        wheels = [toy_wheel(tmp_path, f"look{letter}like-envs") for letter in "ab"]
+        clients = [registry.account(f"user{user}") for user in range(2)]
+        with ThreadPoolExecutor(2) as pool:
+            statuses = pool.map(lambda user: clients[user].upload(wheels[user]).status, range(2))
+            assert sorted(statuses) == [200, 400]
+        assert len(registry.services.store.packages()) == 1
