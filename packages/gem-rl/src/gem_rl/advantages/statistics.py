@@ -1,0 +1,63 @@
+"""Means and standard deviations of groups, which are exact for constant values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gem_rl.turn_batch import Bools, Floats, Ints
+
+__all__ = ["GroupStatistics", "group_statistics", "standardized"]
+
+
+class GroupStatistics(NamedTuple):
+    """Statistics of K groups of values. A group without values has zeros."""
+
+    counts: Ints
+    """``(K,)``: the number of values."""
+    means: Floats
+    """``(K,)``"""
+    deviations: Floats
+    """``(K,)``: standard deviations; exactly 0 where all values are equal."""
+
+
+def group_statistics(values: Floats, groups: Ints, included: Bools, *, ddof: int = 0) -> GroupStatistics:
+    """Return the statistics of each group's values.
+
+    The mean of equal values is that value, and deviations are taken from the mean (two passes), so that large returns
+    with a small spread lose no digits.
+
+    Args:
+        values: ``(M,)``.
+        groups: ``(M,)``, numbers from 0.
+        included: ``(M,)``; the others are ignored.
+        ddof: deviations divide by the count minus this; those of groups of at most this size are 0.
+    """
+    number = int(groups.max()) + 1 if groups.size else 0
+    chosen, labels = values[included], groups[included]
+    counts = np.bincount(labels, minlength=number)
+    smallest, largest = np.full(number, np.inf), np.full(number, -np.inf)
+    np.minimum.at(smallest, labels, chosen)
+    np.maximum.at(largest, labels, chosen)
+    constant = largest <= smallest
+    means = np.bincount(labels, weights=chosen, minlength=number) / np.maximum(counts, 1)
+    means = np.where(constant, smallest, means)
+    means[counts == 0] = 0.0
+    squares = np.bincount(labels, weights=np.square(chosen - means[labels]), minlength=number)
+    deviations = np.sqrt(squares / np.maximum(counts - ddof, 1))
+    deviations[constant | (counts <= ddof)] = 0.0
+    return GroupStatistics(counts, means, deviations)
+
+
+def standardized(values: Floats, groups: Ints, included: Bools, *, epsilon: float, ddof: int = 0) -> Floats:
+    """Return ``(value − mean) / (deviation + epsilon)`` within each group, ``(M,)``.
+
+    Values that are not included and those of constant groups become 0.
+    """
+    statistics = group_statistics(values, groups, included, ddof=ddof)
+    usable = included & (statistics.deviations[groups] > 0)
+    result = np.zeros_like(values)
+    chosen = groups[usable]
+    result[usable] = (values[usable] - statistics.means[chosen]) / (statistics.deviations[chosen] + epsilon)
+    return result

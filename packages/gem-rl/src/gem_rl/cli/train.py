@@ -1,0 +1,155 @@
+"""``gem train``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gem.cli.output import Table, json_option, print_json, progress
+from gem.errors import ArgumentError, MissingPluginError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from gem_rl.training.recipe import Recipe
+
+__all__ = ["train_command"]
+
+
+@click.command("train", short_help="Train a small model on an environment, on one CPU core.")
+@click.argument("recipe", required=False)
+@click.option("--list", "lists", is_flag=True, help="Show the recipes.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A recipe of your own.")
+@click.option("--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting, as in TOML.")
+@click.option("--seed", type=click.IntRange(0, 2**20), default=0, show_default=True, help="Of weights and episodes.")
+@click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), help="Folder  [runs/RECIPE-SEED]")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of torch.")
+@click.option("--copy", "target", type=click.Path(dir_okay=False, path_type=Path), help="Copy the loop to this file.")
+@json_option
+def train_command(
+    recipe: str | None,
+    lists: bool,
+    config: Path | None,
+    changes: tuple[str, ...],
+    seed: int,
+    out: Path | None,
+    threads: int,
+    target: Path | None,
+    as_json: bool,
+) -> None:
+    """Train a small model from scratch, by reinforcement learning through the rollout engine.
+
+    A run that was interrupted goes on where it stopped, to the same weights. Its folder opens in gem view.
+
+    \b
+    Examples:
+      gem train --list
+      gem train guess-the-number --seed 1 --out runs/guess
+      gem train guess-the-number --set algorithm="'ppo'" --set updates=50
+      gem train --config mine.toml
+      gem train --copy my_trainer.py
+    """
+    if target is not None:
+        _copy(target)
+        return
+    if lists:
+        _list(as_json)
+        return
+    name, chosen = _chosen(recipe, config, changes)
+    folder = out or Path("runs") / f"{name}-{seed}"
+    figures = _train(chosen, seed, folder, threads)
+    if as_json:
+        print_json(figures)
+        return
+    table = Table(("figure", "value"), right=("value",), title=f"{name}, seed {seed}, in {folder}")
+    for label, value in figures.items():
+        table.add_row(label.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
+    table.show()
+
+
+def _train(recipe: Recipe, seed: int, folder: Path, threads: int) -> dict[str, Any]:
+    """Train, and return the figures of the run."""
+    try:
+        import torch
+
+        from gem_rl.training.trainer import Trainer
+    except ModuleNotFoundError as error:
+        raise MissingPluginError(
+            f"training needs the library {error.name}; run: pip install 'gem-rl[train]'"
+        ) from error
+    torch.set_num_threads(threads)
+    with progress() as shown:
+        task = shown.add_task("warm start", total=recipe.updates)
+        trainer = Trainer(recipe, seed, folder)
+
+        def report(figures: dict[str, Any]) -> None:
+            constant = ", every return equal: nothing to learn" if figures["constant"] else ""
+            turns = figures["turns_of_won_episodes"]
+            won = "" if turns is None else f", {turns:.1f} turns when won"
+            text = f"success {figures['success'] or 0:.0%}{won}, {figures['malformed'] or 0:.0%} malformed{constant}"
+            shown.update(task, completed=figures["update"], description=text)
+
+        shown.update(task, completed=trainer.update, description="training")
+        stopped = trainer.train(report)
+    greedy = trainer.evaluate()
+    metrics = trainer.folder.metrics
+    last = metrics[-6:]
+    return {
+        "updates": trainer.update,
+        "stopped": stopped or "",
+        "sampled_success": sum(line["success"] or 0.0 for line in last) / len(last),
+        "greedy_success": sum(bool(one.success) for one in greedy) / len(greedy),
+        "greedy_turns": sum(map(len, greedy)) / len(greedy),
+        "cpu_seconds": sum(line["rollout_cpu_seconds"] + line["update_cpu_seconds"] for line in metrics),
+    }
+
+
+def _chosen(name: str | None, config: Path | None, changes: tuple[str, ...]) -> tuple[str, Recipe]:
+    """Return the name and the recipe that the options describe."""
+    from gem.arguments import nearest
+    from gem_rl.training.recipe import Recipe, recipes
+
+    try:
+        changed = tomllib.loads("\n".join(changes))
+        own = tomllib.loads(config.read_text(encoding="utf-8")) if config is not None else None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{'--set' if config is None else config} is not TOML: {error}") from error
+    if (name is None) == (own is None):
+        raise click.UsageError("name a recipe (gem train --list shows them), or give one with --config")
+    if own is not None and config is not None:
+        return config.stem, Recipe.from_dict({**own, **changed})
+    known = recipes()
+    if name not in known:
+        hint = nearest(name or "", known)
+        raise ArgumentError(
+            f"there is no recipe {name!r}" + (f"; did you mean {hint!r}?" if hint else "; gem train --list shows them")
+        )
+    return name, Recipe.from_dict({**known[name].to_dict(), **changed})
+
+
+def _list(as_json: bool) -> None:
+    from gem_rl.training.recipe import recipes
+
+    if as_json:
+        print_json({name: recipe.to_dict() for name, recipe in recipes().items()})
+        return
+    table = Table(("recipe", "algorithm", "updates", "description"), right=("updates",))
+    for name, recipe in recipes().items():
+        table.add_row(name, recipe.algorithm, str(recipe.updates), recipe.description)
+    table.show()
+
+
+def _copy(target: Path) -> None:
+    import gem_rl.training
+
+    if target.exists():
+        raise ArgumentError(f"{target} exists already; name a new file")
+    shutil.copyfile(Path(gem_rl.training.__path__[0]) / "trainer.py", target)
+    click.echo(f"{target}: from {target.stem} import Trainer")

@@ -1,0 +1,109 @@
+"""The tokens of an episode as rows for a trainer, with masks: :func:`token_rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gem.errors import TrajectoryError
+from gem.trajectory.record import Trajectory
+from gem.trajectory.token_edits import continues
+from gem.trajectory.transition import Transition
+from gem_rl.turn_batch import Bools, Floats, Ints
+
+__all__ = ["TokenRow", "token_rows"]
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """L tokens that a model reads in one pass: prompts, and what it sampled after them."""
+
+    token_ids: Ints
+    """``(L,)``: ids as the model server reported them; nothing is tokenized anew."""
+    turns: Ints
+    """``(L,)``: the index of the turn that sampled each token, and −1 for tokens of prompts."""
+    logprobs: Floats
+    """``(L,)``: natural-log probability with which each token was sampled; NaN for tokens of prompts, and for all if
+    the server did not report them."""
+    observed: Bools
+    """``(L,)``: tokens that the environment and the chat template added between two turns of the row, for the optional
+    loss of a world model (Echo; PaW). The first prompt of a row is not among them."""
+
+    @property
+    def sampled(self) -> Bools:
+        """``(L,)``: the mask of the policy's loss."""
+        return self.turns >= 0
+
+    def __len__(self) -> int:
+        """Return L."""
+        return self.token_ids.size
+
+
+def token_rows(trajectory: Trajectory) -> list[TokenRow]:
+    """Return the tokens of an episode in as few rows as possible.
+
+    A turn continues the row of the turn before if its prompt is exactly the tokens of that row and new ones. Otherwise,
+    because a template or a wrapper has rewritten the history, it begins a row with its whole prompt. So each sampled
+    token is in exactly one row, after exactly the tokens that it was sampled after.
+
+    Args:
+        trajectory: an episode of one agent; of several, each has rows of its own: ``trajectory.for_agent(name)``.
+
+    Raises:
+        TrajectoryError: if several agents acted, or a turn has no ``prompt_token_ids`` or ``token_ids``, or its
+            log-probabilities are not as many as its tokens.
+    """
+    if len(trajectory.agents) > 1:
+        raise TrajectoryError(f"{', '.join(trajectory.agents)} acted; take the rows of trajectory.for_agent(name)")
+    return [_row(turns) for turns in _runs(trajectory)]
+
+
+_Turn = tuple[int, list[int], Transition]
+"""The index, the tokens of the prompt that the row does not have yet, and the turn."""
+
+
+def _runs(trajectory: Trajectory) -> Iterator[list[_Turn]]:
+    """Yield the turns of each row."""
+    run: list[_Turn] = []
+    before: list[int] = []
+    sampled: list[int] = []
+    for index, turn in enumerate(trajectory.transitions):
+        prompt, ids = turn.prompt_token_ids, turn.token_ids
+        if prompt is None or ids is None:
+            missing = "prompt_token_ids" if prompt is None else "token_ids"
+            raise TrajectoryError(
+                f"turn {index} of the episode {trajectory.key} has no {missing}; record it with a model server that "
+                "reports token ids, for text that is tokenized afterwards may differ from what was sampled"
+            )
+        if turn.logprobs is not None and len(turn.logprobs) != len(ids):
+            raise TrajectoryError(f"turn {index} has {len(ids)} token_ids and {len(turn.logprobs)} logprobs")
+        if run and continues(prompt, before, sampled):
+            run.append((index, prompt[len(before) + len(sampled) :], turn))
+        else:
+            if run:
+                yield run
+            run = [(index, prompt, turn)]
+        before, sampled = prompt, ids
+    if run:
+        yield run
+
+
+def _row(run: list[_Turn]) -> TokenRow:
+    tokens: list[int] = []
+    turns: list[int] = []
+    logprobs: list[float] = []
+    observed: list[bool] = []
+    for place, (index, added, turn) in enumerate(run):
+        ids = turn.token_ids or []
+        tokens += added + ids
+        turns += [-1] * len(added) + [index] * len(ids)
+        logprobs += [np.nan] * len(added) + (turn.logprobs or [np.nan] * len(ids))
+        observed += [place > 0] * len(added) + [False] * len(ids)
+    return TokenRow(
+        np.array(tokens, dtype=np.int64),
+        np.array(turns, dtype=np.int64),
+        np.array(logprobs, dtype=np.float64),
+        np.array(observed, dtype=bool),
+    )

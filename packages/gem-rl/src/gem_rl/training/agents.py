@@ -1,0 +1,192 @@
+"""A model in this process as a policy of the rollout engine: :class:`BatchSampler`.
+
+All episodes of an engine are answered in one batch, in the order of their keys. So the tokens that are sampled are a
+function of weights, generator and seeds, however the event loop orders its tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gem.core import Env, Info
+from gem.errors import EpisodeLimitError
+from gem.policies import Act, Policy
+from gem_rl.training.tiny_tokenizer import TinyTokenizer
+from gem_rl.training.transformer import KeyValueCache, TinyTransformer
+
+__all__ = ["BatchSampler", "SampledAgent"]
+
+_PAUSE = 0.0005  # seconds between two looks while environments are being made
+
+
+class BatchSampler:
+    """Samples the actions of up to R episodes at a time.
+
+    Args:
+        model: the policy.
+        tokenizer: of the model.
+        generator: of the samples.
+        rows: R.
+        playing: returns the number of episodes that are being played; a batch waits for all of them.
+        max_new_tokens: the longest action in tokens.
+        temperature: of the samples; 0 takes the most probable token.
+        history: whether the model sees the whole episode, or the latest observation alone.
+    """
+
+    def __init__(
+        self,
+        model: TinyTransformer,
+        tokenizer: TinyTokenizer,
+        generator: torch.Generator,
+        rows: int,
+        playing: Callable[[], int],
+        *,
+        max_new_tokens: int,
+        temperature: float = 1.0,
+        history: bool = True,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.history = history
+        self.tokens = 0
+        """Tokens read and sampled so far."""
+        self._generator = generator
+        self._playing = playing
+        self._max_new_tokens = max_new_tokens
+        self._temperature = temperature
+        self._cache = KeyValueCache(model.size, rows)
+        self._free = list(range(rows))[::-1]
+        self._waiting: list[SampledAgent] = []
+        self._due = False
+
+    def agent(self, env: Env[Any, Any]) -> SampledAgent:
+        """Return the policy for an environment; at most R are in use at a time."""
+        return SampledAgent(self, env.spec.id if env.spec else "", self._free.pop())
+
+    def ask(self, agent: SampledAgent) -> None:
+        """Answer an agent together with all others that are playing."""
+        self._waiting.append(agent)
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._answer)
+
+    def _answer(self) -> None:
+        if len(self._waiting) < self._playing():
+            asyncio.get_running_loop().call_later(_PAUSE, self._answer)
+            return
+        self._due = False
+        agents, self._waiting = sorted(self._waiting, key=lambda agent: agent.key), []
+        try:
+            self._sample(agents)
+        except Exception as error:  # each episode then fails with it
+            for agent in agents:
+                agent.fail(error)
+
+    @torch.inference_mode()
+    def _sample(self, agents: list[SampledAgent]) -> None:
+        rows = torch.tensor([agent.row for agent in agents])
+        lengths = torch.tensor([len(agent.ids) for agent in agents])
+        cached = torch.tensor([agent.cached for agent in agents])
+        longest = min(int(lengths.max()) + self._max_new_tokens, self.model.size.context)
+        cache = self._cache.rows(rows, longest)
+        # The tokens that the cache lacks; shorter rows repeat their last one.
+        width = int((lengths - cached).max())
+        places = torch.minimum(cached[:, None] + torch.arange(width), lengths[:, None] - 1)
+        ids = torch.tensor(
+            [[agent.ids[place] for place in row] for agent, row in zip(agents, places.tolist(), strict=True)]
+        )
+        hidden = self.model.extend(ids, places, cache)[torch.arange(len(agents)), lengths - cached - 1]
+        values = self.model.values(hidden).tolist()
+        sampled: list[Tensor] = []
+        logprobs: list[Tensor] = []
+        over = torch.zeros(len(agents), dtype=torch.bool)
+        for step in range(self._max_new_tokens):
+            token, logprob = self._next(self.model.logits(hidden))
+            sampled.append(token)
+            logprobs.append(logprob)
+            over |= token == self.tokenizer.end
+            place = lengths + step
+            if bool(over.all()) or int(place.max()) >= longest or step + 1 == self._max_new_tokens:
+                break
+            hidden = self.model.extend(token[:, None], place[:, None], cache)[:, 0]
+        self._cache.store(rows, cache)
+        self.tokens += ids.numel() + len(sampled) * len(agents)
+        chosen, known = torch.stack(sampled, 1).tolist(), torch.stack(logprobs, 1).tolist()
+        for agent, tokens, surprises, value in zip(agents, chosen, known, values, strict=True):
+            count = tokens.index(self.tokenizer.end) + 1 if self.tokenizer.end in tokens else len(tokens)
+            agent.take(tokens[:count], surprises[:count], value)
+
+    def _next(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the next token of each row and its natural-log probability at temperature 1."""
+        logprobs = logits.log_softmax(-1)
+        if self._temperature == 0:
+            token = logits.argmax(-1)
+        else:
+            scaled = logprobs if self._temperature == 1 else (logits / self._temperature).log_softmax(-1)
+            token = torch.multinomial(scaled.exp(), 1, generator=self._generator).squeeze(1)
+        return token, logprobs.gather(1, token[:, None]).squeeze(1)
+
+
+class SampledAgent(Policy[Any, str]):
+    """The model in one environment; see :meth:`BatchSampler.agent`."""
+
+    def __init__(self, sampler: BatchSampler, env: str, row: int) -> None:
+        self.row = row
+        """Its row of the cache."""
+        self.key = (env, 0, 0)
+        self.ids: list[int] = []
+        """The tokens of the episode so far."""
+        self.cached = 0
+        """How many of them the cache has."""
+        self._sampler = sampler
+        self._answer: asyncio.Future[Act] | None = None
+
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        """Note the episode's key, which decides its place in a batch."""
+        self.key = (self.key[0], seed, repetition)
+
+    async def reset(self, observation: Any, info: Info) -> None:
+        self.ids, self.cached = [], 0
+
+    async def act(self, observation: Any, info: Info) -> Act:
+        """Return the sampled action, with its tokens and the value of the state before it in the metadata.
+
+        Raises:
+            EpisodeLimitError: if the episode no longer fits into the model's context.
+        """
+        tokenizer = self._sampler.tokenizer
+        if not self._sampler.history:
+            self.ids, self.cached = [], 0
+        self.ids = [*self.ids, *tokenizer.encode(str(observation)), tokenizer.act]
+        if len(self.ids) >= self._sampler.model.size.context:
+            raise EpisodeLimitError("context")
+        self._answer = asyncio.get_running_loop().create_future()
+        self._sampler.ask(self)
+        return await self._answer
+
+    def take(self, tokens: list[int], logprobs: list[float], value: float) -> None:
+        """Receive the sampled tokens."""
+        tokenizer, prompt = self._sampler.tokenizer, self.ids
+        self.ids = prompt + tokens
+        self.cached = len(self.ids) - 1  # the last token has been sampled, not read
+        ended = tokens[-1] == tokenizer.end
+        act = Act(
+            tokenizer.decode(tokens),
+            prompt_token_ids=prompt,
+            token_ids=tokens,
+            logprobs=logprobs,
+            finish_reason="stop" if ended else "length",
+            metadata={"value": value},
+        )
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(act)
+
+    def fail(self, error: Exception) -> None:
+        """Receive an error in place of tokens."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)

@@ -1,0 +1,90 @@
+"""Recorded episodes as padded tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gem.trajectory import Trajectory
+from gem_rl.token_book import TokenRow, token_rows
+from gem_rl.training.tiny_tokenizer import TinyTokenizer
+from gem_rl.turn_batch import Floats
+
+__all__ = ["TrainingRow", "padded", "rows_of_texts", "training_rows"]
+
+
+@dataclass(frozen=True)
+class TrainingRow:
+    """A row of tokens with what the loss needs of each, in arrays ``(L,)``."""
+
+    tokens: TokenRow
+    advantages: Floats
+    """Of the turn that sampled a token; 0 elsewhere."""
+    weights: Floats
+    """Of a sampled token in the loss; 0 elsewhere."""
+    first: Floats
+    """1 at the first token of a response, before which the value head estimates the state; 0 elsewhere."""
+    returns: Floats
+    """The target of the value head there."""
+
+
+def training_rows(
+    trajectories: Sequence[Trajectory], advantages: Floats, weights: Floats, returns: Floats
+) -> list[TrainingRow]:
+    """Return the rows of episodes.
+
+    Args:
+        trajectories: the episodes of the N turns.
+        advantages: ``(N,)``.
+        weights: ``(M,)``, of each sampled token in order.
+        returns: ``(N,)``, the targets of the value head.
+    """
+    rows: list[TrainingRow] = []
+    turn = token = 0
+    for trajectory in trajectories:
+        for tokens in token_rows(trajectory):
+            mask = tokens.sampled
+            places = turn + tokens.turns[mask]
+            count = places.size
+            values = {name: np.zeros(len(tokens)) for name in ("advantages", "weights", "first", "returns")}
+            values["advantages"][mask] = advantages[places]
+            values["weights"][mask] = weights[token : token + count]
+            begins = np.flatnonzero(mask & (tokens.turns != np.concatenate(([-1], tokens.turns[:-1]))))
+            values["first"][begins] = 1.0
+            values["returns"][begins] = returns[turn + tokens.turns[begins]]
+            rows.append(TrainingRow(tokens, **values))
+            token += count
+        turn += len(trajectory)
+    return rows
+
+
+def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: TinyTokenizer, history: bool) -> list[list[int]]:
+    """Return the tokens of episodes that text agents played, as a :class:`SampledAgent` would have seen them.
+
+    Without history, a row is a turn and the observation that follows it.
+    """
+    rows: list[list[int]] = []
+    for trajectory in trajectories:
+        row: list[int] = []
+        for turn in trajectory.transitions:
+            if not history and row:
+                rows.append(row + tokenizer.encode(str(turn.observation)))
+                row = []
+            row += tokenizer.encode(str(turn.observation))
+            row += [tokenizer.act, *tokenizer.encode(str(turn.action)), tokenizer.end]
+        rows.append(row + tokenizer.encode(str(trajectory.final_observation)))
+    return rows
+
+
+def padded(rows: Sequence[Sequence[int] | NDArray[Any]], fill: float, dtype: torch.dtype) -> Tensor:
+    """Return rows as a tensor ``(rows, longest)``, filled up at their ends."""
+    result = torch.full((len(rows), max(map(len, rows))), fill, dtype=dtype)
+    for place, row in enumerate(rows):
+        result[place, : len(row)] = torch.as_tensor(row, dtype=dtype)
+    return result

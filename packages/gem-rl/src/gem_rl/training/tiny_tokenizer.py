@@ -1,0 +1,79 @@
+"""A tokenizer trained on an environment's own text: :class:`TinyTokenizer`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tokenizers import Regex, Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel, Split
+from tokenizers.pre_tokenizers import Sequence as InOrder
+from tokenizers.trainers import BpeTrainer
+
+__all__ = ["TinyTokenizer"]
+
+_SPECIAL = ("<pad>", "<act>", "<end>")
+
+_APART = Regex(r"\d+|[{}\[\]().,:;|\\]|\n")
+"""Numbers, brackets and punctuation are pieces of their own, so that a number is one token wherever it stands: about
+twice as fast to learn as digits, by measurement on GuessTheNumber."""
+
+
+class TinyTokenizer:
+    """Byte-level BPE in which a number is one token and a fixed phrase few. Any text survives a round trip.
+
+    Three tokens are special: ``pad``; ``act``, after which the agent acts; ``end``, which ends an action.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        tokenizer.encode_special_tokens = True  # an environment that says "<end>" means these five characters
+        self.pad, self.act, self.end = (tokenizer.get_vocab()[name] for name in _SPECIAL)
+
+    @classmethod
+    def trained_on(cls, texts: Iterable[str], size: int = 512) -> TinyTokenizer:
+        """Return a tokenizer of the most frequent pieces.
+
+        Args:
+            texts: observations and actions, also those that follow illegal and malformed actions: text that the
+                tokenizer knows badly costs a token for each byte.
+            size: the number of tokens; the 256 bytes are among them.
+        """
+        found = list(texts)
+        tokenizer = Tokenizer(BPE())
+        tokenizer.pre_tokenizer = InOrder(
+            [Split(_APART, "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]
+        )
+        tokenizer.decoder = ByteLevelDecoder()
+        trainer = BpeTrainer(
+            vocab_size=size,
+            min_frequency=2,
+            special_tokens=list(_SPECIAL),
+            initial_alphabet=sorted(ByteLevel.alphabet()),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(found, trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def from_json(cls, text: str) -> TinyTokenizer:
+        """Undo :meth:`to_json`."""
+        return cls(Tokenizer.from_str(text))
+
+    def to_json(self) -> str:
+        """Return the tokenizer in the format of Hugging Face's tokenizers."""
+        return str(self._tokenizer.to_str())
+
+    def __len__(self) -> int:
+        """Return the number of tokens."""
+        return int(self._tokenizer.get_vocab_size())
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, which has no special tokens; lone surrogates become U+FFFD."""
+        clean = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+        return list(self._tokenizer.encode(clean, add_special_tokens=False).ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ids; special tokens are left out."""
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))

@@ -1,0 +1,318 @@
+"""The training loop: a warm start on random play, then reinforcement learning through the rollout engine.
+
+Copy this file to change what it does; everything that it imports stays as it is. A run is a function of its recipe, its
+seed and the number of torch's threads: a trainer that is killed at any moment resumes to the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import gem
+from gem.env_spec import EnvSpec
+from gem.policies import RandomPolicy
+from gem.rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture
+from gem.trajectory import Trajectory
+from gem_rl.advantages.batch_wide import rebn, reinforce
+from gem_rl.advantages.group_wide import grpo, rloo
+from gem_rl.advantages.with_values import gae
+from gem_rl.curricula import ScalingInteraction
+from gem_rl.diagnostics import CollapseMonitor, diagnose
+from gem_rl.token_weights import loss_weights
+from gem_rl.training.agents import BatchSampler
+from gem_rl.training.episode_rows import rows_of_texts, training_rows
+from gem_rl.training.folder import TrainingFolder
+from gem_rl.training.losses import policy_loss, text_loss
+from gem_rl.training.recipe import Recipe
+from gem_rl.training.tiny_tokenizer import TinyTokenizer
+from gem_rl.training.transformer import ModelSize, TinyTransformer
+from gem_rl.turn_batch import Floats, TurnBatch
+
+__all__ = ["Trainer"]
+
+Report = Callable[[dict[str, Any]], None]
+
+_EVALUATION_SEED = 2**61
+"""The first seed of evaluations; those of training begin at 0, so the two never meet."""
+_WARM_SEED = 2**60
+_RECORDED = 4
+"""Episodes of each update that are recorded."""
+_SEEDS = 2**32
+"""Seeds of episodes that each run has for itself."""
+
+
+class Trainer:
+    """Trains a small model on GEM environments.
+
+    Args:
+        recipe: the settings.
+        seed: of weights, samples and episodes.
+        folder: where the checkpoint and the metrics go.
+
+    Raises:
+        ArgumentError: if the folder has a checkpoint of another recipe, seed or number of threads.
+    """
+
+    def __init__(self, recipe: Recipe, seed: int, folder: Path) -> None:
+        self.recipe = recipe
+        self.seed = seed
+        self.folder = TrainingFolder(folder)
+        self.update = 0
+        """Updates that are done."""
+        specs = {name: gem.spec(name).with_kwargs(dict(recipe.kwargs)) for name in recipe.environments}
+        self.specs: dict[str, EnvSpec] = specs
+        torch.manual_seed(seed)
+        self.sampling = torch.Generator().manual_seed(seed)
+        self.shuffling = random.Random(seed)
+        found = self.folder.checkpoint(self._settings())
+        if found is None:
+            warm = self._random_play()
+            self.tokenizer = TinyTokenizer.trained_on(self._texts(warm))
+            self._build()
+            self._warm_up(warm)
+            self.folder.begin(recipe, seed, specs)
+            self.save()
+        else:
+            self.tokenizer = TinyTokenizer.from_json(found["tokenizer"])
+            self._build()
+            self._restore(found)
+
+    def train(self, report: Report = lambda figures: None) -> str | None:
+        """Train to the last update, saving after each.
+
+        Args:
+            report: receives the figures of each update.
+
+        Returns:
+            Why training was stopped before its end, or None.
+        """
+        monitor = CollapseMonitor()
+        while self.update < self.recipe.updates:
+            figures, sentence = self.step(monitor)
+            self.save()
+            report(figures)
+            if sentence is not None:
+                return sentence
+        return None
+
+    def step(self, monitor: CollapseMonitor) -> tuple[dict[str, Any], str | None]:
+        """Play episodes, learn from them, and return the figures of the update and what has collapsed."""
+        began = time.process_time()
+        first = self.seed * _SEEDS + self.update * self.recipe.episodes
+        episodes = self.play(self._requests(self.recipe.episodes, first), limits=self._limits())
+        played = time.process_time()
+        diagnostics = diagnose(episodes)
+        losses = self._learn(episodes)
+        self.update += 1
+        figures = {
+            "update": self.update,
+            **diagnostics.to_dict(),
+            **losses,
+            "turns": sum(map(len, episodes)),
+            "environment_seconds": sum(turn.step_seconds or 0.0 for one in episodes for turn in one.transitions),
+            "rollout_cpu_seconds": played - began,
+            "update_cpu_seconds": time.process_time() - played,
+        }
+        for episode in episodes:
+            episode.metadata["update"] = self.update
+        self.folder.record(figures, episodes[:: max(1, len(episodes) // _RECORDED)])
+        return figures, monitor.record(diagnostics)
+
+    def evaluate(self, episodes: int = 100, *, temperature: float = 0.0) -> list[Trajectory]:
+        """Return episodes of seeds that training never plays, greedy by default."""
+        return self.play(self._requests(episodes, _EVALUATION_SEED), temperature=temperature)
+
+    def play(
+        self,
+        requests: Sequence[EpisodeRequest],
+        *,
+        temperature: float | None = None,
+        limits: EpisodeLimits | None = None,
+    ) -> list[Trajectory]:
+        """Return the episodes of these requests, played by the model, in the order of the requests."""
+        recipe = self.recipe
+
+        async def playing() -> list[Trajectory]:
+            sampler = BatchSampler(
+                self.model,
+                self.tokenizer,
+                self.sampling,
+                len(requests),
+                lambda: engine.counts.running,
+                max_new_tokens=recipe.max_new_tokens,
+                temperature=recipe.temperature if temperature is None else temperature,
+                history=recipe.history,
+            )
+            engine = RolloutEngine(
+                requests, sampler.agent, concurrency=len(requests), mode="sync", limits=limits, version=self.update
+            )
+            async with engine:
+                return [episode async for episode in engine]
+
+        found = {episode.key: episode for episode in asyncio.run(playing())}
+        return [found[request.key] for request in requests]
+
+    def _learn(self, episodes: list[Trajectory]) -> dict[str, float]:
+        """Change the weights by the episodes of an update; return the mean parts of the loss."""
+        recipe = self.recipe
+        batch = TurnBatch.from_trajectories(episodes)
+        advantages, returns = self._advantages(batch, episodes)
+        if not advantages.any():
+            return {"constant_batch": 1.0}
+        counts = [len(turn.token_ids or ()) for one in episodes for turn in one.transitions]
+        weights = loss_weights(batch, counts) * recipe.minibatches
+        rows = training_rows(episodes, advantages, weights, returns)
+        self._set_learning_rate()
+        parts: list[tuple[float, ...]] = []
+        for _ in range(recipe.epochs):
+            self.shuffling.shuffle(rows)
+            size = math.ceil(len(rows) / recipe.minibatches)
+            for start in range(0, len(rows), size):
+                loss = policy_loss(
+                    self.model,
+                    rows[start : start + size],
+                    clip=recipe.clip,
+                    value_weight=recipe.value_weight if recipe.algorithm == "ppo" else 0.0,
+                    entropy_bonus=recipe.entropy_bonus,
+                    world_model=recipe.world_model,
+                )
+                norm = self._descend(loss.total)
+                parts.append((*(float(one) for one in (loss.policy, loss.value, loss.entropy, loss.clipped)), norm))
+        names = ("policy_loss", "value_loss", "policy_entropy", "clipped", "gradient_norm")
+        return dict(zip(names, np.mean(parts, axis=0).tolist(), strict=True))
+
+    def _advantages(self, batch: TurnBatch, episodes: list[Trajectory]) -> tuple[Floats, Floats]:
+        """Return advantages and targets of the value head, ``(N,)`` each."""
+        recipe = self.recipe
+        nothing = np.zeros(batch.turns)
+        if recipe.algorithm == "reinforce":
+            return reinforce(batch, recipe.gamma), nothing
+        if recipe.algorithm == "rebn":
+            return rebn(batch, recipe.gamma), nothing
+        if recipe.algorithm == "grpo":
+            return grpo(batch), nothing
+        if recipe.algorithm == "rloo":
+            return rloo(batch), nothing
+        values = [turn.metadata["value"] for one in episodes for turn in one.transitions]
+        targets = gae(batch, values, self._final_values(episodes), recipe.gamma, recipe.lam)
+        spread = targets.advantages[batch.valid_turns]
+        if not spread.size or np.ptp(spread) == 0:
+            return nothing, targets.returns
+        normal = np.where(batch.valid_turns, (targets.advantages - spread.mean()) / (spread.std() + 1e-8), 0.0)
+        return normal, targets.returns
+
+    @torch.inference_mode()
+    def _final_values(self, episodes: list[Trajectory]) -> Floats:
+        """Return the values of the states after episodes that a limit cut off; 0 for the others."""
+        values = np.zeros(len(episodes))
+        for place, episode in enumerate(episodes):
+            last = episode.transitions[-1] if episode.transitions else None
+            if last is not None and not last.terminated:
+                seen = self.tokenizer.encode(str(episode.final_observation))
+                before = [*(last.prompt_token_ids or ()), *(last.token_ids or ())] if self.recipe.history else []
+                ids = torch.tensor([[*before, *seen, self.tokenizer.act][-self.recipe.context :]])
+                values[place] = float(self.model.values(self.model.hidden(ids)[0, -1]))
+        return values
+
+    def _requests(self, episodes: int, seed: int) -> list[EpisodeRequest]:
+        """Return the first episodes of the mixture of environments whose seeds begin here."""
+        plan = mixture(self.recipe.environments, group=self.recipe.group, seed=seed, specs=self.specs)
+        return list(islice(plan, episodes))
+
+    def _limits(self) -> EpisodeLimits | None:
+        recipe = self.recipe
+        if not recipe.budgets:
+            return None
+        every = max(1, recipe.updates // len(recipe.budgets))
+        return EpisodeLimits(max_turns=ScalingInteraction(recipe.budgets, every).turns(self.update))
+
+    def _set_learning_rate(self) -> None:
+        recipe = self.recipe
+        rising = min(1.0, (self.update + 1) / recipe.rise)
+        falling = 1 - 0.9 * self.update / recipe.updates
+        for group in self.optimizer.param_groups:
+            group["lr"] = recipe.learning_rate * rising * falling
+
+    def _descend(self, loss: torch.Tensor) -> float:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)
+        self.optimizer.step()
+        return float(norm)
+
+    def _build(self) -> None:
+        recipe = self.recipe
+        size = ModelSize(len(self.tokenizer), recipe.width, recipe.layers, recipe.heads, recipe.context)
+        self.model = TinyTransformer(size)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
+        )
+
+    def _random_play(self) -> list[Trajectory]:
+        """Return episodes of the random policy."""
+        requests = self._requests(self.recipe.warm_episodes, _WARM_SEED + self.seed * _SEEDS)
+
+        async def playing() -> list[Trajectory]:
+            async with RolloutEngine(requests, RandomPolicy, concurrency=64, mode="sync") as engine:
+                return [episode async for episode in engine]
+
+        return sorted(asyncio.run(playing()), key=lambda episode: episode.key)
+
+    def _texts(self, episodes: list[Trajectory]) -> list[str]:
+        """Return the text of episodes and the answers to malformed actions, which random play never meets."""
+        texts = [str(one.final_observation) for one in episodes]
+        texts += [str(part) for one in episodes for turn in one.transitions for part in (turn.observation, turn.action)]
+        for spec in self.specs.values():
+            for seed in range(8):
+                with gem.make(spec) as env:
+                    env.reset(seed=seed)
+                    texts.append(str(env.step("")[0]))
+        return texts
+
+    def _warm_up(self, episodes: list[Trajectory]) -> None:
+        """Learn to predict every token of random play."""
+        recipe = self.recipe
+        rows = [row[: recipe.context] for row in rows_of_texts(episodes, self.tokenizer, recipe.history)]
+        for group in self.optimizer.param_groups:
+            group["lr"] = recipe.warm_learning_rate
+        for _ in range(recipe.warm_steps):
+            self._descend(text_loss(self.model, self.shuffling.choices(rows, k=32), self.tokenizer.pad))
+        # Moments of the warm start would point elsewhere than the rewards do.
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
+        )
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        self.folder.save(
+            {
+                **self._settings(),
+                "update": self.update,
+                "tokenizer": self.tokenizer.to_json(),
+                "model": self.model.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "sampling": self.sampling.get_state(),
+                "shuffling": self.shuffling.getstate(),
+            }
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what decides every weight."""
+        return {"recipe": self.recipe.to_dict(), "seed": self.seed, "threads": torch.get_num_threads()}
+
+    def _restore(self, found: dict[str, Any]) -> None:
+        self.update = found["update"]
+        self.model.load_state_dict(found["model"])
+        self.optimizer.load_state_dict(found["optimizer"])
+        self.sampling.set_state(found["sampling"])
+        self.shuffling.setstate(found["shuffling"])

@@ -1,0 +1,83 @@
+"""Rows of tokens: each sampled token once, after exactly what it was sampled after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem.errors import TrajectoryError
+from gem.trajectory import Trajectory
+from gem.trajectory.transition import Transition
+from gem_rl import token_rows
+
+
+def turn(prompt: list[int] | None, ids: list[int] | None, **fields: Any) -> Transition:
+    made = Transition("seen", "done", 0.0, False, False, token_ids=ids, **fields)
+    made.prompt_token_ids = prompt
+    return made
+
+
+def episode(*turns: Transition) -> Trajectory:
+    return Trajectory(None, 0, list(turns))
+
+
+def test_prompts_that_continue_share_a_row() -> None:
+    """The tokens of the environment in between are observed, those of the first prompt are not."""
+    (row,) = token_rows(episode(turn([1, 2], [3, 4], logprobs=[-0.5, -1.0]), turn([1, 2, 3, 4, 5], [6])))
+    np.testing.assert_array_equal(row.token_ids, [1, 2, 3, 4, 5, 6])
+    np.testing.assert_array_equal(row.turns, [-1, -1, 0, 0, -1, 1])
+    np.testing.assert_array_equal(row.sampled, [False, False, True, True, False, True])
+    np.testing.assert_array_equal(row.observed, [False, False, False, False, True, False])
+    np.testing.assert_array_equal(row.logprobs, [np.nan, np.nan, -0.5, -1.0, np.nan, np.nan])
+
+
+def test_a_rewritten_history_begins_a_row() -> None:
+    """As where a template removes earlier reasoning: token 3 is gone from the second prompt."""
+    first, second = token_rows(episode(turn([1, 2], [3, 4]), turn([1, 2, 4, 5], [6])))
+    np.testing.assert_array_equal(first.token_ids, [1, 2, 3, 4])
+    np.testing.assert_array_equal(second.token_ids, [1, 2, 4, 5, 6])
+    np.testing.assert_array_equal(second.turns, [-1, -1, -1, -1, 1])
+    assert not second.observed.any()
+
+
+tokens = st.lists(st.integers(0, 3), max_size=4)
+
+
+@given(st.lists(st.tuples(st.booleans(), tokens, tokens), max_size=6))
+def test_each_sampled_token_is_trained_on_once(steps: list[tuple[bool, list[int], list[int]]]) -> None:
+    """Whatever prompts a server got: joined masks give each turn's tokens, and its prompt precedes them."""
+    turns: list[Transition] = []
+    so_far: list[int] = []
+    for continued, added, ids in steps:
+        prompt = so_far + added if continued else added
+        turns.append(turn(prompt, ids))
+        so_far = prompt + ids
+    rows = token_rows(episode(*turns))
+    for index, one in enumerate(turns):
+        assert [int(token) for row in rows for token in row.token_ids[row.turns == index]] == one.token_ids
+        for row in rows:
+            places = np.flatnonzero(row.turns == index)
+            if places.size:
+                assert row.token_ids[: places[0]].tolist() == one.prompt_token_ids
+                assert (np.diff(places) == 1).all()
+    for row in rows:
+        assert not (row.sampled & row.observed).any()
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        ([turn(None, [1])], "turn 0 .* has no prompt_token_ids"),
+        ([turn([1], None)], "turn 0 .* has no token_ids"),
+        ([turn([1], [2, 3], logprobs=[0.0])], "2 token_ids and 1 logprobs"),
+        ([turn([1], [2], agent="a"), turn([1], [2], agent="b")], "a, b acted"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused(turns: list[Transition], message: str) -> None:
+    """Text is never tokenized afterwards."""
+    with pytest.raises(TrajectoryError, match=message):
+        token_rows(episode(*turns))
