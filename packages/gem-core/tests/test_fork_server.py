@@ -180,7 +180,7 @@ def test_a_channel_without_interest_wakes_nothing() -> None:
     ours, theirs = socket.socketpair()
     with control, client, theirs:
         loop, child = Loop(control), Told(1, theirs)
-        loop._add(child)
+        loop.add(child)
         ours.close()
         assert [descriptor for descriptor, _ in loop._poll.poll(0)] == [theirs.fileno()]
         loop._lose_interest(child)

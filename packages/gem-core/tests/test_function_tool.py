@@ -9,7 +9,7 @@ import json
 import math
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -280,7 +280,8 @@ def _uncheckable(value: threading.Thread) -> None: ...
 def _no_schema(value: Callable[[], int]) -> None: ...
 
 
-async def _asynchronous(value: int) -> None: ...
+async def _several_values(value: int) -> AsyncIterator[int]:
+    yield value
 
 
 @pytest.mark.parametrize(
@@ -292,12 +293,12 @@ async def _asynchronous(value: int) -> None: ...
         (_unresolved, "signature cannot be read"),
         (_uncheckable, "pydantic cannot check"),
         (_no_schema, "no JSON schema"),
-        (_asynchronous, "not async"),
+        (_several_values, "one value"),
         (math.sqrt, "by keyword"),
         (Shop.sell, "bound method"),
         (lambda value: value, "1 to 64"),
         (book, "by keyword"),
-        (3, "not async"),
+        (3, "one value"),
         (int, "signature cannot be read"),
     ],
 )

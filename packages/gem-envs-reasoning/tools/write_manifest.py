@@ -83,6 +83,22 @@ SLOW = {
     "sokoban": 10.0,
     "zebra_puzzles": 10.0,
 }
+# Category of reasoning-gym → controlled tags, which gem-testing's vocabulary describes.
+CONTROLLED = {
+    "algebra": ["domain:mathematics", "skill:deduction"],
+    "algorithmic": ["domain:logic", "skill:deduction"],
+    "arc": ["domain:logic", "skill:induction"],
+    "arithmetic": ["domain:mathematics", "skill:arithmetic"],
+    "code": ["domain:code", "skill:deduction"],
+    "cognition": ["domain:logic", "skill:deduction"],
+    "composite": ["domain:logic", "skill:deduction"],
+    "games": ["domain:games", "domain:logic", "skill:planning"],
+    "geometry": ["domain:mathematics", "skill:spatial"],
+    "graphs": ["domain:mathematics", "skill:deduction"],
+    "induction": ["domain:logic", "skill:induction"],
+    "logic": ["domain:logic", "skill:deduction"],
+    "probability": ["domain:mathematics", "skill:estimation"],
+}
 
 
 def catalogue() -> dict[str, Any]:
@@ -117,6 +133,7 @@ def manifest(entries: dict[str, Any]) -> str:
     ]
     for name, entry in entries.items():
         category = entry["module"].partition(".")[0]
+        tags = [*CONTROLLED[category], "reasoning-gym", category] + ["curriculum"] * bool(entry["levels"])
         lines += [
             "",
             "[[environment]]",
@@ -124,7 +141,7 @@ def manifest(entries: dict[str, Any]) -> str:
             'entry_point = "gem_envs_reasoning:ReasoningGymEnv"',
             f"description = {json.dumps(said[name], ensure_ascii=False)}",
             f'kwargs = {{ name = "{name}" }}',
-            f"tags = {json.dumps(['reasoning-gym', category] + ['curriculum'] * bool(entry['levels']))}",
+            f"tags = {json.dumps(tags)}",
             'turns = "single"',
             "reward_range = [0.0, 1.0]",
             'reference_policy = "gem.data:OraclePolicy"',
@@ -145,7 +162,7 @@ def manifest(entries: dict[str, Any]) -> str:
         'entry_point = "gem_envs_reasoning:ReasoningGymEnv"',
         'description = "Questions of several data sets of reasoning-gym, drawn by weight; say which with datasets."',
         'kwargs = { name = "composite", datasets = ["chain_sum", "letter_counting", "family_relationships"] }',
-        'tags = ["reasoning-gym", "composite", "curriculum"]',
+        f"tags = {json.dumps([*CONTROLLED['composite'], 'reasoning-gym', 'composite', 'curriculum'])}",
         'turns = "single"',
         "reward_range = [0.0, 1.0]",
         'reference_policy = "gem.data:OraclePolicy"',

@@ -17,6 +17,15 @@ SHORT = replace(TASK, kwargs={**TASK.kwargs, "max_turns": 4})
 @pytest.mark.slow(reason="the first clause builds the image of the task")
 @pytest.mark.usefixtures("engine_variables")
 class TestConformance(EnvConformance):
+    """The clauses that the containers can break, and one of each other group."""
+
+    environments = SHORT
+    clauses = ("contract", "determinism.reuse", "hostile", "info.json", "residue", "reward", "state.pickle")
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("engine_variables")
+class TestConformanceOfShortEpisodes(EnvConformance):
     environments = SHORT
 
 

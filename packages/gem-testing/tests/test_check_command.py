@@ -92,6 +92,7 @@ schema = 1
 id = "lamp:Lamp-v0"
 entry_point = "lamps:LampEnv"
 description = "A lamp."
+tags = ["domain:games", "skill:exploration"]
 reward_range = [0.0, 1.0]
 reference_policy = "lamps:LampPolicy"
 """
@@ -144,6 +145,19 @@ def test_a_healthy_package_holds(lamps: Path) -> None:
     (row,) = lines_with(output, "lamp:Lamp-v0")
     assert row.split()[:2] == ["lamp:Lamp-v0", str(len(CLAUSES))]
     assert row.endswith("1.00 ± 0.00")
+
+
+def test_tags_are_of_the_vocabulary(lamps: Path) -> None:
+    """An unknown controlled tag violates the schema, with the nearest one; missing ones are only advice."""
+    manifest = lamps / "src" / "lamps" / "environments.toml"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace("domain:games", "domain:gmaes"), encoding="utf-8")
+    (line,) = lines_with(invoke(lamps, "--clause", "manifest.schema", code=1).output, "domain:gmaes")
+    assert line.endswith("the tag 'domain:gmaes' is not in the vocabulary; did you mean 'domain:games'?")
+    manifest.write_text(text.replace('"domain:games", ', '"lights", '), encoding="utf-8")
+    output = invoke(lamps, "--clause", "manifest.schema").output
+    assert "has no domain among its tags" in output
+    assert "domain:NAME (domain: agriculture, art, " in output
 
 
 def test_the_current_folder_is_the_default(lamps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

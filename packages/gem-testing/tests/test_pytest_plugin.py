@@ -308,12 +308,15 @@ from gem_testing import EnvConformance
 class TestGuess(EnvConformance):
     environments = ("guess:Sound-v0-other", "guess:Sound-v0", "guess:Broken-v0")
     without = {without!r}
+    clauses = {clauses!r}
 """
 
 
-def conformance_tests(project: Project, *arguments: str, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
+def conformance_tests(
+    project: Project, *arguments: str, without: tuple[str, ...] = (), clauses: tuple[str, ...] = ()
+) -> dict[str, list[str]]:
     """Return the clauses that a test class collects for each environment."""
-    project.write("test_guess.py", CONFORMANCE_TEST.format(without=without))
+    project.write("test_guess.py", CONFORMANCE_TEST.format(without=without, clauses=clauses))
     found: dict[str, list[str]] = {}
     for line in project.pytest("--collect-only", "-q", *arguments).stdout.splitlines():
         if match := re.search(r"\[(guess:[\w-]+)-(\w+\.\w+)\]$", line):
@@ -336,6 +339,22 @@ def test_full_clauses_once_a_class(project: Project) -> None:
     assert 10 < len(by_arguments) < 25
 
 
+def test_a_test_class_chooses_clauses(project: Project) -> None:
+    """By name and by group, and only among those that it would test otherwise."""
+    found = conformance_tests(project, clauses=("state.pickle", "info"))
+    assert found["guess:Broken-v0"] == ["info.json", "info.keys", "info.unchanged", "info.unaliased", "state.pickle"]
+    assert "guess:Sound-v0" not in found, "none of these depends on arguments, and its class is tested already"
+
+
+def test_an_unknown_clause_is_one_sentence(project: Project) -> None:
+    """A misspelt clause does not make a test class that tests less."""
+    project.write("test_guess.py", CONFORMANCE_TEST.format(without=(), clauses=("state.pickel",)))
+    done = project.pytest()
+    assert done.returncode == 2
+    assert "TestGuess: there is no clause or group of clauses 'state.pickel'" in done.stdout
+    assert "did you mean 'state.pickle'?" in done.stdout
+
+
 def test_functions_without_a_name_stand_for_no_common_class() -> None:
     """Each of two lambdas is tested against every clause."""
     envs = [EnvUnderTest(lambda: None), EnvUnderTest(lambda: None)]  # type: ignore[arg-type, return-value]
@@ -346,7 +365,9 @@ def test_functions_without_a_name_stand_for_no_common_class() -> None:
 
 def test_a_class_without_environments_is_an_error(project: Project) -> None:
     """A misspelt attribute does not make a test class that tests nothing."""
-    project.write("test_guess.py", CONFORMANCE_TEST.format(without=()).replace("environments =", "environment ="))
+    project.write(
+        "test_guess.py", CONFORMANCE_TEST.format(without=(), clauses=()).replace("environments =", "environment =")
+    )
     done = project.pytest()
     assert done.returncode == 2
     assert "TestGuess names no environments" in done.stdout
@@ -378,7 +399,7 @@ def test_an_environment_that_requires_nothing_stands_for_its_class(project: Proj
 
 def test_a_conformance_test_fails_with_the_violation(project: Project) -> None:
     """The failure names environment, clause and value."""
-    project.write("test_guess.py", CONFORMANCE_TEST.format(without=()))
+    project.write("test_guess.py", CONFORMANCE_TEST.format(without=(), clauses=()))
     done = project.pytest("-k", "Broken and contract.reward")
     assert done.returncode == 1
     assert "guess:Broken-v0 violates contract.reward: step 1 (seed 0) returned the reward 'much'" in done.stdout

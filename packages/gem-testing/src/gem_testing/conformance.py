@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gem.arguments import nearest
 from gem.core import Env
 from gem.entry_points import name_of
 from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError
 from gem_testing.clauses import CLAUSES
 from gem_testing.env_under_test import EnvUnderTest
 from gem_testing.outcomes import ClauseOutcome
@@ -46,6 +48,10 @@ class EnvConformance:
     An environment with such a requirement makes no test.
     """
 
+    clauses: ClassVar[Collection[str]] = ()
+    """Clauses and groups of clauses to test, such as ``("contract", "state.pickle")``; empty for all of them.
+    """
+
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make one test of :meth:`test_conformance` for each environment and clause."""
         if not {"under_test", "clause"} <= set(metafunc.fixturenames):
@@ -61,9 +67,14 @@ class EnvConformance:
             if not set(self.without).intersection(under_test.spec.requires)
         ]
         every_variant = metafunc.config.getoption("gem_every_variant", False)
+        try:
+            chosen = clauses_named(self.clauses)
+        except ArgumentError as error:
+            pytest.fail(f"{type(self).__name__}: {error}", pytrace=False)
         params = [
             pytest.param(under_test, clause, id=f"{under_test.spec.id}-{clause}", marks=_together(metafunc, under_test))
             for under_test, clause in clauses_for_each(envs, every_variant)
+            if clause in chosen
         ]
         metafunc.parametrize(("under_test", "clause"), params)
 
@@ -97,6 +108,22 @@ def clauses_for_each(envs: Sequence[EnvUnderTest], every_variant: bool = False) 
         for name, clause in CLAUSES.items():
             if (clause.by_arguments or stands_for_class or every_variant) and clause.applies_to(under_test):
                 yield under_test, name
+
+
+def clauses_named(names: Collection[str]) -> set[str]:
+    """Return the clauses of these names, and those of the groups of these names; all of them for no names.
+
+    Raises:
+        ArgumentError: if no clause or group has one of the names; the message holds the nearest.
+    """
+    groups = {name.partition(".")[0] for name in CLAUSES}
+    for name in names:
+        if name not in CLAUSES and name not in groups:
+            hint = nearest(name, (*CLAUSES, *groups))
+            raise ArgumentError(
+                f"there is no clause or group of clauses {name!r}" + (f"; did you mean {hint!r}?" if hint else "")
+            )
+    return {name for name in CLAUSES if not names or name in names or name.partition(".")[0] in names}
 
 
 def _class_of(under_test: EnvUnderTest) -> str | int:

@@ -29,6 +29,8 @@ from gem.ids import parse_id
 __all__ = ["EnvironmentEntry", "Manifest", "VariantMetadata", "validate"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Tag = Annotated[str, Field(pattern=r"^(?:[a-z]+:)?[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+"""A tag; one with a colon, such as ``domain:code``, is of a controlled vocabulary, which gem-testing keeps."""
 Argument = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 EntryPoint = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Kwargs = dict[Argument, JsonValue]
@@ -62,7 +64,7 @@ class VariantMetadata(_Strict):
     """The metadata of a variant that differs from its environment's."""
 
     description: str | None = Field(default=None, min_length=1, max_length=500)
-    tags: list[Name] | None = None
+    tags: list[Tag] | None = None
     reward_range: RewardRange | None = None
     requires: list[Name] | None = None
     reference_return: float | None = None
@@ -82,7 +84,7 @@ class EnvironmentEntry(_Strict):
     kwargs: Kwargs = {}
     variants: dict[Name, Kwargs] = {}
     variant_metadata: dict[Name, VariantMetadata] = {}
-    tags: list[Name] = []
+    tags: list[Tag] = []
     turns: Literal["single", "multi"] = "multi"
     modality: list[Literal["text", "image", "audio", "video"]] = ["text"]
     reward_range: RewardRange | None = None

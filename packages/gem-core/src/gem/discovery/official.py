@@ -53,6 +53,7 @@ COMMANDS = {
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     "terminal": "gem-terminal",
+    "train": "gem-rl",
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
         "gem-eval",

@@ -23,7 +23,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import resource
 
-__all__ = ["Child", "ForkLoop", "described", "reset_signals", "serve"]
+__all__ = ["PAUSE", "RESUME", "Child", "ForkLoop", "described", "reset_signals", "serve"]
+
+PAUSE, RESUME = b"P", b"R"
+"""Messages of a client to a child, on the socket of its interest."""
 
 _LONGEST_MESSAGE = 2000
 _LOOK = 2.0
@@ -35,8 +38,8 @@ class Child(ABC):
 
     Args:
         pid: its process id.
-        interest: a socket to the client, which sends a byte or closes it to end the
-            child. None: the child ends by itself.
+        interest: a socket to the client, which sends ``PAUSE`` and ``RESUME``, and any other byte or closes it to end
+            the child. None: the child ends by itself.
     """
 
     def __init__(self, pid: int, interest: socket.socket | None = None) -> None:
@@ -47,6 +50,11 @@ class Child(ABC):
 
     def look(self, now: float) -> None:  # noqa: B027  # a child without a time limit needs no check
         """End the child if its time is up, or set the time of the next check."""
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Stop the child's process group at the client's request, or let it go on."""
+        with suppress(ProcessLookupError):  # it leads no group
+            os.killpg(self.pid, signal.SIGSTOP if is_paused else signal.SIGCONT)
 
     def end(self) -> None:
         """Kill the child at the client's request. It is not reaped yet, so its process id is not reused."""
@@ -73,6 +81,7 @@ class ForkLoop(ABC):
         self._control = control
         self._children: dict[int, Child] = {}
         self._interests: dict[int, Child] = {}
+        self._handlers: dict[int, Callable[[], None]] = {}
         self._poll = select.poll()
         self._wakeup: tuple[int, ...] = ()
         self._client = os.getppid()
@@ -89,6 +98,15 @@ class ForkLoop(ABC):
     def children(self) -> set[int]:
         """The ids of children that are not reaped yet."""
         return set(self._children)
+
+    def child(self, pid: int) -> Child | None:
+        """Return a child that is not reaped yet."""
+        return self._children.get(pid)
+
+    def hear(self, channel: socket.socket, handler: Callable[[], None]) -> None:
+        """Call a function whenever another channel is readable."""
+        self._handlers[channel.fileno()] = handler
+        self._poll.register(channel, select.POLLIN)
 
     def run(self) -> None:
         """Serve requests; the caller must end the remaining children."""
@@ -114,7 +132,7 @@ class ForkLoop(ABC):
                     message = messages.receive(self._control, with_descriptors=True)
                     if message is None:
                         return
-                    self._add(self.start(message.body, message.descriptors))
+                    self.add(self.start(message.body, message.descriptors))
                 now = time.monotonic()
                 for child in list(self._children.values()):
                     if now >= child.look_at:
@@ -143,7 +161,8 @@ class ForkLoop(ABC):
             if child.interest is not None:
                 child.interest.close()
 
-    def _add(self, child: Child | None) -> None:
+    def add(self, child: Child | None) -> None:
+        """Watch a child."""
         if child is not None:
             self._children[child.pid] = child
             if child.interest is not None:
@@ -151,11 +170,18 @@ class ForkLoop(ABC):
                 self._poll.register(child.interest, select.POLLIN)
 
     def _hear(self, descriptor: int) -> None:
-        """Handle the client's request to end a child."""
+        """Handle the client's request to end a child, or another channel's message."""
+        if descriptor in self._handlers:
+            self._handlers[descriptor]()
+            return
         child = self._interests.get(descriptor)
         if child is not None and child.interest is not None:
+            message = b""
             with suppress(OSError):
-                child.interest.recv(64)  # an unread message would make the kernel drop the answer
+                message = child.interest.recv(64)  # an unread message would make the kernel drop the answer
+            if message and not message.strip(PAUSE + RESUME):  # several may have come since the last one was heard
+                child.pause(is_paused=message.endswith(PAUSE))
+                return
             self._lose_interest(child)
             child.end()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from collections.abc import Container
 
 from gem.processes.syscall_numbers import numbers_on
@@ -20,6 +21,7 @@ __all__ = [
     "CLONE_NEWPID",
     "CLONE_NEWUSER",
     "CLONE_NEWUTS",
+    "Init",
     "adopt_orphans",
     "bind",
     "bound_capabilities",
@@ -60,6 +62,9 @@ _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_A
 _CAPABILITIES = 41
 """CAP_CHOWN is 0; the last capability of Linux, CAP_CHECKPOINT_RESTORE, is 40."""
 _SECCOMP_MODE_FILTER = 2
+_CLONE_VM, _CLONE_FS, _CLONE_FILES = 0x100, 0x200, 0x400
+_STACK, _CONTEXT, _ALIGNMENT = 16384, 8192, 64
+"""Bytes; a context is at most 4,560 bytes long (aarch64)."""
 
 _NUMBERS = numbers_on()
 
@@ -74,6 +79,18 @@ _mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_u
 
 class _MountAttributes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")]
+
+
+class _ContextHead(ctypes.Structure):
+    """The beginning of ``ucontext_t`` of glibc, the same on x86_64 and aarch64."""
+
+    _fields_ = [
+        ("flags", ctypes.c_ulong),
+        ("following", ctypes.c_void_p),
+        ("stack", ctypes.c_void_p),
+        ("stack_flags", ctypes.c_int),
+        ("size", ctypes.c_size_t),
+    ]
 
 
 class _FilterProgram(ctypes.Structure):
@@ -118,9 +135,15 @@ def mount_tmpfs(where: str, options: str) -> None:
     mount("tmpfs", where, options, _MS_NOSUID | _MS_NODEV)
 
 
-def mount_processes(where: str) -> None:
-    """Mount the proc file system of this process namespace, read-only."""
-    mount("proc", where, "", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+def mount_processes(where: str, *, only_own: bool = False) -> None:
+    """Mount the proc file system of this process namespace, read-only.
+
+    Args:
+        where: the folder.
+        only_own: show nothing but processes, and of these only the ones that the reader could trace.
+    """
+    options = "subset=pid,hidepid=2" if only_own else ""
+    mount("proc", where, options, _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
 def bind(source: str, target: str) -> None:
@@ -203,6 +226,41 @@ def seccomp(program: bytes) -> None:
         _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(held), 0, 0),
         "PR_SET_SECCOMP",
     )
+
+
+class Init:
+    """The first process of a new process namespace: it waits, and reaps what other processes there leave behind.
+
+    It is a child of this process and shares its memory and descriptors, so that its start costs no copy. Its signals
+    are blocked, and it runs two functions of the C library: ``signal``, to have the kernel reap its children, and
+    ``pause``. The object holds its stack and must live until the process has been reaped.
+
+    Raises:
+        OSError: if the process cannot be started.
+        AttributeError: if the C library cannot change contexts (musl).
+    """
+
+    def __init__(self) -> None:
+        self._memory = ctypes.create_string_buffer(3 * _STACK + 2 * _CONTEXT + _ALIGNMENT)
+        first = -(-ctypes.addressof(self._memory) // _ALIGNMENT) * _ALIGNMENT
+        stacks = [first + number * _STACK for number in range(3)]
+        ignore, wait = (first + 3 * _STACK + number * _CONTEXT for number in range(2))
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            for context, stack, following in ((ignore, stacks[0], wait), (wait, stacks[1], None)):
+                _checked(_libc.getcontext(ctypes.c_void_p(context)), "getcontext")
+                head = _ContextHead.from_address(context)
+                head.following, head.stack, head.size = following, stack, _STACK
+            ignored = signal.SIGCHLD, ctypes.c_long(signal.SIG_IGN)
+            _libc.makecontext(ctypes.c_void_p(ignore), _libc.signal, len(ignored), *ignored)
+            _libc.makecontext(ctypes.c_void_p(wait), _libc.pause, 0)
+            function = ctypes.cast(_libc.setcontext, ctypes.c_void_p)
+            flags = _CLONE_VM | _CLONE_FS | _CLONE_FILES | signal.SIGCHLD
+            self.pid: int = _libc.clone(function, ctypes.c_void_p(stacks[2] + _STACK), flags, ctypes.c_void_p(ignore))
+            """Its process id in the namespace of this process."""
+            _checked(self.pid, "clone")
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def close_from(first: int) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gem.errors import ArgumentTypeError, NotSupportedError, ToolError
 from gem.tools.calls import ToolCall, tagged, text_call
 from gem.tools.json_values import copied
+from gem.tools.typed_arguments import typed_arguments
 
 __all__ = ["Tool", "ToolResult", "failure"]
 
@@ -50,9 +51,10 @@ class ToolResult:
 class Tool:
     """A function that an agent can call while it works on a task.
 
-    A subclass sets ``name``, ``description`` and ``parameters``, and defines ``execute``. It may set ``tag``,
-    and override ``parse`` and ``instruction_string`` for a syntax of its own. A tool with a state over an episode
-    defines ``reset``, ``get_state`` and ``set_state``; a tool with resources defines ``close``.
+    A subclass sets ``name``, ``description`` and ``parameters``, and defines ``execute``, which may be async. It may
+    set ``tag``, and override ``parse`` and ``instruction_string`` for a syntax of its own. A tool with a state over an
+    episode defines ``reset``, ``get_state`` and ``set_state``; one with resources of an episode defines
+    ``end_episode``; one with other resources defines ``close``.
     ``ToolEnvWrapper.spawn`` copies tools with :func:`copy.deepcopy`; a tool that this cannot copy defines
     ``__deepcopy__``.
     """
@@ -64,6 +66,10 @@ class Tool:
     """JSON schema of the arguments, an object. None: the tool can be called by text only."""
     tag: str | None = None
     """If set, ``<tag>…</tag>`` in a text calls the tool, with the content as its only required argument."""
+    aliases: tuple[str, ...] = ()
+    """Other names by which a call finds the tool, unless a tool has that name."""
+    parallel: bool = False
+    """Whether a call may run at the same time as other calls of one message whose tools allow that too."""
 
     def to_openai(self) -> dict[str, Any]:
         """Return the function schema that chat APIs take in ``tools``.
@@ -102,15 +108,17 @@ class Tool:
             found = tagged(text, self.tag)
             if found is not None:
                 return ToolCall(self.name, {argument: found[0].strip()}, found[1])
-        if f'"{self.name}"' not in text and f"<tool_name>{self.name}<" not in text:
+        names = (self.name, *self.aliases)
+        if not any(name in text for name in names):
             return None  # spares each of many tools the decoding; the wrapper reads the rest once for all
         call = text_call(text)
-        return call if call is not None and call.name == self.name else None
+        return call if call is not None and call.name in names else None
 
-    def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Carry out a call.
+    def execute(self, arguments: Mapping[str, Any]) -> Any:
+        """Carry out a call and return a :class:`ToolResult`.
 
-        An exception is reported to the agent as a failed call, with its message.
+        A subclass may define it with ``async def``; all coroutines of a process run in one event loop. An exception is
+        reported to the agent as a failed call, with its message.
         """
         raise NotSupportedError(f"{type(self).__name__} does not implement execute")
 
@@ -122,8 +130,13 @@ class Tool:
         """
         if call.error is not None:
             return ToolResult(call.error, ok=False)
+        arguments = typed_arguments(call.arguments, self.parameters) if call.untyped else call.arguments
         try:
-            result: object = self.execute(call.arguments)
+            result: object = self.execute(arguments)
+            if isinstance(result, Coroutine):
+                from gem.tools.event_loop import completed
+
+                result = completed(result)
         except (Exception, SystemExit) as error:
             return failure(self.name, error)
         if isinstance(result, ToolResult):
@@ -142,8 +155,20 @@ class Tool:
             return text, failure(self.name, error)
         return None if call is None else (text[: call.end], self.call(call))
 
-    def reset(self) -> None:
-        """Begin a new episode."""
+    def reset(self, *args: Any, **kwargs: Any) -> None:
+        """Begin a new episode.
+
+        A subclass defines ``reset(self)``, or ``reset(self, env, info)`` to know the episode: ``env`` is the
+        :class:`~gem.tools.ToolEnvWrapper` after the reset of its environment, with ``env.episode_values`` (see
+        :class:`gem.tools.EpisodeValues`), and ``info`` is the info of that reset. In the second case, a reset with an
+        empty ``info`` precedes ``set_state``.
+        """
+
+    def end_episode(self) -> None:
+        """Release what belongs to the episode, because the environment is about to replace or to remove it.
+
+        Called before the environment is reset or closed. Calling it again does nothing.
+        """
 
     def get_state(self) -> dict[str, Any]:
         """Return the state that later calls depend on, JSON-serialisable; empty for a tool without one."""
@@ -154,6 +179,10 @@ class Tool:
 
     def close(self) -> None:
         """Release the tool's resources. Calling it again does nothing; a later call opens them again."""
+
+    def for_wrapper(self) -> Tool:
+        """Return the tool that one wrapper uses: this one, or a copy if it keeps values of an episode."""
+        return self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from gem.arguments import boolean, integer, nearest, real
+from gem.arguments import boolean, integer, nearest, real, seed_value
 from gem.core import Env, Info, Wrapper
 from gem.errors import (
     ArgumentError,
     ArgumentTypeError,
-    NotSupportedError,
     StateError,
     ToolError,
 )
 from gem.phases import EpisodePhase, out_of_order
 from gem.text import action_text
+from gem.tools.answers import LONGEST_NAME, CallAnswer, observed, recorded, with_text
 from gem.tools.base import Tool, ToolResult
-from gem.tools.calls import ToolCall, native_calls, text_call
-from gem.tools.json_values import copied
+from gem.tools.calls import ToolCall, native_calls, text_calls
+from gem.tools.episode import EpisodeValues, begin_episode, knows_episode
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,32 +35,20 @@ LIMIT_REACHED = "\n\nReached the maximum number of tool use. Please output final
 """Ends the observation of the last tool call that is allowed; as published."""
 
 _NOT_CARRIED_OUT = "The call was not carried out: the maximum number of tool uses is reached."
-_LONGEST_NAME = 64
-"""Maximum number of characters of a called name that an answer repeats."""
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The result of one call."""
-
-    result: ToolResult
-    tool: Tool | None = None
-    """The tool that was called; None if there is no such tool."""
-    call: ToolCall | None = None
-    """The call as it was read; None if the tool itself read it."""
-    used: bool = True
-    """Whether the call counts as a use."""
+_MOST_THREADS = 16
+"""Maximum number of calls of one message that run at the same time."""
 
 
 class ToolEnvWrapper(Wrapper[Any, Any]):
     """Answer tool calls in place of the environment; all other actions reach the environment.
 
-    A text is offered to the tools in their order, and the first that finds a call of its own answers it; then a
-    ``<tool_call>`` block is dispatched by name. One call of a text is carried out, and
-    ``info["parsed_action"]`` ends with it. The native ``tool_calls`` of an assistant message are dispatched by
-    name, all of them, one after the other. A call that fails for any reason is reported to the agent and
-    never reaches the environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that
-    cannot be read.
+    A text is offered to the tools in their order, and the first that finds a call of its own answers it, this one
+    alone. Otherwise all ``<tool_call>`` blocks are dispatched by name; where a text has several, tools look for calls
+    in a syntax of their own only before the first block. ``info["parsed_action"]`` ends with the last call that was
+    read. The native calls of an assistant message are dispatched by name, all of them. The calls of one message are
+    carried out one after the other, but neighbours whose tools are ``parallel`` at the same time; their results keep
+    the order of the calls. A call that fails for any reason is reported to the agent and never reaches the
+    environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that cannot be read.
 
     A step that tools answer ends no episode and uses none of the environment's turns. Its reward is the sum
     over its calls, where one call earns
@@ -69,8 +57,12 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
     * ``tool_execute_error_reward`` alone if it fails and that is not 0.0;
     * ``tool_execute_error_reward`` alone if it reached no tool, so that random calls earn nothing.
 
-    Every call counts as a use. Native calls beyond ``max_tool_uses`` in the message that reaches it are answered,
+    Every call counts as a use. Calls beyond ``max_tool_uses`` in the message that reaches it are answered,
     but not carried out; after that, calls go to the environment like any other action.
+
+    Tools know their episode: after its own reset, the environment is passed to the tools that ask for it, and
+    ``episode_values`` has what differs from episode to episode; see :class:`gem.tools.EpisodeValues`. Before the
+    next reset, and before the environment is closed, tools release what belongs to the episode.
 
     ``info["tool_results"]`` is a list with a dict for every call: ``tool_call_id`` (str or None), ``name`` (str or
     None), ``text``, ``ok``, and ``content`` and ``data`` where the tool gave any.
@@ -102,8 +94,10 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         instructions: bool = True,
     ) -> None:
         super().__init__(env)
-        self.tools, self._own = _made(tools)
+        self.episode_values = EpisodeValues(env)
+        self.tools, self._own = _made(tools, self)
         self._by_name = _named(self.tools)
+        self._by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
         self.tool_reward = real("tool_reward", tool_reward)
         self.tool_success_reward = real("tool_success_reward", tool_success_reward)
         self.tool_execute_error_reward = real("tool_execute_error_reward", tool_execute_error_reward, maximum=0.0)
@@ -125,6 +119,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         """
         self.tools = tuple(tools)
         self._by_name = _named(self.tools)
+        self._by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
 
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
@@ -132,11 +127,14 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         return [tool.to_openai() for tool in self._by_name.values()]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
+        if seed is not None:
+            seed_value(seed)  # a wrong seed must end nothing
+        self._end_episode()
         observation, info = super().reset(seed=seed, options=options)
         if self.instructions and self.tools and self.max_tool_uses != 0:
-            observation = _with_text(observation, f"\n{_instructions(self.tools)}")
+            observation = with_text(observation, f"\n{_instructions(self.tools)}")
         for tool in self.tools:
-            tool.reset()
+            begin_episode(tool, self, info)
         previous = {"prev_ep_tool_use_counter": self._uses, "prev_ep_tool_success_counter": self._successes}
         self._phase, self._uses, self._successes = EpisodePhase.PLAYING, 0, 0
         return observation, {**info, **self._counters(), **previous, "use_tool": False}
@@ -155,11 +153,11 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
             raise out_of_order(self, self._phase)
         if self.tools and self._uses != self.max_tool_uses:
             if not isinstance(action, str) and (calls := native_calls(action)):
-                return self._tool_step(self._answer_natively(calls), {}, verbose)
+                return self._tool_step(self._answers(calls), {}, verbose)
             text = action_text(action)
             if text is not None and (answered := self._answer_text(text)) is not None:
-                parsed_action, answer = answered
-                return self._tool_step([answer], {"parsed_action": parsed_action}, verbose)
+                parsed_action, answers = answered
+                return self._tool_step(answers, {"parsed_action": parsed_action}, verbose)
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated or truncated:
             self._phase = EpisodePhase.OVER
@@ -177,47 +175,71 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         return twin
 
     def close(self) -> None:
-        """Close the environment, then the tools."""
+        """End the episode of the tools, close the environment, then close the tools."""
         try:
-            super().close()
+            self._end_episode()
         finally:
-            for tool in self.tools:
-                tool.close()
+            try:
+                super().close()
+            finally:
+                for tool in self.tools:
+                    tool.close()
 
-    def _answer_text(self, text: str) -> tuple[str, _Answer] | None:
+    def _end_episode(self) -> None:
         for tool in self.tools:
-            response = tool.respond(text)
+            tool.end_episode()
+        self.episode_values.end()
+
+    def _answer_text(self, text: str) -> tuple[str, list[CallAnswer]] | None:
+        calls = text_calls(text) if self._by_name else []
+        before = text if len(calls) < 2 else text[: calls[0].start]
+        for tool in self.tools:
+            response = tool.respond(text if tool.parameters is None else before)
             if response is not None:
                 parsed_action, result = response
-                return parsed_action, _Answer(result, tool)
-        call = text_call(text) if self._by_name else None
-        return None if call is None else (text[: call.end], self._dispatch(call))
+                return parsed_action, [CallAnswer(result, tool)]
+        return (text[: calls[-1].end], self._answers(calls)) if calls else None
 
-    def _answer_natively(self, calls: list[ToolCall]) -> list[_Answer]:
+    def _answers(self, calls: list[ToolCall]) -> list[CallAnswer]:
         left = len(calls) if self.max_tool_uses is None else self.max_tool_uses - self._uses
-        answers = [self._dispatch(call) for call in calls[:left]]
-        refused = ToolResult(_NOT_CARRIED_OUT, ok=False)
-        return [*answers, *(_Answer(refused, self._find(call), call, used=False) for call in calls[left:])]
+        answers: list[CallAnswer] = []
+        for is_parallel, group in groupby(calls[:left], self._is_parallel):
+            batch = list(group)
+            if is_parallel and len(batch) > 1:
+                from concurrent.futures import ThreadPoolExecutor
 
-    def _dispatch(self, call: ToolCall) -> _Answer:
+                with ThreadPoolExecutor(min(len(batch), _MOST_THREADS), "gem-tool-calls") as threads:
+                    answers += threads.map(self._dispatch, batch)
+            else:
+                answers += map(self._dispatch, batch)
+        refused = ToolResult(_NOT_CARRIED_OUT, ok=False)
+        return [*answers, *(CallAnswer(refused, self._find(call), call, used=False) for call in calls[left:])]
+
+    def _is_parallel(self, call: ToolCall) -> bool:
+        tool = self._find(call)
+        return tool is None or tool.parallel
+
+    def _dispatch(self, call: ToolCall) -> CallAnswer:
         tool = self._find(call)
         if tool is not None:
-            return _Answer(tool.call(call), tool, call)
-        problem = call.error if call.name is None else f"There is no tool called {call.name[:_LONGEST_NAME]!r}."
-        near = None if call.name is None else nearest(call.name[:_LONGEST_NAME], self._by_name)
+            return CallAnswer(tool.call(call), tool, call)
+        problem = call.error if call.name is None else f"There is no tool called {call.name[:LONGEST_NAME]!r}."
+        near = None if call.name is None else nearest(call.name[:LONGEST_NAME], self._by_name)
         hint = f" Did you mean {near!r}?" if near else ""
         known = ", ".join(self._by_name) or "none that can be called by name"
-        return _Answer(ToolResult(f"{problem}{hint} The tools are: {known}.", ok=False), call=call)
+        return CallAnswer(ToolResult(f"{problem}{hint} The tools are: {known}.", ok=False), call=call)
 
     def _find(self, call: ToolCall) -> Tool | None:
-        return None if call.name is None else self._by_name.get(call.name)
+        if call.name is None:
+            return None
+        return self._by_name.get(call.name) or self._by_alias.get(call.name)
 
-    def _tool_step(self, answers: list[_Answer], info: Info, verbose: bool) -> tuple[Any, float, bool, bool, Info]:
+    def _tool_step(self, answers: list[CallAnswer], info: Info, verbose: bool) -> tuple[Any, float, bool, bool, Info]:
         self._uses += sum(answer.used for answer in answers)
         self._successes += sum(answer.result.ok for answer in answers)
-        observation = _observation(answers)
+        observation = observed(answers)
         if self._uses == self.max_tool_uses:
-            observation = _with_text(observation, LIMIT_REACHED)
+            observation = with_text(observation, LIMIT_REACHED)
         if verbose:
             from logging import getLogger
 
@@ -227,10 +249,10 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         if first is not None:
             info["tool_name"] = info["tool_type"] = first.name
         info["tool_error"] = not all(answer.result.ok for answer in answers)
-        info["tool_results"] = [_record(answer) for answer in answers]
+        info["tool_results"] = [recorded(answer) for answer in answers]
         return observation, reward, False, False, {**info, **self._counters(), "use_tool": True}
 
-    def _reward(self, answer: _Answer) -> float:
+    def _reward(self, answer: CallAnswer) -> float:
         if not answer.used:
             return 0.0
         if answer.result.ok:
@@ -253,22 +275,26 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
         successes = integer("tool_success_counter", state["tool_success_counter"], minimum=0, maximum=uses)
         before = [tool.get_state() for tool in self.tools]
         try:
-            for tool, tool_state in zip(self.tools, state["tools"], strict=True):
-                tool.set_state(tool_state)
+            self._set_tool_states(state["tools"])
         except Exception as error:
-            for tool, tool_state in zip(self.tools, before, strict=True):
-                tool.set_state(tool_state)
+            self._set_tool_states(before)
             raise StateError(f"the state of a tool does not fit: {error!r}") from error
         self._phase, self._uses, self._successes = phase, uses, successes
 
+    def _set_tool_states(self, states: Iterable[Any]) -> None:
+        for tool, state in zip(self.tools, states, strict=True):
+            if knows_episode(tool):
+                tool.reset(self, {})
+            tool.set_state(state)
 
-def _made(tools: object) -> tuple[tuple[Tool, ...], frozenset[int]]:
+
+def _made(tools: object, env: Env[Any, Any]) -> tuple[tuple[Tool, ...], frozenset[int]]:
     """Return the tools, and the ``id`` of those made here for this wrapper alone."""
     made: list[Tool] = []
     own: set[int] = set()
-    for item in _flat(tools):
+    for item in _flat(tools, env):
         if isinstance(item, Tool):
-            tool = item
+            tool = item.for_wrapper()
         elif isinstance(item, (FunctionType, MethodType, BuiltinFunctionType)):
             from gem.tools.function import FunctionTool
 
@@ -285,13 +311,15 @@ def _made(tools: object) -> tuple[tuple[Tool, ...], frozenset[int]]:
     return tuple(made), frozenset(own)
 
 
-def _flat(tools: object) -> Iterator[Any]:
+def _flat(tools: object, env: Env[Any, Any]) -> Iterator[Any]:
     if not _is_list(tools):
         raise ArgumentTypeError(f"tools must be a list of tools, got {type(tools).__name__}")
     assert isinstance(tools, Iterable)
     for item in tools:
         if _is_list(item):
-            yield from item
+            # Tools that depend on the environment are made for it.
+            tools_for = getattr(item, "tools_for", None)
+            yield from item if tools_for is None else tools_for(env)
         else:
             yield item
 
@@ -315,47 +343,3 @@ def _named(tools: Iterable[Tool]) -> dict[str, Tool]:
 def _instructions(tools: tuple[Tool, ...]) -> str:
     each = [tool.instruction_string() for tool in tools]
     return each[0] if len(each) == 1 else "\n".join(["You can use these tools:", *each])
-
-
-def _observation(answers: list[_Answer]) -> Any:
-    texts = [_heading(answer, len(answers)) + answer.result.text for answer in answers]
-    if not any(answer.result.content for answer in answers):
-        return "\n\n".join(texts)
-    parts: list[dict[str, Any]] = []
-    for text, answer in zip(texts, answers, strict=True):
-        parts += [{"type": "text", "text": text}, *copied(list(answer.result.content))]
-    return parts
-
-
-def _heading(answer: _Answer, count: int) -> str:
-    if count == 1:
-        return ""
-    if answer.tool is not None:
-        return f"Result of {answer.tool.name}:\n"
-    called = None if answer.call is None else answer.call.name
-    return f"Result of the call of {'an unnamed tool' if called is None else repr(called[:_LONGEST_NAME])}:\n"
-
-
-def _record(answer: _Answer) -> Info:
-    call, result = answer.call, answer.result
-    record: Info = {
-        "tool_call_id": None if call is None else call.id,
-        "name": answer.tool.name if answer.tool is not None else None if call is None else call.name,
-        "text": result.text,
-        "ok": result.ok,
-    }
-    if result.content:
-        record["content"] = copied(list(result.content))
-    if result.data is not None:
-        record["data"] = copied(result.data)
-    return record
-
-
-def _with_text(observation: Any, text: str) -> Any:
-    if isinstance(observation, str):
-        return observation + text
-    if isinstance(observation, list):
-        return [*observation, {"type": "text", "text": text}]
-    raise NotSupportedError(
-        f"ToolEnvWrapper needs observations that are text or content parts, got {type(observation).__name__}"
-    )

@@ -11,6 +11,7 @@ from gem.core import Env, Info, Wrapper
 from gem.errors import ArgumentError
 from gem.tools.base import Tool, ToolResult
 from gem.tools.calls import ToolCall
+from gem.tools.episode import begin_episode
 from gem.tools.wrapper import ToolEnvWrapper
 
 __all__ = ["ToolFailure"]
@@ -74,7 +75,7 @@ class _UnreliableTool(Tool):
     def __init__(self, tool: Tool, failure: Callable[[str], ToolResult | None]) -> None:
         self.tool = tool
         self.name, self.description = tool.name, tool.description
-        self.parameters, self.tag = tool.parameters, tool.tag
+        self.parameters, self.tag, self.aliases = tool.parameters, tool.tag, tool.aliases
         self._failure = failure
 
     def to_openai(self) -> dict[str, Any]:
@@ -100,8 +101,11 @@ class _UnreliableTool(Tool):
         parsed_action, result = answered
         return parsed_action, self._failure(self.name) or result
 
-    def reset(self) -> None:
-        self.tool.reset()
+    def reset(self, env: Env[Any, Any], info: Mapping[str, Any]) -> None:
+        begin_episode(self.tool, env, info)
+
+    def end_episode(self) -> None:
+        self.tool.end_episode()
 
     def get_state(self) -> dict[str, Any]:
         return self.tool.get_state()

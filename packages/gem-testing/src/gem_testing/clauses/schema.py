@@ -12,12 +12,13 @@ from gem_testing.clause import MANIFEST, clauses_of
 from gem_testing.clauses import contract, determinism, hostile, info, manifest, residue, reward, speed, state
 from gem_testing.env_under_test import EnvUnderTest
 from gem_testing.outcomes import Violation
+from gem_testing.vocabulary import problem_of_tag
 
 __all__ = ["CLAUSES"]
 
 
 def schema(under_test: EnvUnderTest) -> None:
-    """The manifest is valid to the last key, and exempts from clauses that exist."""
+    """The manifest is valid to the last key, exempts from clauses that exist, and uses tags of the vocabulary."""
     from gem.discovery.manifest_schema import validate
 
     assert under_test.manifest is not None  # the clause needs it
@@ -32,6 +33,10 @@ def schema(under_test: EnvUnderTest) -> None:
                 f"exempt names {name!r}, which is not a clause"
                 + (f"; did you mean {hint!r}?" if hint else "; remove it")
             )
+    for tag in under_test.spec.tags:
+        problem = problem_of_tag(tag)
+        if problem:
+            raise Violation(f"the tag {tag!r} {problem}")
 
 
 CLAUSES = clauses_of("manifest", schema, plays=False, needs=(MANIFEST,))

@@ -146,6 +146,7 @@ def _show(
     packages: list[PackageUnderTest], findings: list[EnvironmentResults], labels: list[str], unfinished: int
 ) -> None:
     from gem_testing.outcomes import ClauseOutcome
+    from gem_testing.vocabulary import propose_tags
 
     if findings:
         _show_table(findings, labels)
@@ -167,10 +168,12 @@ def _show(
         for label, found in zip(labels, findings, strict=True)
         for error in found.errors
     ]
+    advice = [(label, "tags", propose_tags(found.spec.tags)) for label, found in zip(labels, findings, strict=True)]
     _show_group("violated", [*broken, *violated], "red")
     _show_group("not tested", untested, "yellow")
     _show_group("exempt, by the manifest", exempt, "cyan")
     _show_group("not measured", errors, "yellow")
+    _show_group("advice", [(label, name, sentence) for label, name, sentence in advice if sentence], "cyan")
     violating = len({label for label, *_ in violated})
     click.echo(_verdict(len(findings), len(broken), violating, unfinished, len(untested), len(exempt)))
 

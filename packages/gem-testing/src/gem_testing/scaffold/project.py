@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple
 
 import gem
+from gem_testing.vocabulary import NAMESPACES, vocabulary
 
 __all__ = ["EXAMPLES", "LICENCES", "ExampleEnvironment", "Project"]
 
@@ -107,7 +109,15 @@ class Project(NamedTuple):
             "example_id": f"{ids[-1]}-easy",
             "table": "\n".join(rows),
             "changes": "\n".join(changes),
+            "vocabulary": "\n".join(_vocabulary()),
         }
+
+
+def _vocabulary() -> Iterator[str]:
+    """Yield comment lines with the controlled tags, for the author who changes those of the examples."""
+    for namespace in NAMESPACES:
+        text = f"{namespace}: {', '.join(vocabulary()[namespace])}."
+        yield from wrap(text, 118, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)
 
 
 def _filled(templates: str, blanks: dict[str, str]) -> str:

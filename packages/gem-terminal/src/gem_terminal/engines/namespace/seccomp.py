@@ -1,14 +1,14 @@
-"""The system calls that the namespace engine denies its processes: :func:`container_filter`.
+"""The system calls that the namespace engine allows its processes: :func:`container_filter`.
 
-The list follows Docker's default profile for a process without capabilities. It denies mounting, namespaces,
-kernel keys, tracing the kernel, loading code into it, and sockets to the host of a virtual machine, which no network
-namespace blocks.
+The list follows Docker's default profile for a process without capabilities. It lacks mounting, namespaces,
+kernel keys, tracing the kernel, loading code into it, all calls of future kernels, and sockets to the host of a virtual
+machine, which no network namespace blocks.
 """
 
 from __future__ import annotations
 
-from gem.processes.seccomp import ADMINISTRATION, filter_program
-from gem.processes.syscall_numbers import MACHINE
+from gem.processes.seccomp import ADMINISTRATION, NO_NEW_NAMESPACES, ArgumentRule, allow_program
+from gem.processes.syscall_numbers import MACHINE, NUMBERS
 from gem_terminal.errors import EngineError
 
 __all__ = ["container_filter"]
@@ -18,7 +18,8 @@ _REFUSED = ADMINISTRATION | {
     "nfsservctl", "query_module", "set_mempolicy", "set_mempolicy_home_node", "setns", "sysfs", "unshare", "uselib",
     "ustat",
 }  # fmt: skip
-_AF_VSOCK = 40
+_FAMILIES = (1, 2, 10, 16, 17)
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET."""
 
 
 def container_filter(machine: str = MACHINE) -> bytes:
@@ -31,7 +32,12 @@ def container_filter(machine: str = MACHINE) -> bytes:
         EngineError: if the system calls of the machine are not known.
     """
     try:
-        return filter_program(_REFUSED, machine=machine, refused_families=[_AF_VSOCK])
+        return allow_program(
+            NUMBERS.keys() - _REFUSED,
+            rules=(ArgumentRule("socket", 0, _FAMILIES), NO_NEW_NAMESPACES),
+            without_effect=(),
+            machine=machine,
+        )
     except OSError as error:
         raise EngineError(
             f"the namespace engine does not know this machine: {error.strerror}; use engine='docker'"
