@@ -47,6 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=tuple(LEFT_OUT), default="main", help="which tests to run (default: main)")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one worker more than there are processors: tests wait for other processes a third of their time."""
+    from gem.processes.cpus import usable_cpus
+
+    return usable_cpus() + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give property-based tests the tier's number of examples, and the whole matrix of the conformance kit to all."""
     settings.load_profile(config.getoption("--tier"))

@@ -234,6 +234,10 @@ class Handler(SimpleHTTPRequestHandler):
 
     def send_head(self) -> Any:
         path = Path(self.translate_path(self.path))
+        if not path.is_file():  # such as the signed metadata of this hub, which has no keys
+            self.answers.append(404)
+            self.send_error(404)
+            return None
         etag = f'"{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"'
         if self.headers.get("If-None-Match") == etag:
             self.answers.append(304)

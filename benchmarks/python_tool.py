@@ -4,6 +4,9 @@
     python benchmarks/python_tool.py --original /tmp/original/bin/python
     python benchmarks/python_tool.py --leaks 10000
     python benchmarks/python_tool.py --timeouts 100
+    python benchmarks/python_tool.py --attacks 3
+    python benchmarks/python_tool.py --tiers
+    python benchmarks/python_tool.py --leaks 10000 --mode restricted
 
 The cost of an execution is the difference between a process that runs many and one that runs few, so that starting
 and warming up do not count. Each round measures both sides in turn.
@@ -12,6 +15,7 @@ and warming up do not count. Each round measures both sides in turn.
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import json
 import os
@@ -23,6 +27,17 @@ import time
 from pathlib import Path
 
 PROGRAMS = {"print": "print(1+1)", "numpy": "import numpy\nprint(numpy.arange(3).sum())"}
+ATTACKS = {
+    "a loop": "while True: pass",
+    "processes": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+    "ignored signals": "import signal\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n"
+    "    except (OSError, ValueError): pass\nwhile True: pass",
+    "a loop in C": "9 ** 9 ** 9",
+    "messages": "import socket\na, b = socket.socketpair()\na.setblocking(False)\nwhile True:\n"
+    "    try: a.send(b'x')\n    except OSError: pass",
+    "files": "n = 0\nwhile True:\n    try:\n        with open(str(n), 'wb') as file: file.write(bytes(65536))\n"
+    "    except OSError: pass\n    n += 1",
+}
 FEW = 4
 
 
@@ -33,6 +48,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--leaks", type=int, metavar="N", help="run N programs and count what is left")
     parser.add_argument("--timeouts", type=int, metavar="N", help="run N programs out of time, alone and 16 at once")
+    parser.add_argument("--attacks", type=int, metavar="N", help="run each attack N times, and see how late it ends")
+    parser.add_argument("--tiers", action="store_true", help="compare the jail with the tier of containers")
+    parser.add_argument("--mode", default="required", help="the mode of the sandbox for --leaks")
     parser.add_argument("--worker", nargs=4, metavar=("SIDE", "PROGRAM", "COUNT", "THREADS"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.worker:
@@ -42,18 +60,25 @@ def main() -> None:
         return
     if chosen.original:
         compare(chosen.original, chosen.rounds)
+    if chosen.tiers:
+        tiers(chosen.rounds)
     if chosen.leaks:
-        leaks(chosen.leaks)
+        leaks(chosen.leaks, chosen.mode)
     if chosen.timeouts:
         timeouts(chosen.timeouts)
+    if chosen.attacks:
+        attacks(chosen.attacks)
 
 
 def work(side: str, program: str, count: int, threads: int) -> None:
     """Run a program ``count`` times with the tool that is installed here; print the wall-clock seconds."""
-    if side == "ours":
+    if side != "theirs":
         from gem_tools import PythonTool
+        from gem_tools.sandbox import Sandbox
 
-        tool = PythonTool()
+        sandbox = Sandbox("auto" if side == "ours" else side)
+        atexit.register(sandbox.close)  # so that its processes count
+        tool = PythonTool(sandbox=sandbox)
         action = f"<python>{program}</python>"
 
         def call() -> str:
@@ -127,6 +152,25 @@ def compare(original: str, rounds: int) -> None:
         row(program, figures["ours"], figures["theirs"], [a / b for a, b in pairs(figures)], goal)
 
 
+def tiers(rounds: int) -> None:
+    """Print the table of the jail and the tier without namespaces."""
+    print("| CPU ms per execution | jail | restricted | ratio | goal | met |\n|---|---|---|---|---|---|")
+    for program in PROGRAMS:
+        figures: dict[str, list[float]] = {"required": [], "restricted": []}
+        for _ in range(rounds):
+            for side, found in figures.items():
+                few, many = (measured(sys.executable, side, program, count, 1)[0] for count in (FEW, 200))
+                found.append(1000 * (many - few) / (200 - FEW))
+        jail, restricted = figures.values()
+        ratios = [b / a for a, b in zip(jail, restricted, strict=True)]
+        met = "yes" if statistics.median(ratios) <= 1.5 else "**no**"
+        print(
+            f"| {program} | {statistics.median(jail):.1f} | {statistics.median(restricted):.1f} | "
+            f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f}) | 1.5 | {met} |",
+            flush=True,
+        )
+
+
 def pairs(figures: dict[str, list[float]]) -> list[tuple[float, float]]:
     """Return the rounds of both sides."""
     return list(zip(figures["ours"], figures["theirs"], strict=True))
@@ -142,7 +186,7 @@ def row(name: str, ours: list[float], theirs: list[float], ratios: list[float], 
     )
 
 
-def leaks(count: int) -> None:
+def leaks(count: int, mode: str) -> None:
     """Run many programs, some of them hostile, from 8 threads, and print the resources that have grown."""
     from gem_tools.sandbox import Limits, Sandbox
 
@@ -152,7 +196,7 @@ def leaks(count: int) -> None:
         "open('f', 'w').write('x' * 100000)",
         "import os\nif os.fork() == 0:\n    import time; time.sleep(100)",
     )
-    with Sandbox("required", Limits(seconds=20)) as sandbox:
+    with Sandbox(mode, Limits(seconds=20)) as sandbox:
 
         def run(some: int) -> None:
             numbers = iter(range(some))
@@ -201,6 +245,24 @@ def footprint() -> dict[str, int]:
         "threads": threading.active_count(),
         "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
     }
+
+
+def attacks(count: int) -> None:
+    """Print the delay at which hostile programs end after their time limit of 1 s."""
+    from gem_tools.sandbox import Limits, Sandbox
+
+    limits = Limits(seconds=1.0, memory=256 << 20, processes=24)
+    print("| attack | late, s: median | worst |\n|---|---|---|")
+    with Sandbox("required", limits) as sandbox:
+        sandbox.warm_up()
+        for name, code in ATTACKS.items():
+            late: list[float] = []
+            for _ in range(count):
+                started = time.perf_counter()
+                done = sandbox.run(code)
+                assert done.limit == "seconds", done
+                late.append(time.perf_counter() - started - limits.seconds)
+            print(f"| {name} | {statistics.median(late):.3f} | {max(late):.3f} |")
 
 
 def timeouts(count: int) -> None:

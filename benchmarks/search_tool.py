@@ -1,6 +1,7 @@
 """Measures the search tool: writing an index, searching it, starting again, and the server under load.
 
     python benchmarks/search_tool.py [--documents 100000] [--rounds 5] [--original PYTHON] [--only index,server,client]
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/search_tool.py --only dense
 
 The corpus is made here: documents of 40 words, and a title of two, from 50,000 words whose frequencies follow Zipf's
 law; queries are five such words, so that most contain words of nearly every document. CPU seconds are those
@@ -24,8 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -291,6 +292,62 @@ def client_table(corpus: Path, index: Path, original: str | None, rounds: int) -
             yield f"| {name} | {statistics.median(cpu):.2f} ms | {statistics.median(wall):.2f} ms | {less} |"
 
 
+class _Rows:
+    """An embedding whose texts are numbers of rows."""
+
+    name = "rows"
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def embed_queries(self, texts: Sequence[str]) -> Any:
+        return self.rows[[int(text) for text in texts]]
+
+    embed_passages = embed_queries
+
+
+def dense_table(documents: int, rounds: int, folder: Path) -> Iterator[str]:
+    """Yield the table of exact searches by vectors of 384 dimensions, of ours and of the libraries that are there."""
+    import numpy as np
+
+    from gem_tools.search.corpus import Document
+    from gem_tools.search.dense import DenseFormat
+
+    generator = np.random.default_rng(0)
+    rows = generator.standard_normal((documents + 300, 384), dtype=np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    corpus, queries = rows[:documents], rows[documents:]
+    index = DenseFormat(_Rows(rows)).write((Document(str(n), str(n)) for n in range(documents)), folder)
+    engines: dict[str, Callable[[int], object]] = {"ours": lambda n: index.search(str(documents + n), 10)}
+    with suppress(ImportError):
+        import faiss
+
+        flat = faiss.IndexFlatIP(384)
+        flat.add(corpus)
+        engines["faiss, IndexFlatIP"] = lambda n: flat.search(queries[n : n + 1], 10)
+    with suppress(ImportError):
+        from usearch.index import MetricKind, search
+
+        engines["usearch, exact"] = lambda n: search(corpus, queries[n], 10, MetricKind.IP, exact=True, threads=1)
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in engines}
+    for _ in range(rounds):
+        for name, engine in engines.items():
+            times = []
+            for number in range(len(queries)):
+                begin = time.process_time()
+                engine(number)
+                times.append(1000 * (time.process_time() - begin))
+            found[name].append((statistics.median(times), statistics.quantiles(times, n=100)[98]))
+    yield f"| {documents:,} vectors of 384 dimensions, exact top 10, CPU | p50 | p99 (range of {rounds} rounds) |"
+    yield "|---|---|---|"
+    for name, rounds_of_one in found.items():
+        middle, late = zip(*rounds_of_one, strict=True)
+        yield (
+            f"| {name} | {statistics.median(middle):.1f} ms | {statistics.median(late):.1f} ms "
+            f"({min(late):.1f} … {max(late):.1f}) |"
+        )
+
+
 def main() -> None:
     """Measure the chosen parts and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -303,12 +360,15 @@ def main() -> None:
     parts = options.only.split(",")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        corpus, index = folder / "corpus.jsonl", folder / "index"
-        write_corpus(corpus, options.documents)
+        corpus, index, vectors = folder / "corpus.jsonl", folder / "index", folder / "vectors"
+        vectors.mkdir()
+        if parts != ["dense"]:
+            write_corpus(corpus, options.documents)
         tables = {
             "index": lambda: index_table(corpus, folder, options.rounds),
             "server": lambda: server_table(corpus, index, options.seconds),
             "client": lambda: client_table(corpus, index, options.original, options.rounds),
+            "dense": lambda: dense_table(options.documents, options.rounds, vectors),
         }
         for part in parts:
             for line in tables[part]():

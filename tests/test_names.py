@@ -59,3 +59,11 @@ def test_a_stub_lists_one_public_name_a_line(stub: Path) -> None:
     assert all(found), [line for line, match in zip(lines, found, strict=True) if not match]
     names = [match[1] for match in found if match]
     assert len(names) == len(set(names)) > 0
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.parent.name)
+def test_no_public_name_is_a_module_of_the_package(stub: Path) -> None:
+    """The import of such a module would replace the name by the module, as soon as anything imports it."""
+    names = {line.rpartition(" as ")[2] for line in stub.read_text(encoding="utf-8").splitlines() if " as " in line}
+    modules = {path.stem for path in stub.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert not names & modules

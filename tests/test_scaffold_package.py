@@ -10,8 +10,10 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +218,9 @@ def test_what_the_readme_shows_works(user: Environment, project: Path, tmp_path:
 
 @pytest.mark.nightly  # makes the author's environment, with mypy, ruff and pre-commit
 def test_the_workflow_is_well_formed(author: Environment, project: Path) -> None:
-    """The workflow is YAML with three jobs, its scripts are shell, and it runs the hooks, the tests and the check."""
+    """The workflow is YAML with four jobs, its scripts are shell, and it runs the hooks, the tests and the check."""
     jobs = workflow(author, project)["jobs"]
-    assert [*jobs] == ["test", "wheel", "publish"]
+    assert [*jobs] == ["test", "wheel", "publish", "request"]
     scripts = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     for script in scripts:
         done("bash", "-n", "-c", script, cwd=project)
@@ -258,7 +260,9 @@ def test_the_workflow_publishes_by_pull_request(
     for name, script in {"gh": GH, "gem": f'#!/bin/sh\nexec "{sys.executable}" -m gem "$@"\n'}.items():
         (tools / name).write_text(script, encoding="utf-8")
         (tools / name).chmod(stat.S_IRWXU)
-    job = workflow(author, project)["jobs"]["publish"]
+    simple = tmp_path / "simple"  # the public index, which has no project of this name
+    simple.mkdir()
+    job = workflow(author, project)["jobs"]["request"]
     variables = {
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "LOG": str(tmp_path / "log"),
@@ -268,12 +272,18 @@ def test_the_workflow_publishes_by_pull_request(
         "FOLDER": "hub/index",
         "GITHUB_REF_NAME": "v0.1.0",
         "GITHUB_ENV": str(tmp_path / "variables"),
+        "NO_PROXY": "*",
     }
-    for step in job["steps"]:
-        if "name" in step:
-            done("bash", "-e", "-o", "pipefail", "-c", step["run"], cwd=tmp_path, env=variables)
-            lines = Path(variables["GITHUB_ENV"]).read_text(encoding="utf-8").splitlines()
-            variables.update(line.split("=", 1) for line in lines)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as public:
+        threading.Thread(target=public.serve_forever, daemon=True).start()
+        variables["PIP_INDEX_URL"] = f"http://127.0.0.1:{public.server_address[1]}/simple/"
+        for step in job["steps"]:
+            if "name" in step:
+                done("bash", "-e", "-o", "pipefail", "-c", step["run"], cwd=tmp_path, env=variables)
+                lines = Path(variables["GITHUB_ENV"]).read_text(encoding="utf-8").splitlines()
+                variables.update((name, value) for name, _, value in (line.partition("=") for line in lines))
+        public.shutdown()
     changed = done("git", "diff", "--name-status", "main...my-envs-0.1.0", cwd=fork)
     assert changed == "A\thub/index/releases/my-envs/0.1.0.json\n"
     release = json.loads(done("git", "show", "my-envs-0.1.0:hub/index/releases/my-envs/0.1.0.json", cwd=fork))

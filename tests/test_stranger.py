@@ -1,0 +1,144 @@
+"""A stranger publishes on a hub that somebody else runs, with the commands of the guide, and another user installs it.
+
+Three people with homes of their own: the operator, whose registry runs as a process; ada, whose machine has no gem-hub;
+and bob, who has a fresh environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "registry.md"
+HUB = "https://hub.example/"
+
+GEM = """#!{python}
+import sys
+{hidden}
+from gem.cli.main import run
+sys.argv[0] = "gem"
+run()
+"""
+
+
+def commands(first: str) -> list[str]:
+    """Return the commands of the guide's block that begins with a command."""
+    blocks = re.findall(r"^```text\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (block,) = (str(block) for block in blocks if str(block).startswith(first))
+    return block.splitlines()
+
+
+class Person:
+    """A home, an empty environment that sees the packages of the tests', and a shell in an empty folder."""
+
+    def __init__(self, home: Path, hub: str, hidden: tuple[str, ...] = ()) -> None:
+        self.folder = home / "work"
+        self.folder.mkdir(parents=True)
+        self.hub = hub
+        self.home = home
+        venv.create(home / "venv", symlinks=True)
+        base = {"base": str(home / "venv"), "platbase": str(home / "venv")}
+        paths = sysconfig.get_paths("posix_prefix", base)
+        self.packages, self.bin = Path(paths["purelib"]), Path(paths["scripts"])
+        shared = sysconfig.get_paths()["purelib"]
+        (self.packages / "shared.pth").write_text(f"import site; site.addsitedir({shared!r})\n", encoding="utf-8")
+        python = self.bin / "python"
+        hiding = "".join(f"sys.modules[{name!r}] = None\n" for name in hidden)
+        programs = {"gem": GEM.format(python=python, hidden=hiding), "pip": f'#!/bin/sh\nexec {python} -m pip "$@"\n'}
+        for name, script in programs.items():
+            (self.bin / name).write_text(script, encoding="utf-8")
+            (self.bin / name).chmod(0o755)
+
+    def types(self, *lines: str) -> str:
+        """Run lines in a shell that stops at the first failure; return stdout."""
+        kept = {name: os.environ[name] for name in ("TMPDIR", "LANG") if name in os.environ}
+        environment = {
+            **kept,
+            "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(self.home),
+            "VIRTUAL_ENV": str(self.home / "venv"),
+            "NO_PROXY": "*",
+            "PIP_NO_BUILD_ISOLATION": "0",  # which means true: hatchling is here already
+            "PIP_NO_INDEX": "1",
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "UV_NO_CONFIG": "1",
+            "UV_OFFLINE": "1",
+        }
+        text = "\n".join(lines).replace(HUB, self.hub)
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", text],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[str]:
+    """The address of a registry that an operator runs with the command of the guide, in a process of its own."""
+    (serve,) = (line for line in commands("pip install gem-hub") if line.startswith("gem hub serve"))
+    words = serve.replace("/srv/hub", str(tmp_path / "operator" / "hub")).split()[1:]
+    settings = tmp_path / "settings.toml"
+    settings.write_text("conformance = false\n", encoding="utf-8")  # it would install gem-core from a package index
+    more = ["--port", "0", "--config", str(settings), "--registration", "open"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "operator"), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gem", *words, *more],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+        assert address is not None
+        yield address[0]
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.mark.slow(reason="only separate processes and environments show what each person's machine lacks")
+def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: str, tmp_path: Path) -> None:
+    """From an empty folder to a package that bob finds by search, installs by digest and plays."""
+    ada = Person(tmp_path / "ada", hub, hidden=("gem_hub",))
+    bob = Person(tmp_path / "bob", hub, hidden=("gem_hub", "gem_testing"))
+    steps = commands("gem new my-envs")
+    assert len(steps) == 5
+    shown = ada.types(*steps)
+    assert "Logged in as ada" in shown
+    assert "my-envs 0.1.0: published" in shown
+    wheel = ada.folder / "my-envs" / "dist" / "my_envs-0.1.0-py3-none-any.whl"
+    assert wheel.is_file()
+    assert ((ada.home / ".config" / "gem" / "credentials.json").stat().st_mode & 0o777) == 0o600
+
+    use, search, install = commands("gem hub use")
+    bob.types(use)
+    (found,) = json.loads(bob.types(f"{search} --json"))["packages"]
+    assert (found["name"], found["version"]) == ("my-envs", "0.1.0")
+    assert not [*bob.packages.glob("my_envs*")]
+    bob.types(install)
+    direct = json.loads((bob.packages / "my_envs-0.1.0.dist-info" / "direct_url.json").read_text(encoding="utf-8"))
+    assert direct["archive_info"]["hashes"]["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    report = json.loads(bob.types("gem rollout my:Treasure-v0-easy --agent reference --episodes 4 --json"))
+    assert report["environments"][0]["success_rate"] == 1.0
+    # Nothing that ada has gives bob her rights, and publishing again changes nothing.
+    assert not (bob.home / ".config" / "gem" / "credentials.json").exists()
+    assert "already published" in ada.types("cd my-envs", "gem hub publish")
