@@ -76,6 +76,13 @@ def manifest(old: str, new: str) -> Wheel:
     return SOUND.with_files({"toy_envs/environments.toml": MANIFEST.replace(old, new)})
 
 
+def resolver(prefix: str, entry_point: str = "toy_envs.thing:resolve", description: str = "Far things.") -> Wheel:
+    """Add a resolver to the manifest, and announce its prefix and one named ``far:``."""
+    table = f'[[resolver]]\nprefix = "{prefix}"\nentry_point = "{entry_point}"\ndescription = "{description}"\n'
+    announced = replace(SOUND, entry_points=f"{SOUND.entry_points}far = toy_envs\nhttps = toy_envs\n")
+    return announced.with_files({"toy_envs/environments.toml": f"{MANIFEST}\n{table}"})
+
+
 def added(path: str, content: str | bytes = "") -> Wheel:
     """Add a file that RECORD lists, so that nothing else is wrong."""
     return SOUND.with_files({path: content})
@@ -324,6 +331,11 @@ HOSTILE: dict[str, tuple[Wheel | tuple[str, bytes], str]] = {
     "a manifest of another schema": (manifest("schema = 1", "schema = 2"), "manifest.invalid"),
     "an id outside its namespaces": (manifest("toy:Thing-v0", "game:Thing-v0"), "manifest.namespace"),
     "an environment outside the wheel": (manifest("toy_envs.thing:Thing", "os:system"), "manifest.outside"),
+    "a prefix of GEM": (resolver("https:"), "id.namespace"),
+    "a prefix outside its namespaces": (resolver("near:"), "manifest.namespace"),
+    "a prefix that is none": (resolver("far://"), "manifest.invalid"),
+    "a resolver outside the wheel": (resolver("far:", "os:system"), "manifest.outside"),
+    "a resolver that moves the cursor": (resolver("far:", description="A \\u001b[2J thing"), "manifest.text"),
     "a description that moves the cursor": (manifest("A thing", "A \\u001b[2J thing"), "manifest.text"),
     "a taken id": (
         replace(manifest("toy:Thing-v0", "rival:Prize-v1"), entry_points="[gem.envs]\nrival = toy_envs\n"),
@@ -428,6 +440,17 @@ def test_a_sound_wheel_passes() -> None:
     assert verdict.refusals == ()
     assert [warning.code for warning in verdict.warnings] == ["manifest.untagged"]
     assert [spec.id for spec in verdict.specs] == ["toy:Thing-v0", "toy:Thing-v0-easy"]
+
+
+def test_a_wheel_with_resolvers_alone_passes() -> None:
+    """Its release lists no environment, as the ids of a prefix are not known in advance."""
+    wheel = resolver("far:")
+    table = f"schema = 1\n[[resolver]]{wheel.files['toy_envs/environments.toml'].partition('[[resolver]]')[2]}"
+    verdict = examine(
+        *wheel.with_files({"toy_envs/environments.toml": table}).build(), "a-stranger", HUB, limits=LIMITS
+    )
+    assert verdict.refusals == ()
+    assert verdict.release("a-stranger").environments == []
 
 
 def test_all_reasons_come_at_once() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from gem.discovery import ENVIRONMENT_GROUP, PLUGIN_GROUP
-from gem.discovery.manifest import FILE_NAME, parse, read_specs
+from gem.discovery.manifest import FILE_NAME, ManifestContents, Resolver, parse, read_manifest
 from gem.discovery.manifest_schema import validate
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
@@ -91,14 +91,17 @@ def _has_module(wheel: Wheel, module: str) -> bool:
     return any(f"{path}{end}" in wheel.archive.entries for end in (".py", "/__init__.py"))
 
 
-def read_environments(wheel: Wheel, findings: GateFindings) -> tuple[EnvSpec, ...]:
-    """Return the environments and variants of a wheel, and add their problems to the findings."""
+def read_environments(wheel: Wheel, findings: GateFindings) -> ManifestContents:
+    """Return the environments, variants and resolvers of a wheel, and add their problems to the findings."""
     claimed: dict[str, set[str]] = {}
     for namespace, value in wheel.entry_points.get(ENVIRONMENT_GROUP, {}).items():
         claimed.setdefault(value, set()).add(namespace)
     specs: list[EnvSpec] = []
+    resolvers: list[Resolver] = []
     for package, namespaces in claimed.items():
-        specs += _read_manifest(wheel, package, namespaces, findings)
+        contents = _read_manifest(wheel, package, namespaces, findings)
+        specs += contents.specs
+        resolvers += contents.resolvers
     if len(specs) > _MOST_ENVIRONMENTS:
         message = f"offers {len(specs)} environments and variants, and {_MOST_ENVIRONMENTS} are the most; use arguments"
         findings.refuse("manifest.count", wheel.filename, message)
@@ -106,7 +109,7 @@ def read_environments(wheel: Wheel, findings: GateFindings) -> tuple[EnvSpec, ..
         folder, _, file = path.rpartition("/")
         if file == FILE_NAME and folder.replace("/", ".") not in claimed:
             findings.warn("manifest.unused", path, "is named by no entry point, so that nobody finds what it offers")
-    return tuple(specs)
+    return ManifestContents(specs, resolvers)
 
 
 def read_hub_requires(wheel: Wheel, packages: Collection[str], findings: GateFindings) -> tuple[str, ...]:
@@ -144,36 +147,39 @@ def _is_costly(content: bytes) -> bool:
     return any(line.count(b".") > _MOST_DOTS for line in content.splitlines())
 
 
-def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: GateFindings) -> list[EnvSpec]:
+def _read_manifest(wheel: Wheel, package: str, namespaces: set[str], findings: GateFindings) -> ManifestContents:
     path = f"{package.replace('.', '/')}/{FILE_NAME}"
     entry = wheel.archive.entries.get(path)
+    contents = ManifestContents([], [])
     if entry is None:
         message = "is missing; put it beside the package's __init__.py, and see that the build takes it along"
         findings.refuse("manifest.missing", path, message)
-        return []
+        return contents
     if entry.size > _MOST_MANIFEST:
         findings.refuse("manifest.size", path, f"has {entry.size} bytes, and {_MOST_MANIFEST} are the most; shorten it")
-        return []
+        return contents
     content = wheel.archive.read(path)
     if _is_costly(content):
         message = f"has a line with over {_MOST_DOTS} dots; break the line, or put data into a file of its own"
         findings.refuse("manifest.size", path, message)
-        return []
-    specs = []
+        return contents
     with tempfile.TemporaryDirectory(prefix="gem-hub-") as folder:
         copy = Path(folder, FILE_NAME)
         copy.write_bytes(content)
         try:
             validate(parse(copy), copy)
-            specs = read_specs(copy, wheel.name, wheel.version)
+            contents = read_manifest(copy, wheel.name, wheel.version)
         except (ManifestError, ValueError, TypeError, KeyError, RecursionError) as error:
             message = " ".join(str(error).replace(f"{copy}: ", "").split())[:1000] or type(error).__name__
             findings.refuse("manifest.invalid", path, f"{message}; run: gem check")
-    for spec in specs:
+    for spec in contents.specs:
         for problem in _problems(wheel, spec, namespaces):
             findings.refuse(*problem)
-    _check_tags(path, specs, findings)
-    return specs
+    for resolver in contents.resolvers:
+        for problem in _problems_of_resolver(wheel, resolver, namespaces):
+            findings.refuse(*problem)
+    _check_tags(path, contents.specs, findings)
+    return contents
 
 
 def _check_tags(path: str, specs: Sequence[EnvSpec], findings: GateFindings) -> None:
@@ -198,15 +204,30 @@ def _required_imports(wheel: Wheel) -> set[str]:
     return {import_name_of(name) for name in names & OFFICIAL}
 
 
-def _problems(wheel: Wheel, spec: EnvSpec, namespaces: set[str]) -> Iterator[tuple[str, str, str]]:
-    namespace = parse_id(spec.id).namespace
+def _outside(namespace: str, offer: str, namespaces: set[str]) -> Iterator[tuple[str, str, str]]:
     if namespace not in namespaces:
         yield (
             "manifest.namespace",
-            spec.id,
+            offer,
             f"is outside the namespaces that the package announces ({', '.join(sorted(namespaces))}); "
             f'add {namespace} = "PACKAGE" to its entry points',
         )
+
+
+def _problems_of_resolver(wheel: Wheel, resolver: Resolver, namespaces: set[str]) -> Iterator[tuple[str, str, str]]:
+    yield from _outside(resolver.prefix.rstrip(":"), resolver.prefix, namespaces)
+    if sanitize(resolver.description) != resolver.description:
+        yield "manifest.text", resolver.prefix, "has control or invisible characters in its description; remove them"
+    if not _has_module(wheel, resolver.entry_point.partition(":")[0]):
+        yield (
+            "manifest.outside",
+            f"{resolver.prefix}, entry_point",
+            f"is {resolver.entry_point!r}, and no such module is in this wheel; point it to a module of the package",
+        )
+
+
+def _problems(wheel: Wheel, spec: EnvSpec, namespaces: set[str]) -> Iterator[tuple[str, str, str]]:
+    yield from _outside(parse_id(spec.id).namespace, spec.id, namespaces)
     if sanitize(spec.description) != spec.description:
         yield "manifest.text", spec.id, "has control or invisible characters in its description; remove them"
     if any(sanitize(reason) != reason for reason in spec.exempt.values()):

@@ -164,10 +164,12 @@ def examine(
                 check_entry_points(wheel, findings)
                 check_terms(wheel, findings)
                 _check_public(wheel, hub, findings)
-                specs = read_environments(wheel, findings)
+                contents = read_environments(wheel, findings)
+                specs = tuple(contents.specs)
                 hub_requires = read_hub_requires(wheel, hub.packages, findings)
                 _check_ids(wheel.name, specs, hub, findings)
-                ids = [spec.id for spec in specs]
+                # A prefix claims its namespace as an id does.
+                ids = [*(spec.id for spec in specs), *(f"{one.prefix}ADDRESS" for one in contents.resolvers)]
                 for env_id, users in closed_namespaces(wheel.name, publisher, ids, policy, _entitled(hub, policy)):
                     message = f"is in a namespace for {users}; choose one of your own"
                     findings.refuse("id.namespace", env_id, message)

@@ -76,8 +76,8 @@ class EnvSpec:
     @property
     def namespace(self) -> str:
         """The part of the id before the colon; empty for a plain name, which only ``gem.register`` takes."""
-        namespace, colon, _ = self.id.rpartition("/")[2].partition(":")
-        return namespace if colon else ""
+        namespace, colon, _ = self.id.partition(":")
+        return namespace.rpartition("/")[2] if colon else ""
 
     def with_kwargs(self, kwargs: Mapping[str, Any]) -> EnvSpec:
         """Return this spec with constructor arguments added or overridden."""

@@ -80,14 +80,24 @@ def unregister(env_id: str) -> None:
 def spec(env_id: str) -> EnvSpec:
     """Return the spec behind an id, without importing the environment.
 
+    An id that no package lists goes to the resolver of its prefix, if a package has one: ``"http://host:8000/game:X"``.
+
     Raises:
         InvalidIdError: if nothing of this name is registered in this process and it does not follow the grammar.
         UnknownEnvironmentError: if nothing provides it; the message has the nearest id, or the install line.
-        EnvironmentConflictError: if several distributions provide it and the id names no owner.
+        EnvironmentConflictError: if several distributions provide it and the id names no owner, or if several resolve
+            its prefix.
+        EntryPointError: if the resolver cannot be imported or fails. Its own GemErrors are passed on.
     """
-    key = process_key(env_id)
-    if key == env_id and key in _registered:
-        return _registered[key]
+    if isinstance(env_id, str):
+        if env_id in _registered:
+            return _registered[env_id]
+        namespace, colon, _ = env_id.partition(":")
+        claims = discovery.installed(namespace).resolvers if colon else ()
+        if claims and not _from_packages(env_id):
+            from gem.discovery.resolving import resolve
+
+            return resolve(env_id, claims)
     parsed = _parsed(env_id)
     key = parsed.unowned
     if parsed.owner is None and key in _registered:
@@ -203,8 +213,16 @@ def _parsed(env_id: str) -> EnvId:
     try:
         return parse_id(env_id)
     except InvalidIdError as error:
+        if not isinstance(env_id, str):
+            raise
         hint = nearest(env_id, _registered)
         if hint is None:
+            if ":" in env_id:
+                from gem.discovery.resolving import unknown_prefix
+
+                missing = unknown_prefix(env_id)
+                if missing is not None:
+                    raise missing from error
             named = _id_of_name(env_id)
             if named is None:
                 raise
@@ -251,8 +269,12 @@ def _unknown(env_id: str) -> UnknownEnvironmentError:
 
 
 def conflicts() -> dict[str, tuple[str, ...]]:
-    """Return the ids that several distributions provide, with their names."""
-    return {
+    """Return the ids that several distributions provide, and the prefixes that several resolve, with their names."""
+    prefixes: dict[str, list[str]] = {}
+    for resolver in discovery.resolvers():
+        prefixes.setdefault(resolver.prefix, []).append(str(resolver.distribution))
+    shared = {prefix: tuple(owners) for prefix, owners in prefixes.items() if len(owners) > 1}
+    return shared | {
         env_id: tuple(str(candidate.distribution) for candidate in candidates)
         for namespace in discovery.namespaces()
         for env_id, candidates in discovery.installed(namespace).specs.items()

@@ -15,12 +15,14 @@ from gem.arguments import nearest
 from gem.cli.completers import complete_namespaces, complete_packages, complete_tags
 from gem.cli.output import Table, json_option, print_json
 from gem.cli.terminal_text import wrapped
+from gem.discovery.manifest import Resolver
 from gem.env_spec import EnvSpec
 from gem.ids import normalized_distribution, parse_id
 
 __all__ = ["list_command"]
 
 _ROOM_FOR_VARIANTS = 120  # columns of a terminal
+_ADDRESSES = "environments at addresses"
 
 
 @click.command("list")
@@ -38,23 +40,26 @@ _ROOM_FOR_VARIANTS = 120  # columns of a terminal
 def list_command(namespace: str | None, tags: tuple[str, ...], package: str | None, ids: bool, as_json: bool) -> None:
     """List the environments of all installed packages.
 
+    The last lines are prefixes of ids that are addresses, such as openenv:http://localhost:8000.
+
     \b
     Examples:
       gem list
       gem list game --tag grid
       gem list --ids | head
     """
+    from gem.discovery import resolvers
     from gem.registry import all_specs
 
-    everything = all_specs()
+    everything, every_resolver = all_specs(), resolvers()
     if namespace is not None:
         namespace = namespace.rstrip(":")
-        _check_known("namespace", namespace, {spec.namespace for spec in everything} - {""})
+        known = {spec.namespace for spec in everything} | {_namespace(resolver) for resolver in every_resolver}
+        _check_known("namespace", namespace, known - {""})
     if package is not None:
         package = normalized_distribution(package)
-        _check_known(
-            "package", package, {normalized_distribution(spec.distribution or "") for spec in everything} - {""}
-        )
+        owners = [*(spec.distribution for spec in everything), *(one.distribution for one in every_resolver)]
+        _check_known("package", package, {normalized_distribution(owner) for owner in owners if owner})
     for tag in tags:
         _check_known("tag", tag, {tag for spec in everything for tag in spec.tags})
     specs = [
@@ -64,12 +69,19 @@ def list_command(namespace: str | None, tags: tuple[str, ...], package: str | No
         and all(tag in spec.tags for tag in tags)
         and (package is None or normalized_distribution(spec.distribution or "") == package)
     ]
+    prefixes = [
+        resolver
+        for resolver in every_resolver
+        if namespace in (None, _namespace(resolver))
+        and not tags
+        and package in (None, normalized_distribution(resolver.distribution or ""))
+    ]
     if as_json:
-        print_json([_summary(spec) for spec in specs])
+        print_json([*map(_summary, specs), *map(_summary_of_resolver, prefixes)])
     elif ids:
         click.echo("".join(f"{spec.id}\n" for spec in specs), nl=False)
-    elif specs:
-        _print_tables(specs)
+    elif specs or prefixes:
+        _print_tables(specs, prefixes)
     else:
         click.echo(_nothing(bool(everything)))
 
@@ -87,8 +99,24 @@ def _summary(spec: EnvSpec) -> dict[str, Any]:
     }
 
 
-def _print_tables(specs: list[EnvSpec]) -> None:
-    """Print a table for each package: one line an environment in a terminal, through a pager if they are many."""
+def _summary_of_resolver(resolver: Resolver) -> dict[str, Any]:
+    return {
+        "prefix": resolver.prefix,
+        "description": resolver.description,
+        "package": resolver.distribution,
+        "version": resolver.version,
+    }
+
+
+def _namespace(resolver: Resolver) -> str:
+    return resolver.prefix.rstrip(":")
+
+
+def _print_tables(specs: list[EnvSpec], prefixes: list[Resolver]) -> None:
+    """Print a table for each package: one line an environment in a terminal, through a pager if they are many.
+
+    A prefix that a resolver serves is a line of the last table.
+    """
     by_package = sorted(specs, key=lambda spec: (spec.distribution or "", spec.version or ""))
     tables = [
         (f"{package or 'this process'} {version or ''}".rstrip(), list(owned))
@@ -98,6 +126,7 @@ def _print_tables(specs: list[EnvSpec]) -> None:
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()
         lines = [line for title, owned in tables for line in _lines(title, owned, width)]
+        lines += _prefix_lines(prefixes, width)
         lines.append(click.style(wrapped(advice, width - 1), dim=True))
         show = click.echo_via_pager if len(lines) >= height else click.echo
         show("\n".join(lines) + "\n")
@@ -110,6 +139,12 @@ def _print_tables(specs: list[EnvSpec]) -> None:
             rows.add_row(_base_id(first), named, _described(first), ", ".join(first.tags))
         rows.show()
         click.echo(_count(owned) + "\n")
+    if prefixes:
+        rows = Table(("ids that begin with", "description", "package"), title=_ADDRESSES)
+        for resolver in prefixes:
+            rows.add_row(resolver.prefix, resolver.description, f"{resolver.distribution} {resolver.version}")
+        rows.show()
+        click.echo()
     click.echo(advice)
 
 
@@ -126,6 +161,16 @@ def _lines(title: str, owned: list[EnvSpec], width: int) -> Iterator[str]:
         yield f"  {base.ljust(longest)}  {text}{shown}"
     yield click.style(f"  {_count(owned)}", dim=True)
     yield ""
+
+
+def _prefix_lines(prefixes: list[Resolver], width: int) -> Iterator[str]:
+    if prefixes:
+        yield click.style(_ADDRESSES, bold=True)
+        longest = max(len(resolver.prefix) for resolver in prefixes) + 1
+        for resolver in prefixes:
+            text = textwrap.shorten(resolver.description, max(width - longest - 4, 16), placeholder=" …")
+            yield f"  {(resolver.prefix + '…').ljust(longest)}  {text}"
+        yield ""
 
 
 def _by_base_id(owned: list[EnvSpec]) -> list[list[EnvSpec]]:

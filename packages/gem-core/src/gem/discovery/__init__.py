@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gem.discovery.manifest import FILE_NAME, read_specs
+from gem.discovery.manifest import FILE_NAME, ManifestContents, Resolver, read_manifest
 from gem.entry_points import package_folder
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
@@ -32,6 +32,7 @@ __all__ = [
     "installed",
     "providers_of",
     "requirements_of",
+    "resolvers",
 ]
 
 ENVIRONMENT_GROUP = "gem.envs"
@@ -67,6 +68,8 @@ class Installed:
 
     specs: dict[str, tuple[EnvSpec, ...]]
     problems: tuple[PluginProblem, ...]
+    resolvers: tuple[Resolver, ...] = ()
+    """The resolvers of all other ids of the namespace; at most one unless distributions clash."""
 
 
 def entry_points(group: str) -> tuple[Announcement, ...]:
@@ -89,6 +92,7 @@ def installed(namespace: str) -> Installed:
     """Return the environments of installed packages in one namespace; reads only the manifests that claim it."""
     specs: dict[str, tuple[EnvSpec, ...]] = {}
     problems: list[PluginProblem] = []
+    resolvers: list[Resolver] = []
     for claim in entry_points(ENVIRONMENT_GROUP):
         if claim.name != namespace:
             continue
@@ -97,10 +101,16 @@ def installed(namespace: str) -> Installed:
         except ManifestError as error:
             problems.append(PluginProblem(claim.distribution, str(error)))
             continue
-        for spec in offered:
+        for spec in offered.specs:
             if spec.namespace == namespace:
                 specs[spec.id] = (*specs.get(spec.id, ()), spec)
-    return Installed(specs, tuple(problems))
+        resolvers += [resolver for resolver in offered.resolvers if resolver.prefix == f"{namespace}:"]
+    return Installed(specs, tuple(problems), tuple(resolvers))
+
+
+def resolvers() -> list[Resolver]:
+    """Return the resolvers of all installed packages, sorted by prefix."""
+    return sorted(resolver for namespace in namespaces() for resolver in installed(namespace).resolvers)
 
 
 def unclaimed_problems() -> tuple[PluginProblem, ...]:
@@ -111,9 +121,10 @@ def unclaimed_problems() -> tuple[PluginProblem, ...]:
     problems: list[PluginProblem] = []
     for claim in {(c.distribution, c.value): c for c in entry_points(ENVIRONMENT_GROUP)}.values():
         try:
-            offered = {spec.namespace for spec in _offered(claim)}
+            contents = _offered(claim)
         except ManifestError:
             continue  # reported by installed()
+        offered = {spec.namespace for spec in contents.specs} | {one.prefix.rstrip(":") for one in contents.resolvers}
         problems.extend(
             PluginProblem(
                 claim.distribution,
@@ -162,11 +173,11 @@ def _providers() -> Any:
 
 
 @cache
-def _offered(claim: Announcement) -> tuple[EnvSpec, ...]:
+def _offered(claim: Announcement) -> ManifestContents:
     folder = package_folder(claim.value)
     if folder is None:
         raise ManifestError(f"announces {claim.name!r} in package {claim.value!r}, which cannot be found")
-    return tuple(read_specs(folder / FILE_NAME, claim.distribution, claim.version))
+    return read_manifest(folder / FILE_NAME, claim.distribution, claim.version)
 
 
 @cache

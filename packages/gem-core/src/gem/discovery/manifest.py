@@ -1,6 +1,6 @@
-"""Reading ``environments.toml``: the one static file that lists the environments of a package.
+"""Reading ``environments.toml``: the one static file that lists the environments and the resolvers of a package.
 
-:func:`read_specs` is the fast path of ``make``: it reads the TOML and checks the keys that it uses. On any
+:func:`read_manifest` is the fast path of ``make``: it reads the TOML and checks the keys that it uses. On any
 irregularity it calls :func:`gem.discovery.manifest_schema.validate`, which checks everything, so that the message is
 always complete.
 """
@@ -8,15 +8,16 @@ always complete.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
-from gem.ids import parse_id
+from gem.ids import NAMESPACE_PATTERN, parse_id
 
-__all__ = ["FILE_NAME", "SCHEMA", "parse", "read_specs"]
+__all__ = ["FILE_NAME", "SCHEMA", "ManifestContents", "Resolver", "parse", "read_manifest", "read_specs"]
 
 FILE_NAME = "environments.toml"
 SCHEMA = 1
@@ -57,6 +58,28 @@ _OF_A_VARIANT = {
 }
 """The keys that ``variant_metadata`` may set for a variant."""
 
+_PREFIX = re.compile(rf"{NAMESPACE_PATTERN}:")
+_OF_A_RESOLVER = {"prefix", "entry_point", "description"}
+
+
+class Resolver(NamedTuple):
+    """A package's offer to turn every id that begins with a prefix into a spec."""
+
+    prefix: str
+    """A namespace with its colon, such as ``"openenv:"``."""
+    entry_point: str
+    """``"module:function"``, which takes an id and returns its :class:`gem.EnvSpec`."""
+    description: str
+    distribution: str | None = None
+    version: str | None = None
+
+
+class ManifestContents(NamedTuple):
+    """The offers of one manifest."""
+
+    specs: list[EnvSpec]
+    resolvers: list[Resolver]
+
 
 def parse(path: Path) -> dict[str, Any]:
     """Return the TOML of a manifest; ManifestError if it cannot be read."""
@@ -72,8 +95,8 @@ def parse(path: Path) -> dict[str, Any]:
         raise ManifestError(f"{path}: not valid TOML: {error}") from error
 
 
-def read_specs(path: Path, distribution: str | None = None, version: str | None = None) -> list[EnvSpec]:
-    """Return the specs of all environments and variants in a manifest.
+def read_manifest(path: Path, distribution: str | None = None, version: str | None = None) -> ManifestContents:
+    """Return the specs of all environments and variants in a manifest, and its resolvers.
 
     Raises:
         ManifestError: if the file is missing, is not TOML, or breaks the schema.
@@ -82,15 +105,33 @@ def read_specs(path: Path, distribution: str | None = None, version: str | None 
     try:
         if type(document["schema"]) is not int or document["schema"] != SCHEMA:  # True and 1.0 equal 1
             raise ValueError("schema")
-        specs = [spec for entry in document["environment"] for spec in _specs_of(entry, distribution, version)]
-        if not 0 < len(specs) == len({spec.id for spec in specs}):
-            raise ValueError("no environment, or one twice")
-        return specs
+        resolvers = [_resolver_of(entry, distribution, version) for entry in document.get("resolver", ())]
+        entries = document.get("environment", ()) if resolvers else document["environment"]
+        specs = [spec for entry in entries for spec in _specs_of(entry, distribution, version)]
+        if not specs and not resolvers:
+            raise ValueError("nothing is offered")
+        if len({spec.id for spec in specs}) < len(specs) or len({one.prefix for one in resolvers}) < len(resolvers):
+            raise ValueError("an environment or a prefix twice")
+        return ManifestContents(specs, resolvers)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         from gem.discovery.manifest_schema import validate
 
         validate(document, path)  # raises with every fault
         raise ManifestError(f"{path}: {error!r}") from error
+
+
+def read_specs(path: Path, distribution: str | None = None, version: str | None = None) -> list[EnvSpec]:
+    """Return the specs of :func:`read_manifest`, which raises the same errors; none if it has only resolvers."""
+    return read_manifest(path, distribution, version).specs
+
+
+def _resolver_of(entry: dict[str, Any], distribution: str | None, version: str | None) -> Resolver:
+    """Return the resolver of a table; KeyError, TypeError or ValueError on an irregularity."""
+    if entry.keys() != _OF_A_RESOLVER or not all(isinstance(value, str) and value for value in entry.values()):
+        raise TypeError("resolver")
+    if not _PREFIX.fullmatch(entry["prefix"]):
+        raise ValueError("prefix")
+    return Resolver(**entry, distribution=distribution, version=version)
 
 
 def _specs_of(entry: dict[str, Any], distribution: str | None, version: str | None) -> list[EnvSpec]:

@@ -24,9 +24,9 @@ from pydantic import (
 from gem.discovery.official import install_line
 from gem.discovery.pydantic_start import start_pydantic
 from gem.errors import InvalidIdError, ManifestError
-from gem.ids import parse_id
+from gem.ids import NAMESPACE_PATTERN, parse_id
 
-__all__ = ["EnvironmentEntry", "Manifest", "VariantMetadata", "validate"]
+__all__ = ["EnvironmentEntry", "Manifest", "ResolverEntry", "VariantMetadata", "validate"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Tag = Annotated[str, Field(pattern=r"^(?:[a-z]+:)?[A-Za-z0-9][A-Za-z0-9_.-]*$")]
@@ -119,16 +119,31 @@ class EnvironmentEntry(_Strict):
         return self
 
 
+class ResolverEntry(_Strict):
+    """One ``[[resolver]]`` table: a prefix of ids, and the function that turns such an id into a spec."""
+
+    prefix: Annotated[str, Field(pattern=f"^{NAMESPACE_PATTERN}:$")]
+    entry_point: EntryPoint
+    description: str = Field(min_length=1, max_length=500)
+
+
 class Manifest(_Strict):
-    """A whole ``environments.toml``."""
+    """A whole ``environments.toml``: environments, resolvers, or both."""
 
     schema_: Literal[1] = Field(alias="schema")
-    environment: list[EnvironmentEntry] = Field(min_length=1)
+    environment: list[EnvironmentEntry] = []
+    resolver: list[ResolverEntry] = []
     hub_requires: list[Name] = []
     """Packages of environments that this one needs and that come from the same hub; they are among its requirements."""
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Manifest:
+        if not self.environment and not self.resolver:
+            raise ValueError("it offers nothing; add an [[environment]] or a [[resolver]] table")
+        prefixes = [entry.prefix for entry in self.resolver]
+        for prefix in prefixes:
+            if prefixes.count(prefix) > 1:
+                raise ValueError(f"prefix {prefix!r} is declared twice")
         seen: set[str] = set()
         for entry in self.environment:
             for full_id in (entry.id, *(f"{entry.id}-{variant}" for variant in entry.variants)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "NAMESPACES", "REWARDS", "WRAPPERS", "install_line"]
+__all__ = ["COMMANDS", "NAMESPACES", "PREFIXES", "REWARDS", "WRAPPERS", "install_line"]
 
 NAMESPACES = {
     "game": ("gem-envs-games",),
@@ -13,8 +13,15 @@ NAMESPACES = {
     "code": ("gem-envs-code",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
     "terminal": ("gem-terminal",),
+    "http": ("gem-server",),
+    "https": ("gem-server",),
+    "openenv": ("gem-bridges",),
+    "agentgym": ("gem-bridges",),
 }
 """Namespace → the distributions that fill it."""
+
+PREFIXES = ("http", "https", "openenv", "agentgym")
+"""The namespaces among them whose ids are addresses, which a resolver turns into specs."""
 
 WRAPPERS = {
     "python_tool": "gem-tools",
