@@ -23,13 +23,17 @@ from gem.errors import (
     ResetNeededError,
 )
 
-__all__ = ["AutoresetMode", "EnvRunner", "Maker", "StepResult", "check_single_agent", "describe"]
+__all__ = ["AutoresetMode", "EnvRunner", "Maker", "RunnerAccount", "StepResult", "check_single_agent", "describe"]
 
 Maker = Callable[[], Env[Any, Any]]
 """Builds the environment, and rebuilds it after a fault. Modes with other processes need a picklable maker."""
 
 StepResult = tuple[Any, float, bool, bool, Info]
 """Observation, reward, terminated, truncated, info: the result of ``EnvRunner.step`` and ``EnvRunner.reset``."""
+
+RunnerAccount = tuple[int | None, int, int, int | None, int]
+"""Last given seed, faults and episodes since it was given, seed of the episode, phase: what an :class:`EnvRunner` in
+another process needs to take the place of one that died with its process."""
 
 _ERROR_LENGTH = 2000  # characters; an exception can carry a whole document
 
@@ -85,7 +89,37 @@ class EnvRunner:
         self._phase = _OVER if maker else _LOST
         self.error = ""  # of the last fault
         self._for_good = False
+        self._unreported = False  # the fault ended an episode, and no result has said so yet
         self._observation: Any = ""
+        self.on_change: Callable[[], object] | None = None
+        """Called whenever :attr:`account` may have changed."""
+
+    @classmethod
+    def revived(
+        cls, maker: Maker, autoreset: AutoresetMode, account: RunnerAccount, error: str, observation: Any
+    ) -> EnvRunner:
+        """Return a runner in the place of one that died with its process.
+
+        It is lost: if an episode was going on, the next step reports it as truncated. The environment is built when its
+        next episode begins.
+
+        Args:
+            maker: builds the environment.
+            autoreset: as before.
+            account: of the runner that died.
+            error: the reason, type and message.
+            observation: the last one that the dead runner returned.
+        """
+        runner = cls(None, autoreset)
+        runner._maker, runner._observation, runner.error = maker, observation, error
+        runner._seed, faults, runner._episodes, runner._episode_seed, phase = account
+        runner._faults, runner._unreported = faults + 1, phase == _PLAYING
+        return runner
+
+    @property
+    def account(self) -> RunnerAccount:
+        """What :meth:`revived` needs."""
+        return self._seed, self._faults, self._episodes, self._episode_seed, self._phase
 
     @property
     def lost(self) -> bool:
@@ -118,6 +152,7 @@ class EnvRunner:
             if self._autoreset is AutoresetMode.SAME_STEP:
                 return self._roll_over(observation, reward, terminated, truncated, info)
             self._phase = _OVER
+            self._changed()
         self._observation = observation
         return observation, reward, terminated, truncated, info
 
@@ -142,7 +177,7 @@ class EnvRunner:
         with suppress(Exception, SystemExit):  # the old one has no further use
             self.close()
         self._maker, self._seed, self._faults, self._for_good = maker, None, 0, False
-        self._episodes, self._episode_seed = 0, None
+        self._episodes, self._episode_seed, self._unreported = 0, None, False
         try:
             self.env, self._unused = maker(), True
             check_single_agent(self.env)
@@ -150,6 +185,7 @@ class EnvRunner:
             self._cannot_begin(error)
             return self.failed_reset()
         self._phase = _OVER
+        self._changed()
         return "", 0.0, False, False, {}
 
     def replacement(self, error: str, for_good: bool = False) -> EnvRunner:
@@ -186,6 +222,10 @@ class EnvRunner:
         """Return the result of a reset whose environment was abandoned."""
         return "", 0.0, False, True, {"error": self.error}
 
+    def forget_observation(self) -> None:
+        """Report an empty observation, should the episode fail: the last one is of no use to the caller."""
+        self._observation = ""
+
     def close(self) -> None:
         """Close the environment; its exceptions are passed on."""
         env, self.env = self.env, None
@@ -194,6 +234,9 @@ class EnvRunner:
             env.close()
 
     def _step_between_episodes(self) -> StepResult:
+        if self._unreported and self._autoreset is not AutoresetMode.SAME_STEP:
+            self._unreported = False
+            return self.failed_step()
         if self._autoreset is AutoresetMode.NEXT_STEP:
             observation, info = self._begin()
             return observation, 0.0, False, self.lost, info
@@ -228,6 +271,7 @@ class EnvRunner:
             return "", {"error": self.error}
         if seed is not None:
             self._seed, self._faults, self._episodes = seed, 0, 0
+        self._unreported = False
         try:
             if self.env is None:
                 self.env, self._unused = self._maker(), True
@@ -245,9 +289,11 @@ class EnvRunner:
         except (Exception, SystemExit) as error:
             if extra and isinstance(error, (ArgumentError, TypeError)):
                 self._phase = _OVER
+                self._changed()
                 raise
             return self._cannot_begin(error)
         self._phase, self._observation = _PLAYING, observation
+        self._changed()
         self._name_seed(info)
         return observation, info
 
@@ -274,6 +320,11 @@ class EnvRunner:
             self.close()
         self._phase, self.error = _LOST, error
         self._faults += 1
+        self._changed()
+
+    def _changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change()
 
 
 def check_single_agent(env: Env[Any, Any] | None) -> None:
