@@ -18,6 +18,7 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker.container import DockerContainer
 from gem_terminal.engines.namespace.container import NamespaceContainer
+from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
 
 FILES = {
@@ -303,6 +304,23 @@ def test_a_container_that_dies_during_a_command(env: TerminalEnv) -> None:
     assert info["error"]
     env.reset()
     assert_works(env)
+
+
+@pytest.mark.every_engine
+def test_a_container_that_died_is_not_started_again(engine: Engine, small: Image) -> None:
+    """A restart would hide the loss of every process, though it comes before the engine has seen the death."""
+    reference = engine.prepare(small)
+    for _ in range(3):
+        with engine.start(reference, ResourceLimits(memory=128 << 20, processes=64)) as container:
+            assert isinstance(container, DockerContainer | NamespaceContainer)
+            channel = container.open(("sh", "-c", "echo begun; sleep 600"))
+            assert channel.read(30.0) == b"begun\n"
+            os.kill(container._pid, signal.SIGKILL)  # not through the engine, which would know of it
+            while channel.read(30.0) is not None:  # the kernel kills this process before the first one is gone
+                pass
+            channel.close()
+            with pytest.raises(EngineError):
+                container.kill_all()
 
 
 def test_many_containers_at_once(engine: Engine, small: Image) -> None:

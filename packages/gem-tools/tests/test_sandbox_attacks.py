@@ -252,7 +252,8 @@ def judge(done: Execution, expected: str | None) -> None:
         assert (done.limit, done.exit_code) == ("seconds", None)
     else:
         assert not done.timed_out, done
-        written = done.stdout + done.stderr
+        # The limit on memory of the process gives an error, that of the whole execution ends it, whichever comes first.
+        written = done.stdout + done.stderr + ("MemoryError" if done.limit == "memory" else "")
         assert any(part in written for part in expected.split("|")), done
     assert "open " not in done.stdout
 

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["kill", "others_than", "stat_of", "unlinked"]
+__all__ = ["has_ended", "kill", "others_than", "stat_of", "unlinked"]
+
+_PF_EXITING = 0x4
 
 
 def others_than(first: int, waited_for: bytes = b"") -> list[int]:
@@ -32,6 +34,19 @@ def others_than(first: int, waited_for: bytes = b"") -> list[int]:
         and _is_in(folder, namespace)
         and not (waited_for and _is_waited_for(folder, first, waited_for))
     ]
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended or is ending.
+
+    The first process of a container is ending while the kernel kills the others, so they are gone before it is. Its
+    flags say so (``PF_EXITING`` of the kernel's ``sched.h``; field 9 of ``stat`` in ``proc(5)``).
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return True
+    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _PF_EXITING)
 
 
 def kill(pids: Iterable[int]) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
-from gem_terminal.engines.processes import kill, others_than
+from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
 
@@ -91,6 +91,7 @@ class DockerContainer(Container):
         self._counts = LimitCounts()
         self._pid: int = description.get("State", {}).get("Pid") or 0
         self._counting = CounterFiles.of_process(self._pid, self.id)
+        self._is_local = self.first > 0
         layers = description.get("GraphDriver", {}).get("Data") or {}
         volumes = [mount["Source"] for mount in description.get("Mounts", []) if mount.get("Type") == "volume"]
         self.folders: tuple[str, ...] = (layers["UpperDir"], *volumes) if layers.get("UpperDir") else ()
@@ -172,6 +173,8 @@ class DockerContainer(Container):
         with suppress(TimeoutError, FutureTimeoutError):
             if killing.result(_KILLS_IN):
                 return
+        if self._is_local and has_ended(self._pid):  # a restart would hide that
+            raise EngineError(f"container {self.id[:12]} has died")
         # While the engine waits for a process that cannot start, it answers no question about the container. On the
         # engine's own machine, a user with the permission can kill the processes from outside.
         if self.first:

@@ -23,7 +23,7 @@ from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_M
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.spawning import Process, Spawner
-from gem_terminal.engines.processes import kill, others_than
+from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
 
@@ -199,6 +199,8 @@ class NamespaceContainer(Container):
             signal.pidfd_send_signal(self._target, 0)  # or another process has the id now
         except OSError as error:
             raise EngineError(f"container {self.id} has died") from error
+        if has_ended(self._pid):
+            raise EngineError(f"container {self.id} has died")
         return found
 
     def reached_limits(self, suspected: bool = False) -> tuple[str, ...]:
