@@ -36,7 +36,7 @@ from gem.wrappers.history import (
 )
 from gem.wrappers.text_history import ConcatWithAction
 
-__all__ = ["ConcatChat", "ConcatChatOnReset", "Messages"]
+__all__ = ["ConcatChat", "ConcatChatOnReset", "Messages", "template_message"]
 
 
 class Messages(HistoryWrapper):
@@ -139,7 +139,7 @@ class ConcatChat(HistoryWrapper):
         self._add([{"role": "user", "content": text_if_possible(observation)}])
 
     def _extend(self, action: Action, observation: Content, info: Info) -> None:
-        message = _for_template(assistant_message(action, info))
+        message = template_message(assistant_message(action, info))
         answer = reply_messages(message, text_if_possible(observation), info, "tool")
         if not self._knows_tools:
             if tool_calls(message):
@@ -258,7 +258,7 @@ def _checked_arguments(given: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(given)
 
 
-def _for_template(message: Message) -> Message:
+def template_message(message: Message) -> Message:
     """Return an assistant message as chat templates expect it: content is text, arguments of calls are dicts.
 
     A call whose arguments are not a JSON object has no such form and is written out in the text.

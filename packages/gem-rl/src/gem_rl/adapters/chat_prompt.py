@@ -1,0 +1,196 @@
+"""The tokens of a conversation that grows: :class:`ChatPrompt`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, get_args
+
+from gem.errors import ArgumentError
+from gem.wrappers.chat_history import template_message
+from gem.wrappers.chat_template import FIRST, chat_tokenizer
+from gem.wrappers.template_locality import is_local
+
+__all__ = ["ChatCodec", "ChatPrompt", "HistoryTokens", "as_messages"]
+
+Message = dict[str, Any]
+
+HistoryTokens = Literal["sampled", "template"]
+"""What a model sees of its own earlier answers; see :class:`ChatPrompt`."""
+
+_STAND_IN = "31415926535897932384"
+"""The content of the message that stands for the latest answer; no template prints it by itself."""
+
+_SHORT = 12
+"""Messages up to which rendering all of them costs no more than choosing some."""
+
+
+class ChatCodec(Protocol):
+    """What the adapters need of a tokenizer; those of Hugging Face ``transformers`` have it."""
+
+    def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
+        """Return the messages as one text."""
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """Return the ids of a text, in which special tokens are recognised."""
+
+    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        """Return the text of ids."""
+
+
+class ChatPrompt:
+    """The prompt of one conversation at a time, as token ids that keep what was sampled.
+
+    Text that is tokenized again may come out as other ids than those that were sampled. So the ids of a prompt are the
+    ids of the prompt before, the ids sampled for it, and the ids of what the chat template puts after them. Only where
+    the history was rewritten, the whole conversation is tokenized anew; :func:`gem_rl.token_rows` then begins a row.
+
+    ``history="sampled"``: the model sees its own answers as it sampled them, reasoning included, and the history is
+    rewritten by wrappers alone (a sliding window, a summary). An episode is then one row for a trainer.
+    ``history="template"``: the model sees what a chat API would show it. Templates that drop earlier reasoning (Qwen 3)
+    or trim answers (Llama 3) rewrite the history.
+
+    Args:
+        tokenizer: with a chat template.
+        history: see above.
+        template_arguments: passed on to ``apply_chat_template``, for example ``tools`` or ``enable_thinking``.
+
+    Raises:
+        ArgumentTypeError: if the tokenizer has no ``apply_chat_template``.
+        ArgumentError: for another history.
+    """
+
+    def __init__(
+        self,
+        tokenizer: ChatCodec,
+        history: HistoryTokens = "sampled",
+        template_arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        chat_tokenizer(type(self).__name__, tokenizer)
+        if history not in get_args(HistoryTokens):
+            raise ArgumentError(f"history must be one of {', '.join(get_args(HistoryTokens))}, got {history!r}")
+        self._tokenizer = tokenizer
+        self._history = history
+        self._arguments = dict(template_arguments or {})
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the conversation."""
+        self._messages: list[Message] = []
+        self._text = ""
+        self._ids: list[int] = []
+        self._sampled: list[int] = []
+        self._local: bool | None = None
+
+    def extend(self, messages: Sequence[Message]) -> list[int]:
+        """Return the prompt for a conversation, which begins with that of the last call unless it was rewritten."""
+        messages = list(messages)
+        ids = self._after_sampled(messages) if self._history == "sampled" else self._as_rendered(messages)
+        self._messages, self._ids, self._sampled = messages, ids, []
+        return list(ids)
+
+    def note(self, sampled: Sequence[int]) -> None:
+        """Receive the ids that were sampled for the last prompt."""
+        self._sampled = list(sampled)
+
+    def text_after(self, messages: Sequence[Message], said: str = "") -> str:
+        """Return what the template puts after the latest answer, for trainers that take text.
+
+        Args:
+            messages: the conversation: that of the last call, the answer, and what follows.
+            said: the answer as sampled; an end-of-turn mark at its end is not repeated.
+
+        Raises:
+            ArgumentError: if the history was rewritten, so that nothing can be put after it.
+        """
+        messages = list(messages)
+        after = self._after_answer(messages)
+        if after is None:
+            raise ArgumentError(
+                "a wrapper or the chat template has rewritten the history, and this trainer only appends to it; "
+                "use the wrapper 'messages' and a template that renders each message alike"
+            )
+        self._messages = messages
+        ids = self._encode(after)
+        mark = self._tokenizer.decode(ids[:1], skip_special_tokens=False) if ids else ""
+        return after[len(mark) :] if mark and said.endswith(mark) and after.startswith(mark) else after
+
+    def _after_sampled(self, messages: list[Message]) -> list[int]:
+        after = self._after_answer(messages) if self._ids else None
+        if after is None:
+            return self._encode(self._render(messages))
+        added = self._encode(after)
+        if self._sampled and added[:1] == self._sampled[-1:]:
+            del added[0]  # the end of the turn, which the model has said itself
+        return self._ids + self._sampled + added
+
+    def _as_rendered(self, messages: list[Message]) -> list[int]:
+        text = self._render(messages)
+        so_far = self._text + self._tokenizer.decode(self._sampled, skip_special_tokens=False)
+        continued = bool(self._ids) and text.startswith(so_far)
+        self._text = text
+        if continued:
+            return self._ids + self._sampled + self._encode(text[len(so_far) :])
+        return self._encode(text)
+
+    def _after_answer(self, messages: list[Message]) -> str | None:
+        """Return what the template puts after the latest answer; None if the history was rewritten."""
+        count = len(self._messages)
+        if len(messages) <= count or messages[count]["role"] != "assistant":
+            return None
+        if messages[: count - 1] != self._messages[:-1] or not _is_shown(messages[count - 1], self._messages[-1]):
+            return None
+        before: list[Message] = messages[:count]
+        if count > _SHORT and self._is_local():
+            # Two last messages, or three, so that even indices stay even.
+            before = [*before[:FIRST], *before[count - (2 if (count - FIRST) % 2 == 0 else 3) :]]
+        stand_in: Message = {"role": "assistant", "content": _STAND_IN}
+        try:
+            text = self._render([*before, stand_in, *messages[count + 1 :]])
+        except Exception:  # templates raise what they like, for example about a tool's answer without a call
+            return None
+        _, found, after = text.rpartition(_STAND_IN)
+        return after if found else None
+
+    def _is_local(self) -> bool:
+        if self._local is None:
+            template = self._arguments.get("chat_template") or getattr(self._tokenizer, "chat_template", None)
+            self._local = isinstance(template, str) and is_local(template)
+        return self._local
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        try:
+            return self._applied([_with_parsed_calls(message) for message in messages])
+        except Exception:
+            if not any(message.get("tool_calls") for message in messages):
+                raise
+            return self._applied(messages)  # DeepSeek's template wants a call's arguments as text
+
+    def _applied(self, messages: Sequence[Message]) -> str:
+        return str(
+            self._tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True, **self._arguments
+            )
+        )
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def _is_shown(message: Message, before: Message) -> bool:
+    """Return whether a message is the one that was shown before, perhaps with a notice for that turn at its end."""
+    if message == before:
+        return True
+    now, then = message["content"], before["content"]
+    same_role = message["role"] == before["role"]
+    return same_role and isinstance(now, str) and isinstance(then, str) and then.startswith(now)
+
+
+def _with_parsed_calls(message: Message) -> Message:
+    return template_message(message) if message.get("tool_calls") else message
+
+
+def as_messages(observation: Any) -> list[Message]:
+    """Return an observation as the conversation that a model sees: its chat messages, or one message of the user."""
+    if isinstance(observation, list) and observation and all("role" in part for part in observation):
+        return list(observation)
+    return [{"role": "user", "content": observation}]
