@@ -75,8 +75,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits are over at once for threads that wait at a gate, and for no others."""
     look = ThreadScheduler._check_running_calls
 
-    def impatient_look(self: ThreadScheduler, now: float) -> float | None:
-        deadline = look(self, now)
+    def impatient_look(self: ThreadScheduler, now: float, time_limit: float) -> float | None:
+        deadline = look(self, now, time_limit)
         for pooled in list(self._threads):
             if pooled.thread.ident in Gate.waiting:
                 pooled.since = -1.0e9
@@ -464,9 +464,62 @@ class Bell:
         return True
 
 
+class AlwaysLong(dict[int, float]):
+    """What a scheduler expects of its calls: that each takes a second."""
+
+    def get(self, index: int, default: Any = None) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_environments_that_are_known_to_wait_wait_at_the_same_time_without_the_monitor(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each thread wakes the next one before its call, also where the threads have slept in between."""
+    monkeypatch.setattr(ThreadScheduler, "_watch", lambda self: None)
+    with ThreadVectorEnv([Scripted] * 64) as envs:
+        envs._scheduler._expected = AlwaysLong()
+        envs.reset()
+        for _ in range(rounds):
+            barrier = threading.Barrier(64, timeout=SAFETY)
+            assert sorted(envs.step([barrier.wait] * 64)[0]) == list(range(64))
+
+
+def test_an_environment_that_has_waited_is_expected_to_wait() -> None:
+    """The duration of its last steps decides, not that of the others'."""
+    with ThreadVectorEnv([Scripted] * 3) as envs:
+        envs.reset()
+        envs._scheduler._expected.clear()
+        for _ in range(2):
+            envs.step([partial(time.sleep, 0.01), "b", partial(time.sleep, 0.01)])
+        expected = envs._scheduler._expected
+        assert expected[0] >= 0.007
+        assert expected[2] >= 0.007
+
+
+def test_short_calls_wake_one_thread_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as steps are short, 64 of them cost one handoff."""
+    monkeypatch.setattr("gem.vector.thread_scheduler._SHORT", SAFETY)  # however busy the machine is
+    monkeypatch.setattr(ThreadScheduler, "_watch", lambda self: None)
+    woken: list[int] = []
+    wake = ThreadScheduler._wake_thread
+
+    def counted(self: ThreadScheduler) -> bool:
+        woken.append(1)
+        return wake(self)
+
+    monkeypatch.setattr(ThreadScheduler, "_wake_thread", counted)
+    with ThreadVectorEnv([Scripted] * 64) as envs:
+        envs.reset()
+        for _ in range(20):
+            envs.step(["a"] * 64)
+    assert len(woken) <= 21
+
+
 @pytest.mark.parametrize("size", [1, 6])
 @pytest.mark.parametrize("watched", [True, False])
-def test_no_task_is_lost_or_run_twice(size: int, watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("long", [True, False])
+def test_no_task_is_lost_or_run_twice(size: int, watched: bool, long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of calls in random portions, with threads switching all the time, give one result each.
 
     Without its monitor, which would hide a thread that overlooks a call.
@@ -476,6 +529,8 @@ def test_no_task_is_lost_or_run_twice(size: int, watched: bool, monkeypatch: pyt
     chance = random.Random(0)
     with all_threads_end(), restless_interpreter():
         scheduler = ThreadScheduler(size, None)
+        if long:
+            scheduler._expected = AlwaysLong()
         scheduler._ready = Bell()  # type: ignore[assignment]
         ran: list[int] = []
         collected: list[int] = []
@@ -531,9 +586,9 @@ def test_the_monitor_wakes_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadVectorEnv([Scripted] * 4) as envs:
         envs.reset()
         for _ in range(10):
-            asleep.clear()
             assert asleep.wait(SAFETY)
-            envs._scheduler._slow.clear()  # as if it had never seen any of them wait
+            asleep.clear()
+            envs._scheduler._expected.clear()  # as if it had never seen any of them wait
             barrier = threading.Barrier(4, timeout=SAFETY)
             assert sorted(envs.step([barrier.wait] * 4)[0]) == list(range(4))
 

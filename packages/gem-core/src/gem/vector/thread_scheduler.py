@@ -1,18 +1,21 @@
 """A pool of threads that grows only while calls wait: :class:`ThreadScheduler`.
 
 Most steps take microseconds, and a thread for each would cost more than the step. Others wait for a tool or a
-server, and all of those must wait at the same time. The scheduler cannot know in advance, so all calls enter one
-queue and one thread is woken to empty it. While the queue moves slowly, a monitor wakes more threads: 1, 4, 16, …
-A call that keeps a thread busy marks its environment as slow, and the next calls of that environment each get a
-thread at once.
+server, and all of those must wait at the same time. So all calls enter one queue, and one thread is woken to empty it:
+the leader. Before a call that is likely to take long, judging by the last calls of its environment, the leader wakes
+another thread, which leads from then on. So threads wake one after the other, as fast as the interpreter serves them,
+and those that come back from their calls take more without waking anybody: where calls are short or the processors are
+busy, few threads do all the work. Woken all at once, they would fight for the interpreter's lock. If a call takes long
+against all expectations, a monitor wakes more threads: 1, 4, 16, …
 
 Six invariants make it correct:
 
 1. A call leaves the queue by one ``popleft``, so exactly one thread runs it. Only ``cancel`` removes calls otherwise.
-2. Calls are queued, and threads go to sleep, under ``_lock``. A thread sleeps only if the queue is empty, and a
-   ``submit`` that finds the queue empty wakes a thread or starts one. So while a call is queued, some thread is awake
-   and will look again. A call may keep that thread busy; then the monitor wakes another. The monitor sleeps only
-   after it has found the queue empty under ``_lock``, and ``submit`` wakes it.
+2. While a call is queued, a leader is awake and will look into the queue again, or every thread is. A thread goes to
+   sleep, under ``_lock``, only if the queue is empty. ``submit`` adds calls and then looks: if it finds others, a
+   leader has not taken them yet and will see the new ones after them; otherwise it wakes a thread. A leader that stays
+   in a call that seemed short is replaced by the monitor. The monitor sleeps only after it has found the queue empty
+   under ``_lock``, and ``submit`` wakes it.
 3. Threads and monitor only append to ``finished``, and the caller alone takes from it. The caller therefore keeps
    account of pending calls without a lock.
 4. The caller sets ``_wanted``, then reads ``len(finished)``, then waits. A thread appends to ``finished``, then reads
@@ -48,8 +51,7 @@ TIMED_OUT: Any = object()
 _POLL = 0.001  # seconds between two polls of the monitor while calls are running
 _LONGEST_POLL = 0.008  # seconds between two polls while the queue is empty at each
 _QUIET_POLLS = 20  # after this many polls of an empty queue the monitor sleeps
-_PACE = 16_000.0  # calls a second; below it the queue moves slowly, and another thread may help
-_SLOW_CALLS = 8  # after a slow call, this many calls of the environment get a thread each
+_SHORT = 30e-6  # seconds; about what it costs to wake a thread, so that a shorter call is not worth another one
 _SLICE = 0.5  # seconds; the longest single wait, since Python handles a Ctrl-C just before a wait only after it
 _NEVER = 1 << 62
 
@@ -90,7 +92,7 @@ class ThreadScheduler:
         self._time_limit = time_limit
         self._queue: deque[Call] = deque()
         self._queued = 0  # calls ever put into the queue
-        self._slow: dict[int, int] = {}  # environment → its calls that still get a thread each
+        self._expected: dict[int, float] = {}  # environment → seconds of its next call, if ever one was not short
         self._abandoned: dict[int, tuple[Call, Callable[[], None]]] = {}  # by id(call)
         self._wanted = _NEVER
         self._callback: list[Callable[[], None]] = []  # at most one
@@ -106,16 +108,13 @@ class ThreadScheduler:
         self._stopped = False
 
     def submit(self, calls: Sequence[Call]) -> None:
-        """Queue calls and wake threads for them."""
-        own: list[Call] = []
-        if self._slow:
-            own, calls = self._split(calls)
+        """Queue calls and see to it that threads run them."""
         with self._lock:
-            needed = len(own) + (bool(calls) and not self._queue)
-            self._queue.extendleft(own)
             self._queue.extend(calls)
-            self._queued += len(own) + len(calls)
-            self._wake(needed)
+            self._queued += len(calls)
+            if len(self._queue) <= len(calls):
+                self._wake_thread()
+            self._wake_up_monitor()
 
     def wait(self, count: int, deadline: float | None) -> bool:
         """Wait for ``count`` entries in ``finished``; return False if the deadline (``time.monotonic()``) passes."""
@@ -176,29 +175,16 @@ class ThreadScheduler:
             while pooled.thread.is_alive() and id(pooled.call) not in self._abandoned:
                 pooled.thread.join(_POLL)
 
-    def _split(self, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
-        """Return the calls that get a thread each, and those that share one."""
-        own: list[Call] = []
-        shared: list[Call] = []
-        for call in calls:
-            left = self._slow.get(call[0], 0)
-            (own if left else shared).append(call)
-            if left > 1:
-                self._slow[call[0]] = left - 1
-            elif left:
-                del self._slow[call[0]]
-        return own, shared
+    def _wake_thread(self) -> bool:
+        """Wake a thread, or start one within the limit; return whether there was one. Under ``_lock``."""
+        if self._asleep:
+            _release(self._asleep[-1].wake)
+            self._asleep.pop()
+            return True
+        return len(self._threads) < self._size + len(self._abandoned) and not self._stopped and self._start_thread()
 
-    def _wake(self, count: int) -> None:
-        """Wake up to ``count`` threads, starting new ones within the limit; and the monitor."""
-        for _ in range(count):
-            if self._asleep:
-                _release(self._asleep[-1].wake)
-                self._asleep.pop()
-            elif len(self._threads) < self._size + len(self._abandoned) and not self._stopped:
-                self._start_thread()
-            else:
-                break
+    def _wake_up_monitor(self) -> None:
+        """Start or wake the monitor, under ``_lock``."""
         if self._monitor is None:
             monitor = threading.Thread(target=self._watch, name="gem-vector-monitor", daemon=True)
             monitor.start()
@@ -207,7 +193,7 @@ class ThreadScheduler:
             self._monitor_sleeps = False
             _release(self._wake_monitor)
 
-    def _start_thread(self) -> None:
+    def _start_thread(self) -> bool:
         pooled = _PoolThread()
         pooled.thread = threading.Thread(
             target=self._run, args=(pooled,), name=f"gem-vector-{len(self._threads)}", daemon=True
@@ -219,23 +205,35 @@ class ThreadScheduler:
             self._threads.pop()
             if not self._threads:
                 raise
+            return False
+        return True
 
     def _run(self, pooled: _PoolThread) -> None:
         """Run queued calls until ``stop``; the main function of a thread."""
         queue, finished, ready, abandoned = self._queue, self.finished, self._ready, self._abandoned
-        take = queue.popleft
+        take, clock, expected = queue.popleft, time.perf_counter, self._expected
+        leads = True
         while True:
             try:
                 call = take()
             except IndexError:
                 if self._sleep(pooled):
+                    leads = True
                     continue
                 return
             pooled.call = call
+            index = call[0]
+            if leads and queue and expected.get(index, 0.0) > _SHORT:
+                with self._lock:
+                    leads = not self._wake_thread()
+            begin = clock()
             try:
                 result = call[1](call[2])
             except BaseException as error:
                 result = error
+            spent = clock() - begin
+            if spent > _SHORT or index in expected:
+                expected[index] = (expected.get(index, 0.0) + spent) / 2  # soon forgotten, so that no outlier counts
             finished.append((call, result))
             if abandoned:
                 self.close_abandoned(call)
@@ -267,7 +265,7 @@ class ThreadScheduler:
 
     def _watch(self) -> None:
         """Poll every millisecond while calls are queued, and rarely or never otherwise; the monitor's main function."""
-        polled_at, begun_before, burst, woken, quiet, pause = time.monotonic(), 0, 1, 0, 0, _POLL
+        begun_before, burst, woken, quiet, pause = 0, 1, 0, 0, _POLL
         while not self._stopped:
             self._wake_monitor.acquire(timeout=pause)
             now = time.monotonic()
@@ -276,41 +274,40 @@ class ThreadScheduler:
             # Every poll takes the interpreter's lock from a thread that works, so a queue that empties is left alone.
             # One that was seen to empty is not judged at once: a long pause does not show how fast it moves.
             paused, pause = pause, _POLL if waiting or self._time_limit is not None else min(2 * pause, _LONGEST_POLL)
-            # The first call of each thread woken at the last poll does not show how long calls take.
-            if waiting and paused <= _POLL and begun - begun_before - woken < _PACE * (now - polled_at):
+            # It stalls at one call a poll. The first calls of the threads woken at the last poll show nothing.
+            if waiting and paused <= _POLL and begun - begun_before <= woken + 1:
                 woken = min(burst, waiting)
                 burst *= 4
                 with self._lock:
-                    self._wake(woken)
+                    for _ in range(woken):
+                        self._wake_thread()
             else:
                 burst, woken = 1, 0
-            next_deadline = self._check_running_calls(now)
+            next_deadline = None if self._time_limit is None else self._check_running_calls(now, self._time_limit)
             if self._callback and self.finished:
                 self._announce()
             quiet = 0 if waiting or begun != begun_before else quiet + 1
-            polled_at, begun_before = now, begun
+            begun_before = begun
             if quiet >= _QUIET_POLLS and self._monitor_sleep(next_deadline):
-                quiet, pause, polled_at = 0, _POLL, time.monotonic()
+                quiet, pause = 0, _POLL
 
-    def _check_running_calls(self, now: float) -> float | None:
-        """Mark environments with slow calls, report calls over the time limit; return the next deadline."""
+    def _check_running_calls(self, now: float, time_limit: float) -> float | None:
+        """Report calls over the time limit; return the next deadline."""
         next_deadline = None
         for pooled in list(self._threads):
             call = pooled.call
             if call is None or call is not pooled.seen:
                 pooled.seen, pooled.since, pooled.reported = call, now, False
             elif not pooled.reported:
-                self._slow[call[0]] = _SLOW_CALLS
-                if self._time_limit is not None:
-                    deadline = pooled.since + self._time_limit
-                    if now >= deadline:
-                        pooled.reported = True
-                        self.finished.append((call, TIMED_OUT))
-                        self._announce()
-                        if len(self.finished) >= self._wanted:
-                            _release(self._ready)
-                    elif next_deadline is None or deadline < next_deadline:
-                        next_deadline = deadline
+                deadline = pooled.since + time_limit
+                if now >= deadline:
+                    pooled.reported = True
+                    self.finished.append((call, TIMED_OUT))
+                    self._announce()
+                    if len(self.finished) >= self._wanted:
+                        _release(self._ready)
+                elif next_deadline is None or deadline < next_deadline:
+                    next_deadline = deadline
         return next_deadline
 
     def _monitor_sleep(self, next_deadline: float | None) -> bool:

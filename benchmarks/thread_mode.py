@@ -1,0 +1,217 @@
+"""Thread mode against a plain ``ThreadPoolExecutor``, at every length of a step, and against the ideal schedule.
+
+Run with gem-core installed::
+
+    python benchmarks/thread_mode.py steps [--rounds 7] [--envs 4,16,64,256] [--lengths 0,2e-6,…] [--kinds waits,…]
+    python benchmarks/thread_mode.py blocking
+    python benchmarks/thread_mode.py stragglers
+
+``steps``: lock-step rounds of environments that wait (``time.sleep``) or compute (a loop of pure Python) for a given
+time. The peer runs the same environments, behind the same autoreset and fault handling, in a pool of one thread for
+each, and stacks the same arrays; both sides take turns. ``blocking``: 64 environments that wait 50 ms, thread mode
+beside sync mode. ``stragglers``: ``send`` and ``recv`` where 5 % of the steps, drawn at random, take 100 times as long.
+There the ideal schedule has no overhead at all: each environment begins its next step in the moment in which its last
+one ends, so that n environments with steps of mean duration d make n / d steps a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from gem.core import Env, Info
+from gem.vector import VectorEnv
+from gem.vector.results import stack
+from gem.vector.sync import SyncVectorEnv
+from gem.vector.thread import ThreadVectorEnv
+
+LENGTHS = (0.0, 2e-6, 20e-6, 50e-6, 200e-6, 1e-3, 5e-3, 50e-3)
+SIZES = (4, 16, 64, 256)
+LONGEST_BATCH = 1.0  # seconds; cells in which one step of all environments computes longer are left out
+SPAN = 0.15  # seconds that one side should take in one round
+
+
+class Waits(Env[Any, Any]):
+    """Waits in each step for the seconds that the action says."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        super().reset(seed=seed)
+        return "begin", {}
+
+    def step(self, action: float) -> tuple[str, float, bool, bool, Info]:
+        if action:
+            time.sleep(action)
+        return "done", 0.0, False, False, {}
+
+
+class Computes(Waits):
+    """Computes in each step for the seconds that the action says, by the count of a calibrated loop."""
+
+    rounds_per_second = 0.0
+
+    def step(self, action: float) -> tuple[str, float, bool, bool, Info]:
+        for _ in range(int(action * self.rounds_per_second)):
+            pass
+        return "done", 0.0, False, False, {}
+
+
+class PoolVectorEnv(SyncVectorEnv):
+    """The peer: the runners of sync mode in a plain pool."""
+
+    def __init__(self, makers: list[Callable[[], Env[Any, Any]]]) -> None:
+        super().__init__(makers)
+        self._pool = ThreadPoolExecutor(self.num_envs)
+
+    def step(self, actions: Any) -> Any:
+        return stack(list(self._pool.map(_step, self._runners, actions)))
+
+    def _shut_down(self) -> None:
+        self._pool.shutdown()
+        super()._shut_down()
+
+
+def _step(runner: Any, action: Any) -> Any:
+    return runner.step(action)
+
+
+def calibrate() -> None:
+    """Find how many rounds of the loop take a CPU second; the fastest of several tries, as other work disturbs."""
+    fastest = min(_loop_seconds() for _ in range(9))
+    Computes.rounds_per_second = 200_000 / fastest
+
+
+def _loop_seconds() -> float:
+    begin = time.process_time()
+    for _ in range(200_000):
+        pass
+    return time.process_time() - begin
+
+
+def seconds_of(envs: VectorEnv, actions: list[float], repeats: int) -> tuple[float, float]:
+    """Return the wall-clock and CPU seconds of some steps of all environments."""
+    cpu, begin = time.process_time(), time.perf_counter()
+    for _ in range(repeats):
+        envs.step(actions)
+    return time.perf_counter() - begin, time.process_time() - cpu
+
+
+def spread(values: list[float], unit: float = 1.0) -> str:
+    """Return the median and the range."""
+    low, middle, high = min(values) * unit, statistics.median(values) * unit, max(values) * unit
+    return f"{middle:.3g} ({low:.3g} … {high:.3g})"
+
+
+def steps(kinds: list[str], sizes: list[int], lengths: list[float], rounds: int) -> None:
+    """Print one row for each kind of work, number of environments and length of a step."""
+    calibrate()
+    print("| work | step | envs | thread mode, µs a step | pool, µs a step | pool / thread mode | the same, CPU |")
+    print("|---|---|---|---|---|---|---|")
+    for kind in kinds:
+        env = {"waits": Waits, "computes": Computes}[kind]
+        for length in lengths:
+            for size in sizes:
+                if kind == "waits" or length * size <= LONGEST_BATCH:
+                    print(row(kind, env, length, size, rounds), flush=True)
+
+
+def row(kind: str, env: type[Env[Any, Any]], length: float, size: int, rounds: int) -> str:
+    """Measure both sides in turns; return the row of the table."""
+    actions = [length] * size
+    ours: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    with ThreadVectorEnv([env] * size) as threads, PoolVectorEnv([env] * size) as pool:
+        for envs in (threads, pool):
+            envs.reset()
+            seconds_of(envs, actions, 3)
+        repeats = max(2, min(3000, int(SPAN / max(seconds_of(pool, actions, 2)[0] / 2, 1e-6))))
+        for number in range(rounds):
+            sides = ((threads, ours), (pool, theirs))
+            for envs, measured in sides if number % 2 else reversed(sides):
+                measured.append(seconds_of(envs, actions, repeats))
+    unit = 1e6 / repeats / size
+    wall = [b[0] / a[0] for a, b in zip(ours, theirs, strict=True)]
+    cpu = [b[1] / max(a[1], 1e-9) for a, b in zip(ours, theirs, strict=True)]
+    cells = [spread([a[0] for a in ours], unit), spread([b[0] for b in theirs], unit), spread(wall), spread(cpu)]
+    return f"| {kind} | {1e6 * length:g} µs | {size} | " + " | ".join(cells) + " |"
+
+
+def blocking(rounds: int) -> None:
+    """Print how many times as fast as sync mode 64 environments of 50 ms are."""
+    actions = [0.05] * 64
+    ratios = []
+    with ThreadVectorEnv([Waits] * 64) as threads, SyncVectorEnv([Waits] * 64) as sync:
+        for envs in (threads, sync):
+            envs.reset()
+        seconds_of(threads, actions, 2)
+        for _ in range(rounds):
+            ours = seconds_of(threads, actions, 10)[0] / 10
+            ratios.append(seconds_of(sync, actions, 1)[0] / ours)
+    print(f"64 environments of 50 ms, times sync mode: {spread(ratios)}")
+
+
+def stragglers(rounds: int, seconds: float = 4.0) -> None:
+    """Print the share of the ideal throughput for some lengths of the ordinary step."""
+    for length, size in ((1e-3, 16), (1e-3, 64), (5e-3, 64), (10e-3, 64), (10e-3, 256)):
+        shares = [_share_of_ideal(length, size, seconds, random.Random(seed)) for seed in range(rounds)]
+        print(f"{size} environments, {1e3 * length:g} ms, 5 % of {100e3 * length:g} ms: {spread(shares)} of the ideal")
+
+
+def _share_of_ideal(length: float, size: int, seconds: float, chance: random.Random) -> float:
+    """Return the share of the environments' time that their steps, as long as they should take, fill."""
+
+    def action() -> float:
+        return 100 * length if chance.random() < 0.05 else length
+
+    filled = 0.0
+    with ThreadVectorEnv([Waits] * size) as envs:
+        envs.reset()
+        current = [action() for _ in range(size)]
+        begin = time.perf_counter()
+        sent = [begin] * size
+        envs.send(current)
+        while (now := time.perf_counter()) - begin < seconds:
+            ready = envs.recv()
+            filled += sum(current[index] for index in ready.indices)
+            again = {index: action() for index in ready.indices}
+            now = time.perf_counter()
+            for index, length_now in again.items():
+                current[index], sent[index] = length_now, now
+            envs.send(again)
+        # Most environments are in one of the long steps at the end; what they have done of it counts.
+        filled += sum(min(current[index], now - sent[index]) for index in range(size))
+        spent = now - begin
+        envs.recv(min_ready=size)
+    return filled / (spent * size)
+
+
+def main() -> None:
+    """Run what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("measure", choices=["steps", "blocking", "stragglers"])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--envs", default=",".join(map(str, SIZES)))
+    parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="in seconds")
+    parser.add_argument("--kinds", default="waits,computes")
+    given = parser.parse_args()
+    run: dict[str, Callable[[], None]] = {
+        "steps": partial(
+            steps,
+            given.kinds.split(","),
+            [int(size) for size in given.envs.split(",")],
+            [float(length) for length in given.lengths.split(",")],
+            given.rounds,
+        ),
+        "blocking": partial(blocking, given.rounds),
+        "stragglers": partial(stragglers, given.rounds),
+    }
+    run[given.measure]()
+
+
+if __name__ == "__main__":
+    main()
