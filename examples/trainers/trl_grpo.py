@@ -9,9 +9,9 @@ tools: TRL owns the loop, and a turn of the environment is a call of the tool ``
 
 What was run, with TRL 1.16.0 in one process on a CPU (``packages/gem-rl/tests/test_trl.py``): ``rollout_func`` trains a
 small random model until its reward has risen; ``environment_factory`` plays in TRL's own tool loop, with the sampling
-scripted. What was not run: vLLM, several processes. With several, TRL expects each to ask the model equally often, which
-episodes of different lengths do not. The call of the model, ``_generate_single_turn``, is private to TRL, and the only
-one that serves every backend.
+scripted. What was not run: vLLM, several processes. With several, TRL expects each to ask the model equally often, and
+episodes differ in length. The call of the model, ``_generate_single_turn``, is private to TRL, and the only one that
+serves every backend.
 """
 
 from __future__ import annotations
