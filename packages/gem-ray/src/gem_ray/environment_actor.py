@@ -1,0 +1,177 @@
+"""The actor's side: :class:`EnvironmentActor` holds environments and runs batches of commands in them."""
+
+from __future__ import annotations
+
+import faulthandler
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from gem.core import Env
+from gem.errors import InvalidResultError, VectorError
+from gem.plugins import lookup
+from gem.vector import AutoresetMode, VectorEnv
+from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
+from gem_ray.packing import pack, unpack
+
+__all__ = ["EnvironmentActor", "Outcome"]
+
+Outcome = tuple[int, StepResult | BaseException]
+"""The number of an environment within its actor, and the result of its command."""
+
+_LONGEST_WAIT = 2.0  # seconds that a call waits for a first result, so that a driver that has gone blocks no thread
+_GRACE = 10.0  # seconds that all threads may be stuck beyond the time limit of a step
+
+
+class EnvironmentActor:
+    """Holds many environments in one process; empty until :meth:`build`.
+
+    Several threads may be in :meth:`exchange`: while slow environments keep one call waiting, the next one brings
+    commands for the others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # around everything below
+        self._envs: VectorEnv | None = None
+        self._results: list[Outcome] = []
+        self._news = threading.Condition()
+        self._count_of_news = 0
+
+    def build(self, packed_makers: bytes, mode: str, autoreset: AutoresetMode, step_timeout: float | None) -> bytes:
+        """Make the environments.
+
+        Returns:
+            The packed list of the numbers of environments that could not be made, with their exceptions.
+        """
+        if step_timeout is not None:
+            _exit_when_stuck(step_timeout + _GRACE)
+        makers: Sequence[Maker | None] = unpack(packed_makers)
+        backend = lookup("gem_vector_backends", mode, "vectorization mode")
+        with self._lock:
+            self._envs = envs = backend([None] * len(makers), autoreset=autoreset, step_timeout=step_timeout)
+            observed = {number: _ObservedMaker(maker) for number, maker in enumerate(makers) if maker is not None}
+            for number, maker in observed.items():
+                envs.send_make(number, maker)
+            made = envs.recv(min_ready=len(observed)) if observed else None
+            envs.notify(self._notify)
+        faults: list[Outcome] = [
+            (number, observed[number].error or VectorError(info["error"]))
+            for number, info in (zip(made.indices, made.infos, strict=True) if made else ())
+            if "error" in info
+        ]
+        return _packed(faults)
+
+    def exchange(self, packed_commands: bytes, linger: float) -> bytes:
+        """Begin commands, wait for results and return those that are there.
+
+        The call returns when nothing is left to wait for, or ``linger`` seconds after it has seen the first result;
+        with no result at all, after two seconds.
+
+        Args:
+            packed_commands: the packed list of kind, number of the environment, argument.
+            linger: seconds.
+
+        Returns:
+            The packed list of :data:`Outcome`.
+        """
+        commands = unpack(packed_commands)
+        with self._lock:
+            self._begin(commands)
+        begun, first = time.monotonic(), 0.0
+        while True:
+            seen = self._count_of_news
+            with self._lock:
+                if self._envs is None:  # closed
+                    return _packed([])
+                self._results += self._envs.take_ready()
+                now = time.monotonic()
+                first = first or (now if self._results else 0.0)
+                deadline = first + linger if first else begun + _LONGEST_WAIT
+                if not self._envs.num_pending or now >= deadline:
+                    results, self._results = self._results, []
+                    break
+            with self._news:
+                self._news.wait_for(lambda seen=seen: self._count_of_news != seen, deadline - now)  # type: ignore[misc]
+        return _packed(results)
+
+    def close(self) -> str | None:
+        """Close the environments; return what went wrong."""
+        with self._lock:
+            envs, self._envs = self._envs, None
+            try:
+                if envs is not None:
+                    envs.close()
+            except Exception as error:
+                return describe(error)
+        return None
+
+    def _begin(self, commands: Sequence[tuple[str, int, Any]]) -> None:
+        envs = self._envs
+        assert envs is not None
+        steps = {number: argument for kind, number, argument in commands if kind == "step"}
+        if steps:
+            envs.send(steps)
+        resets = {number: argument for kind, number, argument in commands if kind == "reset"}
+        if resets:
+            # The public send_reset has the same options for all.
+            envs._begin(list(resets))
+            envs._submit_resets(list(resets), list(resets.values()))
+        for kind, number, argument in commands:
+            if kind == "make":
+                envs.send_make(number, argument)
+
+    def _notify(self) -> None:
+        with self._news:
+            self._count_of_news += 1
+            self._news.notify_all()
+
+
+class _ObservedMaker:
+    """Makes an environment of one agent, and remembers the exception, of which a result has only the text."""
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+        self.spec = getattr(maker, "spec", None)
+        self.error: BaseException | None = None
+
+    def __call__(self) -> Env[Any, Any]:
+        try:
+            env = self._maker()
+            check_single_agent(env)
+        except BaseException as error:
+            self.error = error
+            raise
+        return env
+
+
+def _packed(results: Sequence[Outcome]) -> bytes:
+    """Pack results; one that cannot be packed becomes an exception, and harms no other."""
+    if all(type(result) is tuple for _, result in results):
+        with suppress(Exception):
+            return pack(results)
+    return pack([(number, _sendable(result)) for number, result in results])
+
+
+def _sendable(result: StepResult | BaseException) -> StepResult | BaseException:
+    try:
+        unpack(pack(result))  # exceptions with arguments of their own pack, and do not unpack
+    except Exception as error:
+        what = describe(result) if isinstance(result, BaseException) else "the observation or info"
+        return InvalidResultError(f"{what} cannot be sent to another process: {describe(error)}")
+    return result
+
+
+def _exit_when_stuck(limit: float) -> None:
+    """End the process when no Python code runs for so many seconds: native code that hangs stops every thread.
+
+    The timer of ``faulthandler`` needs no interpreter lock. As long as a thread renews it, it does not expire.
+    """
+
+    def renew() -> None:
+        while True:
+            faulthandler.dump_traceback_later(limit, exit=True)
+            time.sleep(1.0)
+
+    threading.Thread(target=renew, name="gem-ray-watchdog", daemon=True).start()

@@ -1,0 +1,151 @@
+"""The actor's side, in this process: batches of commands, and results that come when they are ready."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import gem
+from gem.errors import ArgumentError, InvalidResultError
+from gem.vector import AutoresetMode
+from gem.vector.env_runner import EnvRunner
+from gem_ray.environment_actor import EnvironmentActor, Outcome
+from gem_ray.packing import pack, unpack
+
+GATE = threading.Event()
+
+
+class Gated(gem.Env[str, str]):
+    """Answers at once, but waits for a gate where the action says so."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        if options:
+            raise ArgumentError(f"no such option: {options}")
+        return "ready", {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if action == "wait":
+            assert GATE.wait(60)
+        if action == "lock":
+            return "a lock cannot be sent", 0.0, False, False, {"lock": threading.Lock()}
+        if action == "odd":
+            raise gem.errors.ResetNeededError("odd")
+        return f"did {action}", 1.0, False, False, {"tuple": (1, 2)}
+
+
+class Unmakeable(Gated):
+    """Refuses to be constructed, with an exception that takes two arguments, and so does not survive pickling."""
+
+    def __init__(self) -> None:
+        class TwoError(Exception):
+            def __init__(self, one: int, two: int) -> None:
+                super().__init__(f"{one} and {two}")
+
+        raise TwoError(1, 2)
+
+
+@pytest.fixture
+def actor() -> EnvironmentActor:
+    """An actor with four environments, reset with seeds 0 to 3."""
+    GATE.clear()
+    actor = EnvironmentActor()
+    assert unpack(actor.build(pack([Gated] * 4), "thread", AutoresetMode.SAME_STEP, None)) == []
+    assert len(exchange(actor, [("reset", number, {"seed": number}) for number in range(4)], 60.0)) == 4
+    return actor
+
+
+def exchange(actor: EnvironmentActor, commands: list[tuple[str, int, Any]], linger: float) -> dict[int, Any]:
+    """Return the results by number of the environment."""
+    outcomes: list[Outcome] = unpack(actor.exchange(pack(commands), linger))
+    assert len(dict(outcomes)) == len(outcomes)
+    return dict(outcomes)
+
+
+def test_one_call_brings_the_results_of_all(actor: EnvironmentActor) -> None:
+    """Where nothing is slow, a call returns when all its commands are done, and tuples stay tuples."""
+    found = exchange(actor, [("step", number, str(number)) for number in range(4)], 60.0)
+    assert {number: result[0] for number, result in found.items()} == {i: f"did {i}" for i in range(4)}
+    assert found[0][4] == {"tuple": (1, 2)}
+
+
+def test_a_slow_environment_holds_up_no_other(actor: EnvironmentActor) -> None:
+    """Quick results come without the slow one, commands of a second call are run meanwhile, and nothing is lost."""
+    first = exchange(actor, [("step", 0, "wait"), ("step", 1, "a"), ("step", 2, "b")], 0.001)
+    while len(first) < 2:
+        first |= exchange(actor, [], 0.001)
+    assert set(first) == {1, 2}
+    late: dict[int, Any] = {}
+    waiting = threading.Thread(target=lambda: late.update(exchange(actor, [], 0.001)))
+    waiting.start()
+    found = exchange(actor, [("step", 3, "c"), ("step", 1, "d")], 0.001)
+    GATE.set()
+    waiting.join()
+    while len(found) + len(late) < 3:
+        found |= exchange(actor, [], 0.001)
+    assert not set(found) & set(late)
+    assert {**found, **late}[0][0] == "did wait"
+    assert {**found, **late}[1][0] == "did d"
+
+
+def test_a_result_that_cannot_be_sent_harms_no_other(actor: EnvironmentActor) -> None:
+    """An info with a lock in it becomes an error that says so; the results beside it arrive."""
+    found = exchange(actor, [("step", 0, "lock"), ("step", 1, "x"), ("step", 2, "odd")], 60.0)
+    assert isinstance(found[0], InvalidResultError)
+    assert "lock" in str(found[0])
+    assert found[1][0] == "did x"
+    assert isinstance(found[2], gem.errors.ResetNeededError)
+
+
+def test_wrong_options_are_an_exception(actor: EnvironmentActor) -> None:
+    """As in the other modes, options that an environment refuses raise in the caller, each with its own arguments."""
+    found = exchange(actor, [("reset", 0, {"seed": 1, "options": {"x": 1}}), ("reset", 1, {"seed": 1})], 60.0)
+    assert isinstance(found[0], ArgumentError)
+    assert found[1][0] == "ready"
+
+
+def test_what_cannot_be_made_is_reported_with_its_exception() -> None:
+    """All others are made; an exception that cannot be sent is described."""
+    actor = EnvironmentActor()
+    ((number, error),) = unpack(actor.build(pack([Gated, Unmakeable]), "thread", AutoresetMode.SAME_STEP, None))
+    assert number == 1
+    assert "TwoError: 1 and 2" in str(error)
+    assert exchange(actor, [("reset", 0, {"seed": 1})], 60.0)[0][0] == "ready"
+
+
+def test_several_agents_are_refused() -> None:
+    """An environment of several agents is refused where it is made, as in the other modes."""
+
+    class Several(Gated):
+        active_agents = ()
+
+    ((_, error),) = unpack(EnvironmentActor().build(pack([Several]), "sync", AutoresetMode.SAME_STEP, None))
+    assert isinstance(error, ArgumentError)
+
+
+@pytest.mark.parametrize("mode", ["sync", "thread"])
+def test_environments_without_makers_wait_for_one(mode: str) -> None:
+    """The rollout engine fills places as episodes need them."""
+    actor = EnvironmentActor()
+    actor.build(pack([None, None]), mode, AutoresetMode.DISABLED, None)
+    assert exchange(actor, [("make", 1, Gated)], 60.0)[1] == ("", 0.0, False, False, {})
+    runner = EnvRunner(Gated, AutoresetMode.DISABLED)
+    assert exchange(actor, [("reset", 1, {"seed": 4})], 60.0)[1] == runner.reset({"seed": 4})
+    assert exchange(actor, [("step", 1, "x")], 60.0)[1] == runner.step("x")
+
+
+class Unclosable(Gated):
+    """Fails to close."""
+
+    def close(self) -> None:
+        raise OSError("stuck")
+
+
+def test_a_close_that_fails_is_described() -> None:
+    """The driver learns of it, and closing again does nothing."""
+    actor = EnvironmentActor()
+    actor.build(pack([Gated, Unclosable]), "thread", AutoresetMode.SAME_STEP, None)
+    assert "OSError: stuck" in str(actor.close())
+    assert actor.close() is None

@@ -1,0 +1,196 @@
+"""``mode="ray"`` on a real cluster of two nodes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+import gem
+from gem.errors import ArgumentError, ArgumentTypeError, VectorError
+from gem.vector import VectorEnv
+from gem_ray import RayVectorEnv
+
+pytestmark = [
+    pytest.mark.slow(reason="a Ray cluster takes seconds to start, and an actor one"),
+    pytest.mark.xdist_group("ray"),
+]
+
+
+class Process(gem.Env[str, str]):
+    """Says which process it runs in, and obeys: ``die`` kills it, ``raise`` fails, ``end`` ends the episode."""
+
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.turn = 0
+        return "begin", {"pid": os.getpid(), "size": self.size}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.turn += 1
+        if action == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "raise":
+            raise RuntimeError("as told")
+        return f"turn {self.turn}", 1.0, action == "end", False, {"pid": os.getpid()}
+
+
+def trace(mode: str, specs: Sequence[Any], steps: int, mode_kwargs: Mapping[str, Any] | None = None) -> list[Any]:
+    """Return all results of a short run, with actions that depend on nothing but the place in it."""
+    rng = random.Random(5)
+    with gem.make_vec(specs, mode=mode, seed=17, mode_kwargs=mode_kwargs) as envs:
+        seen: list[Any] = [envs.reset()]
+        for _ in range(steps):
+            actions = [actions_of(spec, rng) for spec in specs]
+            observations, rewards, terminations, truncations, infos = envs.step(actions)
+            seen.append((observations, rewards.tolist(), terminations.tolist(), truncations.tolist(), infos))
+    return seen
+
+
+SAMPLERS: dict[str, gem.Env[Any, Any]] = {}
+
+
+def actions_of(spec: Any, rng: random.Random) -> Any:
+    """Return a well-formed action of an environment, or one that ends most episodes."""
+    if rng.random() < 0.1:
+        return "no box"
+    sampler = SAMPLERS.get(spec.id)
+    if sampler is None:
+        sampler = SAMPLERS[spec.id] = gem.make(spec)
+        sampler.reset(seed=1)
+    try:
+        return sampler.sample_random_action()
+    except gem.errors.NotSupportedError:
+        return "\\boxed{1 1 1}"
+
+
+def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: object) -> None:
+    """Observations, rewards, flags and infos of all variants are equal, autoresets included, on several actors."""
+    specs = [spec for spec in gem.all_specs("game") if not spec.requires]
+    expected = trace("sync", specs, 8)
+    for sampler in SAMPLERS.values():
+        sampler.reset(seed=1)
+    assert trace("ray", specs, 8, {"envs_per_actor": 64}) == expected
+
+
+@pytest.fixture(scope="module")
+def envs(cluster: object) -> Any:
+    """Eight environments in two actors."""
+    gem.register("test:Process-v0", Process, replace=True)
+    with gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4}) as envs:
+        yield envs
+
+
+def test_the_two_actors_are_on_two_nodes(envs: RayVectorEnv) -> None:
+    """Environments that share an actor share a process, which is not this one; other actors have other processes."""
+    _, infos = envs.reset()
+    pids = [info["pid"] for info in infos]
+    assert len(set(pids[:4])) == len(set(pids[4:])) == 1
+    assert len({*pids, os.getpid()}) == 3
+
+
+def test_a_lost_actor_ends_its_own_episodes_and_no_other(envs: RayVectorEnv) -> None:
+    """Four episodes end truncated with the cause, four go on; the next ones run in a new process, and counts add up."""
+    before, lost = envs.incarnations, envs.lost_episodes
+    _, infos = envs.reset(seed=20)
+    old = infos[0]["pid"]
+    observations, rewards, terminations, truncations, infos = envs.step(["die", *["go"] * 7])
+    assert truncations.tolist() == [True] * 4 + [False] * 4
+    assert not terminations.any()
+    assert rewards.tolist() == [0.0] * 4 + [1.0] * 4
+    for index in range(4):
+        assert infos[index]["error"].startswith("ProcessCrashError: the Ray actor of this environment was lost")
+        assert infos[index]["final_observation"] == observations[index] == "begin"
+        assert infos[index]["final_info"]["seed"] == 20 + index
+        assert infos[index]["pid"] != old
+    assert observations[4:] == ["turn 1"] * 4
+    assert envs.lost_episodes - lost == 4
+    assert [now - then for now, then in zip(envs.incarnations, before, strict=True)] == [1, 0]
+    assert envs.step(["go"] * 8)[0] == ["turn 1"] * 4 + ["turn 2"] * 4
+
+
+def test_an_actor_lost_between_calls_is_noticed_at_the_next(envs: RayVectorEnv) -> None:
+    """Environments with nothing pending report the loss with their next result, also those that were not stepped."""
+    _, infos = envs.reset(seed=20)
+    os.kill(infos[0]["pid"], signal.SIGKILL)
+    assert envs.step({0: "go"})[3].tolist() == [True]
+    assert envs.step({0: "go", 1: "go", 4: "go"})[3].tolist() == [False, True, False]
+    _, infos = envs.reset()
+    assert not any("error" in info for info in infos)
+
+
+def test_faults_and_exceptions_are_those_of_the_other_modes(envs: RayVectorEnv) -> None:
+    """A step that raises truncates its episode; an action that cannot be sent raises, and the others are played."""
+    envs.reset(seed=20)
+    envs.step({0: "raise"})
+    _, _, _, truncations, infos = envs.step({0: "go", 1: "raise"})
+    assert truncations.tolist() == [False, True]
+    assert infos[1]["error"] == "RuntimeError: as told"
+    with pytest.raises(ArgumentTypeError, match="what environment 2 was given cannot be sent"):
+        envs.step({2: threading.Lock(), 3: "go"})
+    with pytest.raises(VectorError, match="environment 2 has no episode"):
+        envs.step({2: "go"})
+    envs.reset_at([2])
+    assert envs.step({2: "go", 3: "go"})[0] == ["turn 1", "turn 2"]
+
+
+def test_send_and_recv_return_what_is_ready(envs: RayVectorEnv) -> None:
+    """Many small sends end in few calls, and every action has one result."""
+    envs.reset(seed=20)
+    played = [0] * 8
+    for index in range(8):
+        envs.send({index: "go"})
+    while min(played) < 5:
+        ready = envs.recv()
+        for index, observation in zip(ready.indices, ready.observations, strict=True):
+            played[index] += 1
+            assert observation == f"turn {played[index]}"
+        envs.send(dict.fromkeys(ready.indices, "go"))
+    while envs.num_pending:
+        envs.recv(min_ready=envs.num_pending)
+
+
+def test_what_the_cluster_has_no_room_for_is_an_error(cluster: object) -> None:
+    """The message says what an actor needs, what there is, and how many environments wait."""
+    gem.register("test:Process-v0", Process, replace=True)
+    with pytest.raises(
+        VectorError, match=r"1 of 1 Ray actors, with 2 environments, .* 1 CPU, 1 docker; .* 4 CPU"
+    ) as found:
+        gem.make_vec(
+            "test:Process-v0",
+            num_envs=2,
+            mode="ray",
+            mode_kwargs={
+                "resources": {"test:*": {"num_cpus": 1, "resources": {"docker": 1}}},
+                "start_timeout": 0.5,
+            },
+        )
+    assert "start_timeout=" in str(found.value)
+
+
+def test_an_environment_that_cannot_be_made_raises_its_own_error(cluster: object) -> None:
+    """The constructor's exception arrives as it is."""
+    gem.register("test:Refusing-v0", Refusing, replace=True)
+    with pytest.raises(ArgumentError, match="not today"):
+        gem.make_vec("test:Refusing-v0", num_envs=2, mode="ray")
+
+
+class Refusing(Process):
+    """Refuses to be made."""
+
+    def __init__(self) -> None:
+        raise ArgumentError("not today")
+
+
+def test_it_is_a_vector_environment_by_its_name() -> None:
+    """The plugin brings the mode, and importing the plugin loads no Ray."""
+    from gem.plugins import lookup
+
+    assert issubclass(lookup("gem_vector_backends", "ray", "vectorization mode"), VectorEnv)
