@@ -120,6 +120,13 @@ def test_what_gem_core_has_is_found_without_loading_plugins(site: PluginSite) ->
         assert callable(plugins.lookup("gem_wrappers", "concat", "wrapper"))
 
 
+def test_a_missing_mode_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The modes of this project's packages are known by name, without the package."""
+    monkeypatch.setattr(plugins, "names", lambda hook: {})
+    with pytest.raises(MissingPluginError, match="'ray' comes with gem-ray; run: pip install gem-ray"):
+        gem.make_vec(gem.EnvSpec("a:B", "json:loads"), mode="ray")
+
+
 def test_a_missing_name_says_where_it_comes_from(site: PluginSite) -> None:
     """A name of a package that is not installed gives the pip line; a misspelt one the nearest."""
     with pytest.raises(MissingPluginError, match="wrapper 'special' comes with my-pkg; run: pip install my-pkg"):

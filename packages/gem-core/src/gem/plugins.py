@@ -121,9 +121,9 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
     if name in known:
         return load(known[name])
     from gem.arguments import nearest
-    from gem.discovery.official import install_line
+    from gem.discovery.official import MODES, install_line
 
-    distribution = (providers or {}).get(name)
+    distribution = (providers or (MODES if hook == "gem_vector_backends" else {})).get(name)
     if distribution is not None:
         raise MissingPluginError(f"{kind} {name!r} comes with {distribution}; run: {install_line(distribution)}")
     hint = nearest(name, known)

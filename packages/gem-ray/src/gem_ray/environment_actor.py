@@ -14,6 +14,7 @@ from gem.errors import InvalidResultError, VectorError
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
+from gem.vector.packing import portable
 from gem_ray.packing import pack, unpack
 
 __all__ = ["EnvironmentActor", "Outcome"]
@@ -155,11 +156,12 @@ def _packed(results: Sequence[Outcome]) -> bytes:
 
 
 def _sendable(result: StepResult | BaseException) -> StepResult | BaseException:
+    if isinstance(result, BaseException):
+        return portable(result)
     try:
-        unpack(pack(result))  # exceptions with arguments of their own pack, and do not unpack
+        pack(result)
     except Exception as error:
-        what = describe(result) if isinstance(result, BaseException) else "the observation or info"
-        return InvalidResultError(f"{what} cannot be sent to another process: {describe(error)}")
+        return InvalidResultError(f"the observation or info cannot be sent to another process: {describe(error)}")
     return result
 
 

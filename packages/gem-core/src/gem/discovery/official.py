@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "NAMESPACES", "PREFIXES", "REWARDS", "WRAPPERS", "install_line"]
+__all__ = ["COMMANDS", "MODES", "NAMESPACES", "PREFIXES", "REWARDS", "WRAPPERS", "install_line"]
 
 NAMESPACES = {
     "game": ("gem-envs-games",),
@@ -32,6 +32,9 @@ WRAPPERS = {
     "mcp_tool": "gem-tools",
 }
 """Wrapper name → the distribution that brings it."""
+
+MODES = {"ray": "gem-ray"}
+"""Vectorization mode → the distribution that brings it."""
 
 REWARDS = {
     "math": "gem-envs-math",
