@@ -1,0 +1,192 @@
+"""``gem serve``: environments as a service."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import secrets
+import signal
+import ssl
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gem.cli.completers import complete_ids
+from gem.cli.output import json_option, print_json
+from gem.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from gem_server.server import EnvironmentServer
+
+__all__ = ["serve_command"]
+
+
+@click.command("serve")
+@click.argument("targets", nargs=-1, required=True, metavar="ID…", shell_complete=complete_ids)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 for any free port.")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes; default: one for each processor.")
+@click.option("--threads", type=click.IntRange(1), default=64, show_default=True, help="Waiting steps of a worker.")
+@click.option(
+    "--token", "tokens", multiple=True, help="Bearer token of clients; may be repeated. See also --token-file."
+)
+@click.option("--token-file", type=click.Path(dir_okay=False, path_type=Path), help="Tokens, one a line.")
+@click.option("--no-token", is_flag=True, help="Serve other machines without a token.")
+@click.option("--max-sessions", type=click.IntRange(1), default=4096, show_default=True, help="Open sessions.")
+@click.option("--max-connections", type=click.IntRange(1), default=4096, show_default=True, help="Open connections.")
+@click.option(
+    "--max-message", type=click.IntRange(1024), default=8 << 20, show_default=True, help="Bytes of a message."
+)
+@click.option(
+    "--max-action", type=click.IntRange(1), default=1 << 20, show_default=True, help="Characters of an action."
+)
+@click.option("--max-steps", type=click.IntRange(1), help="Steps of one session; default: no limit.")
+@click.option(
+    "--step-timeout", type=click.FloatRange(0.01), default=300.0, show_default=True, help="Seconds of a step."
+)
+@click.option(
+    "--idle-timeout",
+    type=click.FloatRange(1),
+    default=3600.0,
+    show_default=True,
+    help="Seconds until a session that nobody uses is closed.",
+)
+@click.option(
+    "--reconnect-timeout",
+    type=click.FloatRange(0),
+    default=120.0,
+    show_default=True,
+    help="The same, once its connection is lost.",
+)
+@click.option(
+    "--drain-timeout",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds for open sessions after SIGTERM.",
+)
+@click.option("--allow-arguments", is_flag=True, help="Let clients pass constructor arguments.")
+@click.option(
+    "--allow-wrapper",
+    "wrappers",
+    multiple=True,
+    metavar="NAME",
+    help="Let clients ask for this wrapper; may be repeated.",
+)
+@click.option("--origin", "origins", multiple=True, help="Origin of pages that may use the server; may be repeated.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, help="Name of this server in requests without a token; may be repeated."
+)
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key, PEM.")
+@json_option
+def serve_command(
+    targets: tuple[str, ...],
+    host: str,
+    port: int,
+    workers: int | None,
+    tokens: tuple[str, ...],
+    token_file: Path | None,
+    no_token: bool,
+    allow_arguments: bool,
+    tls_cert: str | None,
+    tls_key: str | None,
+    as_json: bool,
+    **limits: object,
+) -> None:
+    """Serve environments over WebSocket and HTTP.
+
+    ID is an id (game:Sudoku-v0) or a namespace (game) with all its ids. A program on any machine then uses
+    gem.make("http://HOST:PORT/game:Sudoku-v0"), and gem.make_vec(…, mode="server") for many at once.
+
+    On an address that other machines reach, clients need a token: from --token, --token-file, the variable
+    GEM_SERVER_TOKEN, or a new one that the command prints. SIGTERM lets open sessions end first.
+
+    \b
+    Examples:
+      gem serve game:Sudoku-v0 game:Wordle-v0
+      gem serve game math --host 0.0.0.0 --token-file tokens.txt --max-sessions 10000
+    """
+    from gem.processes import usable_cpus
+    from gem_server.server import EnvironmentServer, served_specs
+    from gem_server.settings import ServingSettings
+
+    known = [*tokens, *_from_file(token_file)]
+    if not known and os.environ.get("GEM_SERVER_TOKEN"):
+        known = [os.environ["GEM_SERVER_TOKEN"]]
+    made = None
+    if not known and not no_token and not _is_loopback(host):
+        made = secrets.token_urlsafe(24)
+        known = [made]
+    settings = ServingSettings(workers=workers or usable_cpus(), arguments=allow_arguments, **limits)  # type: ignore[arg-type]
+    if bool(tls_cert) != bool(tls_key):
+        raise ArgumentError("--tls-cert and --tls-key go together")
+    tls = None
+    if tls_cert is not None:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            tls.load_cert_chain(tls_cert, tls_key)
+        except (OSError, ssl.SSLError) as error:
+            raise ArgumentError(f"cannot use the certificate {tls_cert}: {error}") from error
+    server = EnvironmentServer(served_specs(targets), known, settings)
+    asyncio.run(_serve(server, host, port, tls, made, as_json))
+
+
+async def _serve(
+    server: EnvironmentServer, host: str, port: int, tls: ssl.SSLContext | None, made: str | None, as_json: bool
+) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals: list[int] = []
+
+    def on_signal(number: int) -> None:
+        signals.append(number)
+        ended.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        bound = await server.start(host, port, tls)
+    except OSError as error:
+        raise ArgumentError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    shown = f"[{host}]" if ":" in host else host
+    url = f"{'http' if tls is None else 'https'}://{shown}:{bound}"
+    ids = sorted(server.sessions.specs)
+    if as_json:
+        print_json({"url": url, "environments": ids, "token": made})
+    else:
+        click.echo(f"Serving {len(ids)} environment{'s' if len(ids) > 1 else ''} at {url}, such as {url}/{ids[0]}")
+        if made is not None:
+            click.echo(f"Token of clients (GEM_SERVER_TOKEN): {made}")
+    sys.stdout.flush()
+    await ended.wait()
+    if signals[0] == signal.SIGTERM:
+        ended.clear()
+        draining = asyncio.ensure_future(server.drain())
+        await asyncio.wait([draining, asyncio.ensure_future(ended.wait())], return_when=asyncio.FIRST_COMPLETED)
+    await server.stop()
+
+
+def _from_file(path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read the tokens in {path}: {error}") from error
+    tokens = [line.strip() for line in lines if line.strip()]
+    if not tokens:
+        raise ArgumentError(f"{path} holds no token; it has one a line")
+    return tokens
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

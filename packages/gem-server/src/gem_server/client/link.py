@@ -1,0 +1,187 @@
+"""One WebSocket connection of a client, without threads: :class:`SocketLink`.
+
+The library ``websockets`` does the protocol without I/O; a step then costs two system calls in the thread of the trainer and
+no handoff to another one.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import time
+from contextlib import suppress
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidHandshake, InvalidState, InvalidStatus
+from websockets.frames import Opcode
+from websockets.protocol import State
+from websockets.uri import parse_uri
+
+from gem_server.client.address import EnvAddress
+from gem_server.errors import AccessDeniedError, ServiceRefusedError, ServiceUnavailableError
+
+__all__ = ["SocketLink", "open_socket"]
+
+_READ = 1 << 18
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""Seconds and counts after which the kernel finds a dead peer. Pings of the protocol would need an answering thread."""
+
+
+def open_socket(address: EnvAddress, timeout: float) -> socket.socket:
+    """Return a connected socket, encrypted for https.
+
+    Raises:
+        OSError: if that fails or takes longer than ``timeout`` seconds.
+    """
+    connected = socket.create_connection((address.host, address.port), timeout=timeout)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if address.scheme == "https":
+        try:
+            return ssl.create_default_context().wrap_socket(connected, server_hostname=address.host)
+        except BaseException:
+            connected.close()
+            raise
+    return connected
+
+
+class SocketLink:
+    """A connected WebSocket.
+
+    Args:
+        address: the server.
+        token: bearer token, or None.
+        timeout: seconds for connecting and the handshake.
+
+    Raises:
+        ServiceUnavailableError: if the server cannot be reached, or answers no WebSocket handshake.
+        AccessDeniedError: if it wants another token.
+        ServiceRefusedError: if it refuses for another reason.
+    """
+
+    def __init__(self, address: EnvAddress, token: str | None, timeout: float) -> None:
+        self.messages: list[bytes] = []
+        """Messages that have arrived, for the owner to take."""
+        self._parts: list[bytes] = []
+        scheme = "wss" if address.scheme == "https" else "ws"
+        self._protocol = ClientProtocol(
+            parse_uri(f"{scheme}://{address.authority}{address.prefix}/v1/socket"), max_size=None
+        )
+        deadline = time.monotonic() + timeout
+        try:
+            self._socket = open_socket(address, timeout)
+        except OSError as error:
+            raise ServiceUnavailableError(f"no server at {address.server}: {error}") from error
+        try:
+            self._shake_hands(token, deadline)
+        except InvalidStatus as error:
+            self._socket.close()
+            status = error.response.status_code
+            text = bytes(error.response.body or b"").decode("utf-8", "replace")[:300]
+            kind = AccessDeniedError if status in (401, 403) else ServiceRefusedError
+            raise kind(f"{address.server} refuses with status {status}: {text}") from error
+        except (OSError, InvalidHandshake, EOFError) as error:
+            self._socket.close()
+            raise ServiceUnavailableError(f"no GEM server answers at {address.server}: {error}") from error
+        except BaseException:
+            self._socket.close()
+            raise
+        self._socket.setblocking(False)
+
+    def _shake_hands(self, token: str | None, deadline: float) -> None:
+        request = self._protocol.connect()
+        request.headers["Sec-WebSocket-Protocol"] = "gem.v1"
+        self._protocol.available_subprotocols = ["gem.v1"]  # type: ignore[list-item]
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        self._protocol.send_request(request)
+        self._socket.sendall(b"".join(self._protocol.data_to_send()))
+        while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
+            self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+            data = self._socket.recv(_READ)
+            if data:
+                self._protocol.receive_data(data)
+            else:
+                self._protocol.receive_eof()
+        if self._protocol.handshake_exc is not None:
+            raise self._protocol.handshake_exc
+        self._take_events(skip=1)
+
+    def fileno(self) -> int:
+        """The descriptor, for ``select``."""
+        return self._socket.fileno()
+
+    def send(self, text: bytes) -> None:
+        """Send a message; what arrives meanwhile is kept, since a server that cannot send stops reading.
+
+        Raises:
+            ConnectionError: if the connection is lost.
+        """
+        try:
+            self._protocol.send_text(text)
+        except InvalidState as error:
+            raise ConnectionError(f"the connection is closed: {error}") from error
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        for chunk in self._protocol.data_to_send():
+            left = memoryview(chunk)
+            while left:
+                try:
+                    left = left[self._socket.send(left) :]
+                except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                    readable, _, _ = select.select([self._socket], [self._socket], [])
+                    if readable:
+                        self._read()
+                except OSError as error:
+                    raise ConnectionError(f"the connection is lost: {error}") from error
+
+    def receive(self) -> None:
+        """Put what has arrived into ``messages``, without waiting.
+
+        Raises:
+            ConnectionError: if the connection is lost; messages that came before are there.
+        """
+        self._read()
+        answers = self._protocol.data_to_send()  # pongs, and the answer to a closing frame
+        for chunk in answers:
+            with suppress(OSError):
+                self._socket.send(chunk)
+        if self._protocol.state is not State.OPEN:
+            raise ConnectionError(f"the server closed the connection: {self._protocol.close_reason or 'no reason'}")
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = self._socket.recv(_READ)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return
+            except OSError as error:
+                raise ConnectionError(f"the connection is lost: {error}") from error
+            if not data:
+                self._protocol.receive_eof()
+                raise ConnectionError("the server closed the connection")
+            self._protocol.receive_data(data)
+            self._take_events()
+            if len(data) < _READ and not isinstance(self._socket, ssl.SSLSocket):
+                return
+
+    def _take_events(self, skip: int = 0) -> None:
+        for frame in self._protocol.events_received()[skip:]:
+            if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):  # type: ignore[union-attr]
+                self._parts.append(bytes(frame.data))  # type: ignore[union-attr]
+                if frame.fin:  # type: ignore[union-attr]
+                    self.messages.append(b"".join(self._parts) if len(self._parts) > 1 else self._parts[0])
+                    self._parts.clear()
+
+    def close(self) -> None:
+        """Say goodbye without waiting for an answer, and close the socket."""
+        with suppress(Exception):
+            self._protocol.send_close(1000)
+            for chunk in self._protocol.data_to_send():
+                self._socket.send(chunk)
+        self._socket.close()

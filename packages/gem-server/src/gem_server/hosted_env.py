@@ -1,0 +1,170 @@
+"""Environments in a worker process by key: :class:`HostedEnvs` applies operations and encodes results as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from gem.arguments import takes_seed
+from gem.core import Env
+from gem.entry_points import load
+from gem.env_spec import EnvSpec
+from gem.errors import GemError, NotSupportedError, StateError
+from gem.vector.env_runner import AutoresetMode, EnvRunner, StepResult, check_single_agent, describe
+from gem.vector.make import EnvMaker
+from gem_server.operations import (
+    ABANDON,
+    ABANDONED,
+    CLOSE,
+    CONTINUES,
+    ENDED,
+    FAILED,
+    GET_STATE,
+    MAKE,
+    REFUSED,
+    RESET,
+    SAMPLE,
+    SET_STATE,
+    STEP,
+)
+
+__all__ = ["HostedEnvs", "HostedRunner", "refusal"]
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+Result = tuple[int, int, bytes]
+"""Key, kind of the result, and the elements of a JSON array without its first bracket: ``…]``."""
+
+
+class HostedRunner(EnvRunner):
+    """An environment runner whose environment can be put into a state, or can end with its process."""
+
+    def replacement(self, error: str, for_good: bool = False) -> HostedRunner:
+        heir = super().replacement(error, for_good)
+        assert isinstance(heir, HostedRunner)
+        return heir
+
+    def lost_step(self) -> StepResult:
+        """Return the result of a step whose environment is gone, after autoreset if there is one."""
+        same_step = self._autoreset is AutoresetMode.SAME_STEP
+        return self._next_after_fault() if same_step else self.failed_step()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; the environment itself knows whether its episode is over."""
+        if self.env is None:
+            raise StateError(f"the environment has failed, and no state can be set: {self.error}")
+        self.env.set_state(state)
+        self._phase = 0
+
+
+class HostedEnvs:
+    """Many environments by key. Calls for different keys may come from different threads."""
+
+    def __init__(self) -> None:
+        self._runners: dict[int, HostedRunner] = {}
+        self._specs: dict[str, EnvSpec] = {}
+        self._others: dict[int, Callable[[int, Any], Result]] = {
+            MAKE: self._make,
+            CLOSE: self._close,
+            GET_STATE: self._get_state,
+            SET_STATE: self._set_state,
+            SAMPLE: self._sample,
+            ABANDON: self._abandon,
+        }
+
+    def apply(self, key: int, operation: int, argument: Any) -> Result | None:
+        """Apply one operation; None if the environment was abandoned meanwhile, so that nobody waits for the result."""
+        runner = self._runners.get(key)
+        try:
+            if operation == STEP and runner is not None:
+                result = runner.step(argument)
+            elif operation == RESET and runner is not None:
+                result = runner.reset(argument)
+            elif runner is None and operation != MAKE:
+                return refusal(key, StateError("the environment is closed"))
+            else:
+                return self._others[operation](key, argument)
+        except (Exception, SystemExit) as error:
+            return refusal(key, error)
+        if self._runners.get(key) is not runner:
+            with suppress(Exception, SystemExit):
+                runner.close()
+            return None
+        return self._encoded(key, runner, result)
+
+    def _encoded(self, key: int, runner: HostedRunner, result: StepResult) -> Result:
+        try:
+            text = _encode(result)
+        except (TypeError, ValueError, RecursionError) as error:
+            result = runner.give_up(f"InvalidResultError: the observation or info is not JSON-serialisable: {error}")
+            text = _encode(result)
+        _, _, terminated, truncated, info = result
+        kind = CONTINUES if not (terminated or truncated) else FAILED if _has_failed(info) else ENDED
+        return key, kind, text[1:].encode()
+
+    def _make(self, key: int, asked: Any) -> Result:
+        spec = self._specs.get(asked["spec"])
+        if spec is None:
+            spec = self._specs[asked["spec"]] = EnvSpec.from_json(asked["spec"])
+        kwargs, seed, lost = dict(asked["kwargs"]), asked["seed"], asked["lost"]
+        if seed is not None and "seed" not in kwargs and takes_seed(load(spec.entry_point)):
+            kwargs["seed"] = seed  # as make_vec does
+        maker = EnvMaker(spec.with_kwargs(kwargs), tuple(asked["wrappers"]))
+        runner = HostedRunner(maker, AutoresetMode(asked["autoreset"]), seed)
+        assert runner.env is not None
+        check_single_agent(runner.env)
+        about = {"follows_order": runner.env.unwrapped.follows_order}
+        if lost:
+            # The environment of a process that died: the runner behaves as the old one would after these faults.
+            runner.close()
+            for _ in range(asked["faults"]):
+                runner = runner.replacement(lost)
+        self._runners[key] = runner
+        if asked["answer"] == "step":
+            return self._encoded(key, runner, runner.lost_step())
+        if asked["answer"] == "reset":
+            return self._encoded(key, runner, runner.failed_reset())
+        return key, CONTINUES, _encode([about])[1:].encode()
+
+    def _close(self, key: int, _argument: Any) -> Result:
+        runner = self._runners.pop(key)
+        runner.close()
+        return key, CONTINUES, b"true]"
+
+    def _env(self, key: int) -> Env[Any, Any]:
+        runner = self._runners[key]
+        if runner.env is None:
+            raise StateError(f"the environment has failed and is not built again yet: {runner.error}")
+        return runner.env
+
+    def _get_state(self, key: int, _argument: Any) -> Result:
+        return key, CONTINUES, _encode([self._env(key).get_state()])[1:].encode()
+
+    def _set_state(self, key: int, state: Any) -> Result:
+        if not isinstance(state, dict):
+            raise StateError(f"a state is a JSON object, got {type(state).__name__}")
+        self._runners[key].set_state(state)
+        return key, CONTINUES, b"true]"
+
+    def _sample(self, key: int, _argument: Any) -> Result:
+        return key, CONTINUES, _encode([self._env(key).sample_random_action()])[1:].encode()
+
+    def _abandon(self, key: int, asked: Any) -> Result:
+        """Replace a runner that another thread is inside of, and answer in its place."""
+        error, was_step = asked
+        self._runners[key] = runner = self._runners[key].replacement(error)
+        key, kind, text = self._encoded(key, runner, runner.lost_step() if was_step else runner.failed_reset())
+        return key, kind | ABANDONED, text
+
+
+def _has_failed(info: Mapping[str, Any]) -> bool:
+    return "error" in info or "error" in info.get("final_info", ())
+
+
+def refusal(key: int, error: BaseException) -> Result:
+    """Return the result of a call that was refused: the kind of the error, which a client may know, and its message."""
+    known = isinstance(error, (GemError, TypeError, ValueError, NotSupportedError))
+    kind = type(error).__name__ if known else "EnvironmentFailure"
+    message = str(error) if isinstance(error, GemError) else describe(error)
+    return key, REFUSED, _encode(["error", kind, message[:2000]])[1:].encode()
