@@ -25,13 +25,14 @@ _MOST_TICKETS = 10_000
 class AccessControl:
     """Decides about requests by their headers.
 
-    A token comes in ``Authorization: Bearer TOKEN``. A page in a browser, which cannot set headers of a WebSocket, offers the
-    subprotocol ``gem.bearer.TOKEN`` beside ``gem.v1``, or puts a ticket into the address: ``?ticket=…``, good for one use
-    within half a minute. All tokens are compared, each by its digest and in constant time (:func:`hmac.compare_digest`).
+    A token comes in ``Authorization: Bearer TOKEN``. A page in a browser, which cannot set headers of a WebSocket,
+    offers the subprotocol ``gem.bearer.TOKEN`` beside ``gem.v1``, or puts a ticket into the address: ``?ticket=…``,
+    good for one use within half a minute. All tokens are compared, each by its digest and in constant time
+    (:func:`hmac.compare_digest`).
 
     A request with an ``Origin`` comes from a page, which must be the server's own or a listed one. Without tokens, the
-    ``Host`` must be an address, ``localhost`` or listed: so a foreign page cannot reach a server of this machine by a name
-    of its own that it lets point here (DNS rebinding).
+    ``Host`` must be an address, ``localhost`` or listed: so a foreign page cannot reach a server of this machine by a
+    name of its own that it lets point here (DNS rebinding).
 
     Args:
         tokens: all of equal right; none for a server that asks for none.
@@ -102,7 +103,8 @@ class AccessControl:
         return name
 
     def _redeemed(self, ticket: str, redeem: bool) -> str:
-        # A dict's lookup is no comparison in constant time, and need not be: a ticket is random, short-lived, used once.
+        # A dict's lookup is no comparison in constant time, and need not be: a ticket is random, short-lived, used
+        # once.
         owner, until = self._tickets.get(ticket, ("", 0.0))
         if redeem:
             self._tickets.pop(ticket, None)

@@ -1,15 +1,15 @@
 """One connection: HTTP requests one after the other, or a WebSocket after an upgrade, both without I/O of their own.
 
 h11 parses HTTP, ``websockets`` the frames; this module moves their bytes and keeps time. Limits: the head of a request
-within its time and size, the body within its time and size, an answer taken within its time. A client that reads too slowly
-is not read from either, and then closed.
+within its time and size, the body within its time and size, an answer taken within its time. A client that reads too
+slowly is not read from either, and then closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ from websockets.server import ServerProtocol
 
 from gem_server.errors import AccessDeniedError
 
-__all__ = ["Answer", "ClientConnection", "ConnectionHost", "PlainRequest", "SocketHandler", "denied"]
+__all__ = ["HttpAnswer", "ClientConnection", "ConnectionHost", "PlainRequest", "SocketHandler", "denied"]
 
 _MOST_HEAD = 32 << 10  # bytes
 _HIGH_WATER = 1 << 20  # bytes that wait for a client before nothing more is read from it
@@ -49,7 +49,7 @@ class PlainRequest:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """An HTTP response."""
 
     status: int
@@ -58,7 +58,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, value: Any, status: int = 200) -> Answer:
+    def of(cls, value: Any, status: int = 200) -> HttpAnswer:
         """Return a response with a JSON body."""
         return cls(status, json.dumps(value, separators=(",", ":")).encode())
 
@@ -91,13 +91,13 @@ class ConnectionHost(Protocol):
     def leave(self, connection: ClientConnection) -> None:
         """Note the end of a connection."""
 
-    def socket_handler(self, request: PlainRequest) -> SocketHandler | Answer:
+    def socket_handler(self, request: PlainRequest) -> SocketHandler | HttpAnswer:
         """Return the handler of a WebSocket upgrade, or the answer that refuses it."""
 
-    def answer(self, request: PlainRequest) -> Awaitable[Answer]:
+    def answer(self, request: PlainRequest) -> Awaitable[HttpAnswer]:
         """Return the answer to a request; it raises nothing."""
 
-    def early_refusal(self, request: PlainRequest) -> Answer | None:
+    def early_refusal(self, request: PlainRequest) -> HttpAnswer | None:
         """Return the answer to a request whose body is not worth reading; None for all others."""
 
 
@@ -203,7 +203,7 @@ class ClientConnection(asyncio.Protocol):
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
-                self._write(Answer.of(_error("BadRequest", str(error)), error.error_status_hint or 400), close=True)
+                self._write(HttpAnswer.of(_error("BadRequest", str(error)), error.error_status_hint or 400), close=True)
                 return
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
@@ -213,7 +213,7 @@ class ClientConnection(asyncio.Protocol):
                 self._size += len(event.data)
                 if self._size > self._host.max_message:
                     self._write(
-                        Answer.of(_error("TooLarge", f"more than {self._host.max_message} bytes"), 413), close=True
+                        HttpAnswer.of(_error("TooLarge", f"more than {self._host.max_message} bytes"), 413), close=True
                     )
                     return
                 self._body.append(bytes(event.data))
@@ -264,7 +264,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.resume_reading()
             self._http_events()
 
-    def _write(self, answer: Answer, close: bool = False) -> None:
+    def _write(self, answer: HttpAnswer, close: bool = False) -> None:
         if self._transport is None:
             return
         headers = [
@@ -294,7 +294,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _upgrade(self, request: PlainRequest) -> None:
         handler = self._host.socket_handler(request)
-        if isinstance(handler, Answer):
+        if isinstance(handler, HttpAnswer):
             self._write(handler, close=True)
             return
         protocol = ServerProtocol(max_size=self._host.max_message)
@@ -302,7 +302,7 @@ class ClientConnection(asyncio.Protocol):
         self._head.clear()
         events = protocol.events_received()
         if not events or not isinstance(events[0], Request):
-            self._write(Answer.of(_error("BadRequest", "not a WebSocket handshake"), 400), close=True)
+            self._write(HttpAnswer.of(_error("BadRequest", "not a WebSocket handshake"), 400), close=True)
             return
         response = protocol.accept(events[0])
         if handler.subprotocol is not None and response.status_code == 101:
@@ -371,9 +371,9 @@ def _error(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"kind": kind, "message": message}}
 
 
-def denied(error: AccessDeniedError) -> Answer:
+def denied(error: AccessDeniedError) -> HttpAnswer:
     """Return the answer to a request that may not be made."""
-    return Answer(
+    return HttpAnswer(
         401 if "token" in str(error) or "ticket" in str(error) else 403,
         json.dumps(_error("AccessDeniedError", str(error))).encode(),
         headers=(("WWW-Authenticate", "Bearer"),),

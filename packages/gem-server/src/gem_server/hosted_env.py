@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gem.arguments import takes_seed
@@ -12,7 +13,14 @@ from gem.core import Env
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import GemError, NotSupportedError, StateError
-from gem.vector.env_runner import AutoresetMode, EnvRunner, StepResult, check_single_agent, describe
+from gem.vector.env_runner import (
+    AutoresetMode,
+    EnvRunner,
+    RunnerAccount,
+    StepResult,
+    check_single_agent,
+    describe,
+)
 from gem.vector.make import EnvMaker
 from gem_server.operations import (
     ABANDON,
@@ -30,20 +38,17 @@ from gem_server.operations import (
     STEP,
 )
 
-__all__ = ["HostedEnvs", "HostedRunner", "refusal"]
+__all__ = ["HostedEnvs", "HostedRunner", "Result", "refusal"]
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-Result = tuple[int, int, bytes]
-"""Key, kind of the result, and the elements of a JSON array without its first bracket: ``…]``."""
+Result = tuple[int, int, bytes, RunnerAccount | None]
+"""Key, kind of the result, the elements of a JSON array without its first bracket (``…]``), and the account of the
+runner
+if it has changed: what another worker needs to take its place."""
 
 
 class HostedRunner(EnvRunner):
-    """An environment runner whose environment can be put into a state, or can end with its process."""
-
-    def replacement(self, error: str, for_good: bool = False) -> HostedRunner:
-        heir = super().replacement(error, for_good)
-        assert isinstance(heir, HostedRunner)
-        return heir
+    """An environment runner whose environment can be put into a state, or be left behind in a step that hangs."""
 
     def lost_step(self) -> StepResult:
         """Return the result of a step whose environment is gone, after autoreset if there is one."""
@@ -62,7 +67,8 @@ class HostedEnvs:
     """Many environments by key. Calls for different keys may come from different threads."""
 
     def __init__(self) -> None:
-        self._runners: dict[int, HostedRunner] = {}
+        self._runners: dict[int, EnvRunner] = {}
+        self._changed: set[int] = set()  # keys of runners whose account has changed since it was last sent
         self._specs: dict[str, EnvSpec] = {}
         self._others: dict[int, Callable[[int, Any], Result]] = {
             MAKE: self._make,
@@ -93,7 +99,7 @@ class HostedEnvs:
             return None
         return self._encoded(key, runner, result)
 
-    def _encoded(self, key: int, runner: HostedRunner, result: StepResult) -> Result:
+    def _encoded(self, key: int, runner: EnvRunner, result: StepResult) -> Result:
         try:
             text = _encode(result)
         except (TypeError, ValueError, RecursionError) as error:
@@ -101,36 +107,45 @@ class HostedEnvs:
             text = _encode(result)
         _, _, terminated, truncated, info = result
         kind = CONTINUES if not (terminated or truncated) else FAILED if _has_failed(info) else ENDED
-        return key, kind, text[1:].encode()
+        account = None
+        if key in self._changed:
+            self._changed.discard(key)
+            account = runner.account
+        return key, kind, text[1:].encode(), account
 
     def _make(self, key: int, asked: Any) -> Result:
         spec = self._specs.get(asked["spec"])
         if spec is None:
             spec = self._specs[asked["spec"]] = EnvSpec.from_json(asked["spec"])
-        kwargs, seed, lost = dict(asked["kwargs"]), asked["seed"], asked["lost"]
+        kwargs, seed = dict(asked["kwargs"]), asked["seed"]
         if seed is not None and "seed" not in kwargs and takes_seed(load(spec.entry_point)):
             kwargs["seed"] = seed  # as make_vec does
         maker = EnvMaker(spec.with_kwargs(kwargs), tuple(asked["wrappers"]))
-        runner = HostedRunner(maker, AutoresetMode(asked["autoreset"]), seed)
+        autoreset = AutoresetMode(asked["autoreset"])
+        if asked["lost"]:
+            account, error, observation = asked["lost"]
+            runner = HostedRunner.revived(maker, autoreset, tuple(account), error, observation)
+            self._put(key, runner)
+            if asked["answer"] is not None:
+                step = asked["answer"] == STEP
+                return self._encoded(key, runner, runner.step("") if step else runner.failed_reset())
+            return key, CONTINUES, b"{}]", runner.account
+        runner = HostedRunner(maker, autoreset, seed)
         assert runner.env is not None
         check_single_agent(runner.env)
+        self._put(key, runner)
         about = {"follows_order": runner.env.unwrapped.follows_order}
-        if lost:
-            # The environment of a process that died: the runner behaves as the old one would after these faults.
-            runner.close()
-            for _ in range(asked["faults"]):
-                runner = runner.replacement(lost)
+        return key, CONTINUES, _encode([about])[1:].encode(), runner.account
+
+    def _put(self, key: int, runner: EnvRunner) -> None:
         self._runners[key] = runner
-        if asked["answer"] == "step":
-            return self._encoded(key, runner, runner.lost_step())
-        if asked["answer"] == "reset":
-            return self._encoded(key, runner, runner.failed_reset())
-        return key, CONTINUES, _encode([about])[1:].encode()
+        runner.on_change = partial(self._changed.add, key)
 
     def _close(self, key: int, _argument: Any) -> Result:
         runner = self._runners.pop(key)
+        self._changed.discard(key)
         runner.close()
-        return key, CONTINUES, b"true]"
+        return key, CONTINUES, b"true]", None
 
     def _env(self, key: int) -> Env[Any, Any]:
         runner = self._runners[key]
@@ -139,23 +154,29 @@ class HostedEnvs:
         return runner.env
 
     def _get_state(self, key: int, _argument: Any) -> Result:
-        return key, CONTINUES, _encode([self._env(key).get_state()])[1:].encode()
+        return key, CONTINUES, _encode([self._env(key).get_state()])[1:].encode(), None
 
     def _set_state(self, key: int, state: Any) -> Result:
         if not isinstance(state, dict):
             raise StateError(f"a state is a JSON object, got {type(state).__name__}")
-        self._runners[key].set_state(state)
-        return key, CONTINUES, b"true]"
+        runner = self._runners[key]
+        assert isinstance(runner, HostedRunner)
+        runner.set_state(state)
+        return key, CONTINUES, b"true]", runner.account
 
     def _sample(self, key: int, _argument: Any) -> Result:
-        return key, CONTINUES, _encode([self._env(key).sample_random_action()])[1:].encode()
+        return key, CONTINUES, _encode([self._env(key).sample_random_action()])[1:].encode(), None
 
     def _abandon(self, key: int, asked: Any) -> Result:
         """Replace a runner that another thread is inside of, and answer in its place."""
         error, was_step = asked
-        self._runners[key] = runner = self._runners[key].replacement(error)
-        key, kind, text = self._encoded(key, runner, runner.lost_step() if was_step else runner.failed_reset())
-        return key, kind | ABANDONED, text
+        old = self._runners[key]
+        old.on_change = None
+        runner = old.replacement(error)
+        assert isinstance(runner, HostedRunner)
+        self._put(key, runner)
+        key, kind, text, _ = self._encoded(key, runner, runner.lost_step() if was_step else runner.failed_reset())
+        return key, kind | ABANDONED, text, runner.account
 
 
 def _has_failed(info: Mapping[str, Any]) -> bool:
@@ -167,4 +188,4 @@ def refusal(key: int, error: BaseException) -> Result:
     known = isinstance(error, (GemError, TypeError, ValueError, NotSupportedError))
     kind = type(error).__name__ if known else "EnvironmentFailure"
     message = str(error) if isinstance(error, GemError) else describe(error)
-    return key, REFUSED, _encode(["error", kind, message[:2000]])[1:].encode()
+    return key, REFUSED, _encode(["error", kind, message[:2000]])[1:].encode(), None

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from gem.errors import ArgumentError, ArgumentTypeError, GemError, NotSupportedError, UnknownEnvironmentError
 from gem_server.access import TICKET_SECONDS, AccessControl
-from gem_server.connection import Answer, PlainRequest
+from gem_server.connection import HttpAnswer, PlainRequest
 from gem_server.errors import CapacityError, SequenceError, UnknownSessionError, WorkerLostError
 from gem_server.operations import GET_STATE, REFUSED, RESET, SAMPLE, SET_STATE, STEP
 from gem_server.sessions import EnvSession, SessionTable
@@ -95,9 +95,9 @@ class HttpService:
 
     async def answer(
         self, route: HttpRoute, parameters: Mapping[str, str], request: PlainRequest, owner: str
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Return the answer to a request that may be made; it raises nothing that a client could cause."""
-        handler: Callable[..., Awaitable[Answer]] = getattr(self, f"_{route.handler}")
+        handler: Callable[..., Awaitable[HttpAnswer]] = getattr(self, f"_{route.handler}")
         try:
             given = _body(request, _FIELDS[route.body]) if route.body is not None else {}
             if "session" in parameters:
@@ -106,59 +106,59 @@ class HttpService:
         except (GemError, TypeError, ValueError) as error:
             return refused(error)
 
-    async def _health(self, _owner: str, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of({"status": "ok"})
+    async def _health(self, _owner: str, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of({"status": "ok"})
 
-    async def _ready(self, _owner: str, _given: Mapping[str, Any]) -> Answer:
+    async def _ready(self, _owner: str, _given: Mapping[str, Any]) -> HttpAnswer:
         why = self._about.not_ready()
-        return Answer.of({"status": why or "ok"}, 503 if why else 200)
+        return HttpAnswer.of({"status": why or "ok"}, 503 if why else 200)
 
-    async def _metrics(self, _owner: str, _given: Mapping[str, Any]) -> Answer:
-        return Answer(200, self._about.metrics_text().encode(), self._about.metrics_type)
+    async def _metrics(self, _owner: str, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer(200, self._about.metrics_text().encode(), self._about.metrics_type)
 
-    async def _openapi(self, _owner: str, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of(self._about.openapi())
+    async def _openapi(self, _owner: str, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of(self._about.openapi())
 
-    async def _ticket(self, owner: str, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of({"ticket": self._access.ticket(owner), "seconds": TICKET_SECONDS})
+    async def _ticket(self, owner: str, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of({"ticket": self._access.ticket(owner), "seconds": TICKET_SECONDS})
 
-    async def _environments(self, _owner: str, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of({"environments": [_described(spec.to_dict()) for spec in self._table.specs.values()]})
+    async def _environments(self, _owner: str, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of({"environments": [_described(spec.to_dict()) for spec in self._table.specs.values()]})
 
-    async def _open(self, owner: str, given: Mapping[str, Any]) -> Answer:
+    async def _open(self, owner: str, given: Mapping[str, Any]) -> HttpAnswer:
         asked = dict(given)
         session = await self._table.open(asked.pop("env", ""), owner=owner, **asked)
-        return Answer.of({"session": session.name, "env": session.env_id, "follows_order": session.follows_order}, 201)
+        return HttpAnswer.of({"session": session.name, "env": session.env_id, "follows_order": session.follows_order}, 201)
 
-    async def _session(self, session: EnvSession, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of(
+    async def _session(self, session: EnvSession, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of(
             {"env": session.env_id, "step_id": session.sequence, "busy": session.busy, "steps": session.steps}
         )
 
-    async def _close(self, session: EnvSession, _given: Mapping[str, Any]) -> Answer:
+    async def _close(self, session: EnvSession, _given: Mapping[str, Any]) -> HttpAnswer:
         await session.close()
-        return Answer.of({"ok": True})
+        return HttpAnswer.of({"ok": True})
 
-    async def _reset(self, session: EnvSession, given: Mapping[str, Any]) -> Answer:
+    async def _reset(self, session: EnvSession, given: Mapping[str, Any]) -> HttpAnswer:
         arguments: dict[str, Any] = {"seed": given.get("seed")}
         if given.get("options") is not None:
             arguments["options"] = given["options"]
         return await _turn(session, RESET, arguments, given)
 
-    async def _step(self, session: EnvSession, given: Mapping[str, Any]) -> Answer:
+    async def _step(self, session: EnvSession, given: Mapping[str, Any]) -> HttpAnswer:
         if "action" not in given:
             raise ArgumentError("step needs an action")
         return await _turn(session, STEP, given["action"], given)
 
-    async def _sample(self, session: EnvSession, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of({"action": await session.call(SAMPLE)})
+    async def _sample(self, session: EnvSession, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of({"action": await session.call(SAMPLE)})
 
-    async def _state(self, session: EnvSession, _given: Mapping[str, Any]) -> Answer:
-        return Answer.of({"state": await session.call(GET_STATE)})
+    async def _state(self, session: EnvSession, _given: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer.of({"state": await session.call(GET_STATE)})
 
-    async def _set_state(self, session: EnvSession, given: Mapping[str, Any]) -> Answer:
+    async def _set_state(self, session: EnvSession, given: Mapping[str, Any]) -> HttpAnswer:
         await session.call(SET_STATE, given.get("state"))
-        return Answer.of({"ok": True})
+        return HttpAnswer.of({"ok": True})
 
 
 class AboutServer:
@@ -179,7 +179,7 @@ class AboutServer:
         raise NotImplementedError
 
 
-async def _turn(session: EnvSession, operation: int, argument: Any, given: Mapping[str, Any]) -> Answer:
+async def _turn(session: EnvSession, operation: int, argument: Any, given: Mapping[str, Any]) -> HttpAnswer:
     sequence = given.get("step_id")
     if sequence is not None and (type(sequence) is not int or sequence < 1):
         raise ArgumentError(f"a step id is a number from 1, got {sequence!r:.40}")
@@ -188,7 +188,7 @@ async def _turn(session: EnvSession, operation: int, argument: Any, given: Mappi
     if kind == REFUSED:
         return refused(error_of(values[1], values[2]))
     names = ("observation", "reward", "terminated", "truncated", "info")
-    return Answer.of(
+    return HttpAnswer.of(
         {**dict(zip(names, values, strict=True)), "step_id": session.sequence if sequence is None else sequence}
     )
 
@@ -215,7 +215,7 @@ def _described(record: Mapping[str, Any]) -> dict[str, Any]:
     return {name: record[name] for name in _DESCRIBED}
 
 
-def refused(error: Exception) -> Answer:
+def refused(error: Exception) -> HttpAnswer:
     """Return an error as an answer."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
-    return Answer.of({"error": {"kind": type(error).__name__, "message": str(error)}}, status)
+    return HttpAnswer.of({"error": {"kind": type(error).__name__, "message": str(error)}}, status)

@@ -1,7 +1,7 @@
 """Counters of a server, as the text that Prometheus reads.
 
-The hot path adds to plain ints; labels, help texts and the format are for the moment in which somebody asks. The format:
-https://prometheus.io/docs/instrumenting/exposition_formats/
+The hot path adds to plain ints; labels, help texts and the format are for the moment in which somebody asks. The
+format: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from typing import Any
 
-from gem_server import __version__
 from gem_server.http_routes import ROUTES, HttpRoute
 
 __all__ = ["document"]
@@ -80,7 +80,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "GEM environment server",
-            "version": __version__,
+            "version": version("gem-server"),
             "description": "Environments as sessions. For many steps a second use the WebSocket at /v1/socket.",
         },
         "paths": paths,

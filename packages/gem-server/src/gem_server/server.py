@@ -11,7 +11,7 @@ from gem import registry
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem_server.access import AccessControl
-from gem_server.connection import Answer, ClientConnection, PlainRequest, SocketHandler, denied
+from gem_server.connection import HttpAnswer, ClientConnection, PlainRequest, SocketHandler, denied
 from gem_server.errors import AccessDeniedError
 from gem_server.http_routes import ROUTES, AboutServer, HttpService
 from gem_server.metrics import CONTENT_TYPE, ServerMetrics, rendered
@@ -62,8 +62,9 @@ class EnvironmentServer(AboutServer):
         await server.stop()
 
     A protocol of another framework adds itself before ``start``: :meth:`add_socket` for WebSockets of a path,
-    :meth:`add_routes` for HTTP paths. It opens sessions in :attr:`sessions` (:class:`gem_server.sessions.SessionTable`), where
-    all limits apply; requests reach it only after the check of their token, whose owner it is given.
+    :meth:`add_routes` for HTTP paths. It opens sessions in :attr:`sessions`
+    (:class:`gem_server.sessions.SessionTable`), where all limits apply; requests reach it only after the check of
+    their token, whose owner it is given.
 
     Args:
         specs: the environments by id.
@@ -94,7 +95,7 @@ class EnvironmentServer(AboutServer):
         self._sockets[path] = factory
 
     def add_routes(self, prefix: str, answer: Callable[[PlainRequest, str], Any], *, needs_token: bool = True) -> None:
-        """Hand HTTP requests below a path to a coroutine function: request and owner → :class:`Answer`.
+        """Hand HTTP requests below a path to a coroutine function: request and owner → :class:`HttpAnswer`.
 
         Args:
             prefix: ``/play`` stands for itself and everything below ``/play/``.
@@ -171,7 +172,7 @@ class EnvironmentServer(AboutServer):
         """Note the end of a connection."""
         self._connections.discard(connection)
 
-    def socket_handler(self, request: PlainRequest) -> SocketHandler | Answer:
+    def socket_handler(self, request: PlainRequest) -> SocketHandler | HttpAnswer:
         """Return the handler of a WebSocket upgrade, or the answer that refuses it."""
         factory = self._sockets.get(request.path)
         if factory is None:
@@ -181,11 +182,11 @@ class EnvironmentServer(AboutServer):
         except AccessDeniedError as error:
             return denied(error)
 
-    def early_refusal(self, request: PlainRequest) -> Answer | None:
+    def early_refusal(self, request: PlainRequest) -> HttpAnswer | None:
         """Refuse without reading the body what needs a token and has none, and bodies that are too large."""
         length = request.headers.get("content-length", "0")
         if length.isdigit() and int(length[:20]) > self.max_message:
-            return Answer.of(
+            return HttpAnswer.of(
                 {"error": {"kind": "TooLarge", "message": f"a body may have {self.max_message} bytes"}}, 413
             )
         if self._is_public(request):
@@ -196,13 +197,13 @@ class EnvironmentServer(AboutServer):
             return denied(error)
         return None
 
-    async def answer(self, request: PlainRequest) -> Answer:
+    async def answer(self, request: PlainRequest) -> HttpAnswer:
         """Return the answer to a request."""
         try:
             owner = "" if self._is_public(request) else self._owner(request)
             for prefix, answer in self._prefixes.items():
                 if request.path == prefix or request.path.startswith(f"{prefix}/"):
-                    result: Answer = await answer(request, owner)
+                    result: HttpAnswer = await answer(request, owner)
                     return result
             allowed = []
             for route in ROUTES:
@@ -213,14 +214,14 @@ class EnvironmentServer(AboutServer):
                     allowed.append(route.method)
             if allowed:
                 message = f"{request.path[:100]} takes {', '.join(allowed)}"
-                body = Answer.of({"error": {"kind": "MethodNotAllowed", "message": message}}, 405)
-                return Answer(body.status, body.body, headers=(("Allow", ", ".join(allowed)),))
+                body = HttpAnswer.of({"error": {"kind": "MethodNotAllowed", "message": message}}, 405)
+                return HttpAnswer(body.status, body.body, headers=(("Allow", ", ".join(allowed)),))
             return _not_found(request)
         except AccessDeniedError as error:
             return denied(error)
         except Exception as error:  # a fault of ours must not end the connection without a word
             asyncio.get_running_loop().call_exception_handler({"message": "a request failed", "exception": error})
-            return Answer.of({"error": {"kind": "InternalError", "message": "the server failed"}}, 500)
+            return HttpAnswer.of({"error": {"kind": "InternalError", "message": "the server failed"}}, 500)
 
     def _owner(self, request: PlainRequest, redeem: bool = True) -> str:
         try:
@@ -271,6 +272,6 @@ class EnvironmentServer(AboutServer):
         return document()
 
 
-def _not_found(request: PlainRequest) -> Answer:
+def _not_found(request: PlainRequest) -> HttpAnswer:
     message = f"there is nothing at {request.path[:100]}; /openapi.json lists what there is"
-    return Answer.of({"error": {"kind": "NotFound", "message": message}}, 404)
+    return HttpAnswer.of({"error": {"kind": "NotFound", "message": message}}, 404)

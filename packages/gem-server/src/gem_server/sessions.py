@@ -1,11 +1,11 @@
-"""Sessions: environments that clients have opened, whatever the protocol.
+r"""Sessions: environments that clients have opened, whatever the protocol.
 
-A protocol (the WebSocket of :mod:`gem_server.socket_protocol`, the routes of :mod:`gem_server.http_routes`, a protocol of
-another framework) opens sessions in the server's :class:`SessionTable` and calls them::
+A protocol (the WebSocket of :mod:`gem_server.socket_protocol`, the routes of :mod:`gem_server.http_routes`, a protocol
+of another framework) opens sessions in the server's :class:`SessionTable` and calls them::
 
     session = await table.open("game:Sudoku-v0", owner="")     # limits and the list of served ids apply
     observation, reward, terminated, truncated, info = await session.reset(seed=7)
-    observation, reward, terminated, truncated, info = await session.step("\\\\boxed{1 2 3}")
+    observation, reward, terminated, truncated, info = await session.step("\\boxed{1 2 3}")
     await session.close()
 
 These coroutines decode the results. A protocol that passes JSON through uses :meth:`EnvSession.submit`, which costs
@@ -29,7 +29,7 @@ from gem.errors import ArgumentError, ArgumentTypeError, GemError, NotSupportedE
 from gem.vector.env_runner import AutoresetMode, StepResult
 from gem_server.errors import CapacityError, SequenceError, UnknownSessionError, WorkerLostError
 from gem_server.metrics import ServerMetrics
-from gem_server.operations import ABANDON, ABANDONED, CLOSE, FAILED, MAKE, REFUSED, RESET, STEP
+from gem_server.operations import ABANDON, ABANDONED, CLOSE, MAKE, REFUSED, RESET, STEP
 from gem_server.settings import ServingSettings
 from gem_server.wire_errors import decoded, refused_text
 from gem_server.worker_pool import PooledWorker, WorkerPool
@@ -37,7 +37,8 @@ from gem_server.worker_pool import PooledWorker, WorkerPool
 __all__ = ["EnvSession", "OpenRequest", "SessionTable"]
 
 Deliver = Callable[["EnvSession", int, int, bytes], None]
-"""Takes the session, the step id, the kind of the result, and the result as JSON: an array without its first bracket."""
+"""Takes the session, the step id, the kind of the result, and the result as JSON: an array without its first
+bracket."""
 
 HARMLESS_WRAPPERS = frozenset(
     {
@@ -52,7 +53,6 @@ HARMLESS_WRAPPERS = frozenset(
     }
 )
 _ABANDON_WITHIN = 5.0  # seconds that a worker has to answer in place of a call that hangs; then it is killed
-_MOST_FAULTS = 1000
 
 
 @dataclass(frozen=True)
@@ -66,24 +66,26 @@ class OpenRequest:
     wrappers: Sequence[str] = ()
     step_timeout: float | None = None
     lost: str = ""
-    """The cause by which an earlier session of the client lost its episode, which the first step then reports."""
-    faults: int = 0
-    """The number of faults of that session since its last seed."""
+    """The cause by which an earlier session of the client was lost. An episode that it was in is over: the first step
+    says
+    so, and the next seeds go on where its account ends."""
+    account: Sequence[int | None] | None = None
+    """The account of that session (:data:`gem.vector.env_runner.RunnerAccount`)."""
 
 
 class EnvSession:
     """One environment of one client. At most one call is under way; each has a step id, one more than the last.
 
-    A call with the id of the last call is answered with its result and runs nothing, so a client may repeat a call whose
-    answer it did not get.
+    A call with the id of the last call is answered with its result and runs nothing, so a client may repeat a call
+    whose answer it did not get.
     """
 
     __slots__ = (
         "_abandoning",
+        "_account",
         "_deadline",
         "_deliver",
         "_episode_lost",
-        "_faults",
         "_kind",
         "_lost",
         "_made",
@@ -130,11 +132,9 @@ class EnvSession:
             "wrappers": list(request.wrappers),
             "autoreset": request.autoreset,
             "seed": request.seed,
-            "lost": request.lost,
-            "faults": request.faults,
-            "answer": None,
+            "lost": (list(request.account or ()), request.lost, "") if request.lost else None,
         }
-        self._faults = request.faults
+        self._account: Sequence[int | None] | None = request.account
         self._worker: PooledWorker | None = None
         self._operation: int | None = None  # of the call under way
         self._then: tuple[int, Any] | None = None  # what follows once the environment is made again
@@ -218,33 +218,37 @@ class EnvSession:
         now = time.monotonic()
         self._deadline = now + self._timeout
         self._table.under_way[self.key] = self
-        if operation == RESET and argument.get("seed") is not None:
-            self._made["seed"], self._faults = argument["seed"], 0
         if operation == MAKE:
             self._make(None)
         elif self._worker is not None:
             self._worker.submit(self.key, operation, argument)
         elif operation == STEP:
-            self._make("step")
+            self._make(STEP)
         else:
             self._then = (operation, argument)
             self._make(None)
 
-    def _make(self, answer: str | None) -> None:
+    def _make(self, answer: int | None) -> None:
         try:
             self._worker = self._table.pool.pick()
         except WorkerLostError as error:
             self.take(REFUSED, refused_text(error))
             return
         self._worker.keys.add(self.key)
-        if self._lost:
-            self._faults = min(self._faults + 1, _MOST_FAULTS)
-            self._made.update(lost=self._lost, faults=self._faults)
+        if self._lost and self._account is not None:
+            self._made["lost"] = (list(self._account), self._lost, self._observation())
             self._lost = ""
         self._worker.submit(self.key, MAKE, {**self._made, "answer": answer})
 
-    def take(self, kind: int, text: bytes) -> None:
-        """Take a result from the worker."""
+    def _observation(self) -> Any:
+        """Return the last observation, which a lost episode ends with."""
+        values = json.loads(b"[" + self._text) if self._text else []
+        return values[0] if len(values) == 5 and self._kind != REFUSED else ""
+
+    def take(self, kind: int, text: bytes, account: Sequence[int | None] | None = None) -> None:
+        """Take a result from the worker, with the account of the environment if it has changed."""
+        if account is not None:
+            self._account = account
         if self._operation is None or (self._abandoning and not kind & ABANDONED):
             return
         if self._then is not None and kind != REFUSED:
@@ -262,9 +266,7 @@ class EnvSession:
             if self._worker is not None:
                 self._table.pool.retire(self._worker)
         if operation == MAKE and kind != REFUSED:
-            self.follows_order = json.loads(b"[" + text)[0]["follows_order"]
-        if kind == FAILED:
-            self._faults += 1
+            self.follows_order = bool(json.loads(b"[" + text)[0].get("follows_order"))
         self._kind, self._text = kind, text
         self.last_used = time.monotonic()
         self._table.metrics.count(operation, kind)
@@ -288,7 +290,7 @@ class EnvSession:
             self.take(REFUSED, refused_text(WorkerLostError(f"the environment could not be made again: {cause}")))
         elif self._operation in (STEP, RESET):
             self._lost = cause
-            self._make("step" if self._operation == STEP else "reset")
+            self._make(self._operation)
         else:
             self.take(REFUSED, refused_text(WorkerLostError(cause)))
 
@@ -382,7 +384,7 @@ class SessionTable:
         """Sessions with a call under way, by key."""
         self.draining = False
         self.pool: WorkerPool
-        """The workers, whose results and losses come to :meth:`on_results` and :meth:`on_loss`; set before any session."""
+        """The workers, which report to :meth:`on_results` and :meth:`on_loss`; set before any session is opened."""
         self._encoded_specs = {env_id: spec.to_json() for env_id, spec in specs.items()}
         self._by_key: dict[int, EnvSession] = {}
         self._by_name: dict[str, EnvSession] = {}
@@ -465,9 +467,10 @@ class SessionTable:
                 )
         if request.step_timeout is not None:
             real("step_timeout", request.step_timeout, minimum=0.001, maximum=settings.step_timeout)
-        integer("faults", request.faults, minimum=0, maximum=_MOST_FAULTS)
-        if not isinstance(request.lost, str) or bool(request.lost) != (request.faults > 0):
-            raise ArgumentError("lost names the cause of the last of the faults, which are at least one")
+        if not isinstance(request.lost, str) or bool(request.lost) != (request.account is not None):
+            raise ArgumentError("lost is a text, and comes with an account")
+        if request.account is not None:
+            _check_account(request.account)
 
     def drop(self, session: EnvSession) -> None:
         """Close a session; the worker closes its environment when no step is inside."""
@@ -487,13 +490,13 @@ class SessionTable:
         """Close an environment as soon as its worker has made it."""
         self._unwanted[key] = worker
 
-    def on_results(self, results: Sequence[tuple[int, int, bytes]]) -> None:
+    def on_results(self, results: Sequence[tuple[int, int, bytes, Any]]) -> None:
         """Pass results of workers on to their sessions."""
         by_key = self._by_key
-        for key, kind, text in results:
+        for key, kind, text, account in results:
             session = by_key.get(key)
             if session is not None:
-                session.take(kind, text)
+                session.take(kind, text, account)
             elif key in self._unwanted:
                 worker = self._unwanted.pop(key)
                 worker.submit(key, CLOSE, None)
@@ -522,3 +525,14 @@ class SessionTable:
         """Close all sessions."""
         for session in list(self._by_name.values()):
             self.drop(session)
+
+
+def _check_account(account: Any) -> None:
+    if not isinstance(account, (list, tuple)) or len(account) != 5:
+        raise ArgumentError("an account has five values: seed, faults, episodes, seed of the episode, phase")
+    seed, faults, episodes, episode_seed, phase = account
+    for value in (seed, episode_seed):
+        if value is not None:
+            seed_value(value)
+    for name, value in (("faults", faults), ("episodes", episodes), ("phase", phase)):
+        integer(name, value, minimum=0, maximum=2 if name == "phase" else None)

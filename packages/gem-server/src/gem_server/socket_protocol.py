@@ -14,12 +14,13 @@ and the server answers each, in any order and any grouping::
 
 CHANNEL is a number that the client chooses, for this connection. SECRET names the session beyond the connection: any
 string of 16 to 64 characters that nobody can guess. ``open`` with ``"resume": true`` attaches to an open session, on
-any connection; without it, ``open`` makes the environment, and a second ``open`` of the same name attaches. The value of
-``open`` is ``{"resumed": bool, "step_id": int, "follows_order": bool}``. The further fields of ``open`` are those of
-:class:`gem_server.sessions.OpenRequest`.
+any connection; without it, ``open`` makes the environment, and a second ``open`` of the same name attaches. The value
+of ``open`` is ``{"resumed": bool, "step_id": int, "follows_order": bool}``. The further fields of ``open`` are those
+of :class:`gem_server.sessions.OpenRequest`.
 
-STEP_ID grows by one with each call but ``open`` and ``close``, from 1. A call with the id of the last one runs nothing and
-is answered with the same result; so after a lost connection the client attaches again and repeats what it got no answer to.
+STEP_ID grows by one with each call but ``open`` and ``close``, from 1. A call with the id of the last one runs nothing
+and is answered with the same result; so after a lost connection the client attaches again and repeats what it got no
+answer to.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = ["SUBPROTOCOL", "SessionSocket"]
 SUBPROTOCOL = "gem.v1"
 
 _SECRET = range(16, 65)
-_OPEN_FIELDS = {"env", "seed", "autoreset", "arguments", "wrappers", "step_timeout", "lost", "faults"}
+_OPEN_FIELDS = {"env", "seed", "autoreset", "arguments", "wrappers", "step_timeout", "lost", "account"}
 _LARGEST_CHANNEL = 1 << 31
 
 

@@ -4,8 +4,8 @@ Most steps take microseconds, so one thread reads a batch, runs it and answers i
 waits (for a tool, a container, a model) must hold up no other: a monitor notices that nothing moves and wakes further
 threads, which run the rest of the batch and read the next ones. Invariants:
 
-1. At most one thread reads the channel: the one that holds ``_lead``. A thread goes to sleep only when another one holds
-   ``_lead``, so some thread is awake at any time.
+1. At most one thread reads the channel: the one that holds ``_lead``. A thread goes to sleep only when another one
+   holds ``_lead``, so some thread is awake at any time.
 2. A command leaves the queue by one ``popleft``. The server has at most one command of an environment under way, so
    no two threads are in one environment; only ``ABANDON`` comes while another command runs, and it only replaces
    the runner.
@@ -29,7 +29,7 @@ from typing import Any
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.processes.linux import die_with_parent
-from gem_server.hosted_env import HostedEnvs
+from gem_server.hosted_env import HostedEnvs, Result
 
 __all__ = ["EnvWorker", "main"]
 
@@ -59,7 +59,7 @@ class EnvWorker:
         self._hosted = HostedEnvs()
         self._received = bytearray()
         self._queue: deque[Command] = deque()
-        self._results: deque[tuple[int, int, bytes]] = deque()
+        self._results: deque[Result] = deque()
         self._lead = threading.Lock()
         self._sending = threading.Lock()
         self._spare = threading.Semaphore(0)

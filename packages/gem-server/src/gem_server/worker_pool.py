@@ -18,7 +18,7 @@ from gem_server.worker import HEADER
 
 __all__ = ["PooledWorker", "WorkerPool"]
 
-Results = Sequence[tuple[int, int, bytes]]
+Results = Sequence[tuple[int, int, bytes, Any]]
 
 
 class PooledWorker(asyncio.Protocol):
@@ -126,7 +126,7 @@ class WorkerPool:
     async def _start_one(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
                 [*warm_python("gem_server.worker"), str(theirs.fileno()), str(self._threads), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
@@ -135,7 +135,7 @@ class WorkerPool:
         with suppress(BrokenPipeError):
             process.stdin.write(self._warm_up)
             process.stdin.close()
-        ours.setblocking(False)  # noqa: FBT003
+        ours.setblocking(False)
         worker = PooledWorker(self, process)
         await asyncio.get_running_loop().create_connection(lambda: worker, sock=ours)
         self._workers.append(worker)

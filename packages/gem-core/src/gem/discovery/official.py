@@ -64,6 +64,7 @@ COMMANDS = {
     "search-server": "gem-tools",
     "terminal": "gem-terminal",
     "train": "gem-rl",
+    "serve": "gem-server",
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
         "gem-eval",

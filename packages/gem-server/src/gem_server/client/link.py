@@ -1,7 +1,7 @@
 """One WebSocket connection of a client, without threads: :class:`SocketLink`.
 
-The library ``websockets`` does the protocol without I/O; a step then costs two system calls in the thread of the trainer and
-no handoff to another one.
+The library ``websockets`` does the protocol without I/O; a step then costs two system calls in the thread of the
+trainer and no handoff to another one.
 """
 
 from __future__ import annotations

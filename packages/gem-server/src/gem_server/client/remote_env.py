@@ -20,8 +20,8 @@ class RemoteEnv(Env[Any, Any]):
     """An environment that lives on a server; ``gem.make("http://localhost:8080/game:Sudoku-v0")`` makes one.
 
     A step that fails on the server (the environment raises, or its process or server is lost) is truncated, with
-    ``info["error"]``, and the next ``reset`` begins in a new environment. ``gem.make_vec(…, mode="server")`` drives many
-    environments at the cost of one message.
+    ``info["error"]``, and the next ``reset`` begins in a new environment. ``gem.make_vec(…, mode="server")`` drives
+    many environments at the cost of one message.
 
     Args:
         url: address of the server and the environment.

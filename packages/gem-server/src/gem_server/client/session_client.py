@@ -1,11 +1,12 @@
 """Sessions on one or many servers, seen from a client: :class:`SessionClient`.
 
-It opens the sessions, sends the calls of one moment in one message for each connection, and brings every call to an end:
+It opens the sessions, sends the calls of one moment in one message for each connection, and brings every call to an
+end:
 
 * A lost connection is made again; the client attaches to its sessions by their names, and repeats the calls without an
   answer under the same step ids, so that nothing is lost and nothing runs twice.
-* A session that its server no longer knows (the server was restarted) is opened again, with the number of its faults, so
-  that its seeds go on as after any fault. Its episode is lost: the first step is answered with a truncated episode.
+* A session that its server no longer knows (the server was restarted) is opened again, with the number of its faults,
+  so that its seeds go on as after any fault. Its episode is lost: the first step is answered with a truncated episode.
 * The sessions of a server that stays away move to another one, or, where there is none, their calls fail.
 """
 
@@ -38,7 +39,18 @@ _BATCH_BYTES = 2 << 20
 class _Member:
     """One session."""
 
-    __slots__ = ("address", "call", "carrier", "fields", "faults", "follows_order", "lost", "name", "phase", "sequence")
+    __slots__ = (
+        "account",
+        "address",
+        "call",
+        "carrier",
+        "fields",
+        "follows_order",
+        "lost",
+        "name",
+        "phase",
+        "sequence",
+    )
 
     def __init__(self, address: EnvAddress, fields: dict[str, Any], carrier: _Carrier) -> None:
         self.address = address
@@ -48,7 +60,7 @@ class _Member:
         self.sequence = 0
         self.call: tuple[str, Any] | None = None
         self.phase = "new"  # new, opening, open
-        self.faults = 0
+        self.account: list[int | None] = [fields.get("seed"), 0, 0, None, 1]
         self.lost = ""
         self.follows_order = False
 
@@ -190,7 +202,7 @@ class SessionClient:
             member.call = (name, argument)
             member.sequence += 1
             if name == "reset" and argument.get("seed") is not None:
-                member.fields["seed"], member.faults, member.lost = argument["seed"], 0, ""
+                member.account[:3] = [argument["seed"], 0, 0]
             carrier = member.carrier
             if member.phase == "open" and carrier.link is not None:
                 if carrier in batches:
@@ -226,17 +238,18 @@ class SessionClient:
 
     def close(self) -> None:
         """Close all sessions and connections, without waiting."""
-        for number in list(self._members):
-            self.remove(number)
         for carrier in self._all_carriers():
             if carrier.link is not None:
+                open_ = [number for number in carrier.members if self._members[number].phase != "new"]
+                with suppress(ConnectionError):
+                    carrier.link.send(_encode([[number, 0, "close"] for number in open_]).encode())
                 carrier.link.close()
                 carrier.link = None
             if carrier.attempt is not None:
                 carrier.attempt.join()
                 if isinstance(carrier.outcome, SocketLink):
                     carrier.outcome.close()
-        self._carriers = {}
+        self._carriers, self._members = {}, {}
         self._waker.close()
         self._woken.close()
 
@@ -280,10 +293,9 @@ class SessionClient:
                 continue  # an answer to a call that was repeated, and came twice
             elif len(answer) == 7:
                 member.call = None
-                info = answer[6]
-                if "error" in info or "error" in info.get("final_info", ()):
-                    member.faults += 1
-                arrived[number] = (answer[2], answer[3], answer[4], answer[5], info)
+                arrived[number] = result = (answer[2], answer[3], answer[4], answer[5], answer[6])
+                if result[2] or result[3] or member.account[4]:
+                    _count(member.account, result)
             elif len(answer) == 5 and answer[2] == "error":
                 self._refused(number, member, answer[3], answer[4])
             else:
@@ -305,7 +317,7 @@ class SessionClient:
         if resume:
             asked["resume"] = True
         elif member.lost:
-            asked.update(lost=member.lost, faults=min(member.faults, 1000))
+            asked.update(lost=member.lost, account=member.account)
         return [number, 0, "open", asked]
 
     def _opened(self, number: int, member: _Member, answer: list[Any]) -> None:
@@ -343,7 +355,6 @@ class SessionClient:
     def _lose_episode(member: _Member, cause: str) -> None:
         member.name = secrets.token_hex(16)
         member.sequence = 1 if member.call is not None and member.call[0] != "open" else 0
-        member.faults += 1
         member.lost = cause
         member.phase = "new"
 
@@ -497,3 +508,14 @@ def _readable(waited_for: list[Any], timeout: float | None) -> set[Any]:
         poller.register(descriptor, select.POLLIN)
     ready = poller.poll(None if timeout is None else timeout * 1000)
     return {by_descriptor[descriptor] for descriptor, _ in ready}
+
+
+def _count(account: list[int | None], result: StepResult) -> None:
+    """Keep the account of a session (:data:`gem.vector.env_runner.RunnerAccount`) as far as the results show it."""
+    _, _, terminated, truncated, info = result
+    failed = "error" in info or "error" in info.get("final_info", ())
+    over = (terminated or truncated) and "final_info" not in info
+    account[1] = (account[1] or 0) + failed
+    if not over:
+        account[2], account[3] = (account[2] or 0) + 1, info.get("seed")
+    account[4] = int(over)

@@ -25,17 +25,17 @@ _OPENS_IN = 600.0  # seconds for making all environments
 class ServerVectorEnv(VectorEnv):
     """Environments on one or many servers.
 
-    The actions of one ``step`` or ``send`` leave in one message for each connection. Autoreset, seeds and faults are the
-    server's, where the same code runs as in every other mode. Nothing runs in the background but attempts to connect
-    again, and a thread that watches for results where :meth:`notify` asks for it.
+    The actions of one ``step`` or ``send`` leave in one message for each connection. Autoreset, seeds and faults are
+    the server's, where the same code runs as in every other mode. Nothing runs in the background but attempts to
+    connect again, and a thread that watches for results where :meth:`notify` asks for it.
 
     A lost connection is made again, and neither loses nor repeats a step. A server that has lost its sessions (it was
-    restarted) or stays away for ``reconnect_timeout`` ends their episodes as faults, truncated and with ``info["error"]``;
-    they then go on there, or on another of the servers.
+    restarted) or stays away for ``reconnect_timeout`` ends their episodes as faults, truncated and with
+    ``info["error"]``; they then go on there, or on another of the servers.
 
     Args:
-        makers: of :class:`gem_server.RemoteEnv`, as ``make_vec`` makes them from addresses. Wrappers must be names, which
-            the server applies.
+        makers: of :class:`gem_server.RemoteEnv`, as ``make_vec`` makes them from addresses. Wrappers must be names,
+            which the server applies.
         autoreset: what follows the end of an episode.
         seeds: for each environment, the seed of its first reset.
         step_timeout: time limit of a step or reset in seconds, which the server enforces.
@@ -151,7 +151,8 @@ def _asked(maker: Maker, fields: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     spec = maker.spec if isinstance(maker, EnvMaker) else None
     if spec is None or spec.entry_point not in (RemoteEnv, f"{RemoteEnv.__module__}:{RemoteEnv.__qualname__}"):
         raise ArgumentError(
-            f"mode 'server' takes addresses such as http://localhost:8080/game:Sudoku-v0, got {getattr(spec, 'id', maker)!r}"
+            "mode 'server' takes addresses such as http://localhost:8080/game:Sudoku-v0, "
+            f"got {getattr(spec, 'id', maker)!r}"
         )
     assert isinstance(maker, EnvMaker)
     names = [name for name in maker.wrappers if isinstance(name, str)]
