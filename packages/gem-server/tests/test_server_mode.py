@@ -24,7 +24,7 @@ def same(one: Any, two: Any) -> bool:
 
 @pytest.mark.parametrize(("game", "autoreset"), [*((game, "same_step") for game in GAMES), (GAMES[0], "next_step")])
 def test_a_game_is_played_as_in_sync_mode(server: RunningServer, game: str, autoreset: str) -> None:
-    """Observations, rewards, flags and infos are equal over several episodes of each game, malformed actions included."""
+    """Observations, rewards, flags and infos are equal over several episodes, malformed actions included."""
     with (
         gem.make_vec(game, num_envs=3, seed=11, autoreset=autoreset) as here,
         gem.make_vec(server.env(game), num_envs=3, seed=11, autoreset=autoreset, mode="server") as there,

@@ -24,7 +24,7 @@ from websockets.server import ServerProtocol
 
 from gem_server.errors import AccessDeniedError
 
-__all__ = ["HttpAnswer", "ClientConnection", "ConnectionHost", "PlainRequest", "SocketHandler", "denied"]
+__all__ = ["ClientConnection", "ConnectionHost", "HttpAnswer", "PlainRequest", "SocketHandler", "denied"]
 
 _MOST_HEAD = 32 << 10  # bytes
 _HIGH_WATER = 1 << 20  # bytes that wait for a client before nothing more is read from it

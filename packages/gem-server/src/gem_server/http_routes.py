@@ -128,7 +128,9 @@ class HttpService:
     async def _open(self, owner: str, given: Mapping[str, Any]) -> HttpAnswer:
         asked = dict(given)
         session = await self._table.open(asked.pop("env", ""), owner=owner, **asked)
-        return HttpAnswer.of({"session": session.name, "env": session.env_id, "follows_order": session.follows_order}, 201)
+        return HttpAnswer.of(
+            {"session": session.name, "env": session.env_id, "follows_order": session.follows_order}, 201
+        )
 
     async def _session(self, session: EnvSession, _given: Mapping[str, Any]) -> HttpAnswer:
         return HttpAnswer.of(

@@ -11,7 +11,7 @@ from gem import registry
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem_server.access import AccessControl
-from gem_server.connection import HttpAnswer, ClientConnection, PlainRequest, SocketHandler, denied
+from gem_server.connection import ClientConnection, HttpAnswer, PlainRequest, SocketHandler, denied
 from gem_server.errors import AccessDeniedError
 from gem_server.http_routes import ROUTES, AboutServer, HttpService
 from gem_server.metrics import CONTENT_TYPE, ServerMetrics, rendered
