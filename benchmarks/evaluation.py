@@ -10,8 +10,8 @@ of a comparison alternate in rounds of one run.
 
 overhead: episodes of five turns of GuessTheNumber, whose server answers 20 tokens with their ids and log-probabilities
 at once. gem-eval plays them with `evaluate`, which writes a run folder. The bare loop calls `reset`, `step` and
-aiohttp, keeps the messages and records nothing; once with the same requests, and once without token ids and
-log-probabilities.
+aiohttp, keeps the messages and records nothing: as aiohttp's documentation writes it, with orjson in place of aiohttp's
+JSON, and with orjson and neither token ids nor log-probabilities.
 
 memory: the resident memory of one evaluation of many episodes of one turn.
 
@@ -55,8 +55,16 @@ SERVER = ["--policy", ENV_ID, "--dialect", "vllm", "--tokens", "20"]
 WANTED = {"logprobs": True, "top_logprobs": 0, "return_token_ids": True}
 
 
-async def play_bare(url: str, episodes: int, concurrency: int, wanted: dict[str, Any]) -> int:
-    """Play episodes with as little as possible, and return the number of turns."""
+async def play_bare(url: str, episodes: int, concurrency: int, wanted: dict[str, Any], own_json: bool) -> int:
+    """Play episodes with as little as possible, and return the number of turns.
+
+    Args:
+        url: of the server.
+        episodes: their number.
+        concurrency: how many are played at once.
+        wanted: further fields of each request.
+        own_json: whether orjson encodes and decodes; otherwise aiohttp does, as its documentation shows.
+    """
     numbers = iter(range(episodes))
     turns = 0
     connector = aiohttp.TCPConnector(limit=0)
@@ -70,9 +78,11 @@ async def play_bare(url: str, episodes: int, concurrency: int, wanted: dict[str,
                 messages = [{"role": "user", "content": observation}]
                 ended = False
                 while not ended:
-                    body = orjson.dumps({"model": "fake-model", "messages": messages, **wanted})
-                    async with session.post(f"{url}/chat/completions", data=body) as reply:
-                        answer = orjson.loads(await reply.read())["choices"][0]["message"]["content"]
+                    request = {"model": "fake-model", "messages": messages, **wanted}
+                    body: dict[str, Any] = {"data": orjson.dumps(request)} if own_json else {"json": request}
+                    async with session.post(f"{url}/chat/completions", **body) as reply:
+                        found = orjson.loads(await reply.read()) if own_json else await reply.json()
+                    answer = found["choices"][0]["message"]["content"]
                     observation, _, terminated, truncated, _ = env.step(answer)
                     messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": observation}]
                     turns += 1
@@ -112,8 +122,15 @@ def overhead(episodes: int, rounds: int, concurrency: int) -> None:
 
         sides: dict[str, Callable[[], int]] = {
             "gem-eval": play_evaluated,
-            "bare loop, same requests": lambda: asyncio.run(play_bare(server.url, episodes, concurrency, WANTED)),
-            "bare loop, text alone": lambda: asyncio.run(play_bare(server.url, episodes, concurrency, {})),
+            "bare loop, same requests": lambda: asyncio.run(
+                play_bare(server.url, episodes, concurrency, WANTED, own_json=False)
+            ),
+            "the same with orjson": lambda: asyncio.run(
+                play_bare(server.url, episodes, concurrency, WANTED, own_json=True)
+            ),
+            "the same, text alone": lambda: asyncio.run(
+                play_bare(server.url, episodes, concurrency, {}, own_json=True)
+            ),
         }
         cpu: dict[str, list[float]] = {name: [] for name in sides}
         for round_number in range(rounds + 1):
