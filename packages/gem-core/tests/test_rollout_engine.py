@@ -18,7 +18,6 @@ import gem
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, EpisodeLimitError, VectorError
-from gem.plugins import names
 from gem.policies import Act, Policy, RandomPolicy
 from gem.replay import replay
 from gem.rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture, plan_episodes, rollout
@@ -819,7 +818,7 @@ def test_the_plain_iterator_ends_with_its_consumer() -> None:
     assert threading.active_count() <= before
 
 
-@pytest.mark.skipif("process" not in names("gem_vector_backends"), reason="there is no vectorization mode 'process'")
+@pytest.mark.slow(reason="four steps hang for a second each, and worker processes import this file")
 @pytest.mark.parametrize("fault", ["step dies", "step hangs"])
 def test_a_process_that_dies_or_hangs_is_one_failed_episode(fault: str) -> None:
     """A dying process and a hang in pure Python end their own episode, in the mode that can survive them."""

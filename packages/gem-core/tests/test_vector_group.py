@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gem.core import Env
 from gem.errors import ArgumentError, EpisodeFinishedError, VectorError
 from gem.vector.env_runner import AutoresetMode, EnvRunner
-from gem.vector.packing import pack, pack_results, portable, unpack, unpack_results
+from gem.vector.packing import pack, pack_batch, portable, unpack, unpack_batch
 from gem.vector.runner_group import RunnerGroup
 from gem.vector.sync import SyncVectorEnv
 
@@ -143,7 +143,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     st.lists(
         st.tuples(values, st.floats(allow_nan=False), st.booleans(), st.booleans(), st.dictionaries(st.text(), values))
@@ -155,7 +155,7 @@ def test_results_of_builtins_survive_unchanged(results: list[Any]) -> None:
     def never(position: int, error: Exception) -> Any:
         raise AssertionError((position, error))
 
-    head, back, errors = unpack_results(pack_results(("head", 1), results, never))
+    head, back, errors = unpack_batch(pack_batch(("head", 1), results, never))
     assert (head, back, errors) == (("head", 1), results, {})
     assert repr(back) == repr(results)
 
@@ -185,7 +185,7 @@ def test_one_hostile_result_harms_no_other() -> None:
         return "replaced"
 
     results = [("sound",), (threading.Lock(),), (Text("text"), array), (OnlyHere(),), EpisodeFinishedError("over")]
-    _, back, errors = unpack_results(pack_results(None, results, replacement))
+    _, back, errors = unpack_batch(pack_batch(None, results, replacement))
     assert (back[0], back[1]) == (("sound",), "replaced")
     assert (type(back[2][0]), type(back[2][1])) == (Text, bytearray)
     assert list(refused) == [1]

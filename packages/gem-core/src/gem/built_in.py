@@ -25,6 +25,7 @@ WRAPPERS = {
 VECTOR_BACKENDS = {
     "sync": "gem.vector.sync:SyncVectorEnv",
     "thread": "gem.vector.thread:ThreadVectorEnv",
+    "process": "gem.vector.process.vector_env:ProcessVectorEnv",
 }
 
 REWARDS = {"composite": "gem.rewards.composite:CompositeReward"}

@@ -121,7 +121,7 @@ class Env(Generic[ObsT, ActT]):
     @classmethod
     def _refuse_incomplete(cls) -> None:
         """Raise IncompleteEnvError if this class lacks a method and is not declared abstract."""
-        if cls._missing and ABC not in cls.__bases__:
+        if cls._missing and ABC not in cls.__bases__ and not _is_being_restored():
             raise IncompleteEnvError(
                 f"{cls.__name__} does not define {' or '.join(cls._missing)}; define it, or add abc.ABC to the "
                 "bases of a class that leaves it to its subclasses"
@@ -371,6 +371,17 @@ class Wrapper(Env[ObsT, ActT]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
+
+
+def _is_being_restored() -> bool:
+    """Return whether the class that is being created gets its methods later.
+
+    cloudpickle restores a class so: it calls ``types.new_class`` and then sets the attributes, ``_missing`` among them.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_name in ("_refuse_incomplete", "__init_subclass__"):
+        frame = frame.f_back
+    return frame.f_globals.get("__name__") == "types"
 
 
 def _positional_names(cls: type) -> tuple[str, ...]:

@@ -72,6 +72,7 @@ class ForkServer:
         environment: its environment variables.
         starts_in: the time limit for its start, in seconds.
         answers_in: the time limit for accepting a request, in seconds; a server that exceeds it is killed.
+        quiet: whether it and its children print into the void, and not where this process prints.
 
     Raises:
         ForkServerError: if it does not become ready; the error gives the reason, and ``exception`` names the class of
@@ -79,7 +80,13 @@ class ForkServer:
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], *, starts_in: float, answers_in: float = 30.0
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        starts_in: float,
+        answers_in: float = 30.0,
+        quiet: bool = True,
     ) -> None:
         self._lock = threading.RLock()  # the garbage collector may close the server in a thread that has the lock
         self._control, theirs = socket.socketpair()
@@ -90,8 +97,8 @@ class ForkServer:
                     env=dict(environment),
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL if quiet else None,
+                    stderr=subprocess.DEVNULL if quiet else None,
                     cwd=os.path.abspath(os.sep),  # noqa: PTH100
                     start_new_session=True,  # Ctrl-C at the terminal must reach only this process
                 )

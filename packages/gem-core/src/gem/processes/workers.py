@@ -20,7 +20,7 @@ from gem.processes.fork_server import ForkServer, end_process, exit_in_words, wa
 from gem.processes.worker import NO_ROOM
 from gem.processes.worker_server import RETURN_CODE
 
-__all__ = ["ForkedWorkers", "SpawnedWorkers", "WorkerProcess", "WorkerSettings", "WorkerSource"]
+__all__ = ["ForkedWorkers", "SpawnedWorkers", "WorkerProcess", "WorkerSettings", "WorkerSource", "return_code"]
 
 _STARTS_IN = 300.0
 """The time limit in seconds for importing the function on a machine under load."""
@@ -179,7 +179,7 @@ class ForkedWorkers(WorkerSource):
                 channel.close()
                 fate.close()
                 raise
-        return WorkerProcess(channel, partial(_return_code, fate), partial(_hang_up, fate), fate.close)
+        return WorkerProcess(channel, partial(return_code, fate), partial(hang_up, fate), fate.close)
 
     def close(self) -> None:
         self.server.close()
@@ -246,7 +246,7 @@ class SpawnedWorkers(WorkerSource):
         self._running.discard(process)
 
 
-def _return_code(fate: socket.socket) -> int | None:
+def return_code(fate: socket.socket) -> int | None:
     """Read how a worker has ended, from the fork server, which kills a worker that goes on."""
     told = b""
     with suppress(OSError):
@@ -260,7 +260,7 @@ def _return_code(fate: socket.socket) -> int | None:
     return RETURN_CODE.unpack(told)[0] if len(told) == RETURN_CODE.size else None
 
 
-def _hang_up(fate: socket.socket) -> None:
+def hang_up(fate: socket.socket) -> None:
     """Make the fork server kill a worker, whichever forked copies of this process have the descriptor too."""
     with suppress(OSError):  # it is closed, or the fork server has gone
         fate.shutdown(socket.SHUT_RDWR)

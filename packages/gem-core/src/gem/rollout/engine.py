@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineCounts", "LiveEpisode", "RolloutEngine"]
 
+_MOST_LOST = 8  # times that an episode is played anew because its environment shared a process with one that died
 _PATIENCE = 1.0  # seconds that coroutines of policies have to end after they were cancelled
 
 
@@ -94,7 +95,8 @@ class RolloutEngine:
         mode: the mode of the vector environment, as in ``gem.make_vec``.
         limits: what an episode may cost.
         retries: how many times an episode is played anew after a failure of the environment or the endpoint. Earlier
-            failures stay in the record.
+            failures stay in the record. One that was lost because another environment ended the process of both is
+            played anew in any case.
         queue_size: finished episodes that may wait; ``concurrency`` unless given.
         max_staleness: an episode whose first turn was played by a version more than this number behind ``version``
             is not delivered but played anew. Versions must then be integers.
@@ -314,10 +316,14 @@ class RolloutEngine:
 
     async def _play(self, attempt: EpisodeAttempt) -> _Finished:
         earlier: list[Failure] = []
+        lost = 0
         while True:
             trajectory = await attempt.play()
             failure = trajectory.failure
-            if failure is None or failure.source == "agent" or len(earlier) >= self.retries:
+            if failure is None or failure.source == "agent":
+                break
+            lost += failure.kind == "lost"
+            if len(earlier) >= self.retries + min(lost, _MOST_LOST):
                 break
             earlier.append(failure)
             self._counts.retried += 1

@@ -13,7 +13,7 @@ from gem.env_spec import EnvSpec
 from gem.multiagent import MultiAgentEnv
 from gem.plugins import lookup
 from gem.rollout.faults import environment_fault
-from gem.rollout.joint_env import JointEnv
+from gem.rollout.joint_env import JointEnv, JointMaker
 from gem.rollout.planned_turn import AskingEnv, PlannedTurn
 from gem.rollout.policy_calls import PolicyCaller
 from gem.rollout.step_pace import StepPace
@@ -50,7 +50,7 @@ class PooledEnvironment:
 
 
 class _ObservedMaker:
-    """Makes an environment and remembers the exception, which in another process stays there."""
+    """Makes an environment in this process, and remembers the exception."""
 
     def __init__(self, spec: EnvSpec, wrappers: tuple[WrapperLike, ...], pace: StepPace) -> None:
         self.spec = spec
@@ -150,13 +150,13 @@ class EnvironmentPool:
         place.wanted, place.env, place.spec = None, None, None
         waiting = self._expect(place)
         place.pace = self._paces.setdefault(spec.id, StepPace())
-        maker = _ObservedMaker(spec, self._wrappers, place.pace)
-        self._envs.send_make(place.index, maker)
+        observed = _ObservedMaker(spec, self._wrappers, place.pace)
+        self._envs.send_make(place.index, observed if self._envs.is_local else JointMaker(spec, self._wrappers))
         info = _checked(await waiting)[4]
         if "error" in info:
             fault = environment_fault(str(info["error"]))
             fault.kind = "not_made" if fault.kind == "exception" else fault.kind
-            raise fault from maker.error
+            raise fault from observed.error or self._envs.error_at(place.index)
         place.wanted = spec
         self._look_at(place)
 
@@ -220,7 +220,7 @@ class EnvironmentPool:
     def _look_at(self, place: PooledEnvironment) -> None:
         env = self._envs.env_at(place.index)
         place.env = env.env if isinstance(env, (AskingEnv, JointEnv)) else env
-        place.joint = isinstance(env, JointEnv)
+        place.joint = self._envs.kind_at(place.index) == JointEnv.__name__
         place.spec = place.env.spec or place.wanted
 
     def _expect(self, place: PooledEnvironment) -> asyncio.Future[Any]:

@@ -13,6 +13,7 @@ _KINDS = {
     "TimeoutError": "timeout",
     "ProcessTimeoutError": "timeout",
     "ProcessCrashError": "crash",
+    "NeighbourCrashError": "lost",
     "InvalidResultError": "invalid_result",
 }
 """By the type of the exception; all others are ``exception``."""

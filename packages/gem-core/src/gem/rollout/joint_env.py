@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from gem.core import Env, Info
+from gem.env_spec import EnvSpec
 from gem.multiagent import MultiAgentEnv
+from gem.registry import make
+from gem.wrappers import WrapperLike
 
-__all__ = ["JointEnv"]
+__all__ = ["JointEnv", "JointMaker"]
 
 
 class JointEnv(Env[dict[str, Any], dict[str, Any]]):
@@ -41,3 +45,16 @@ class JointEnv(Env[dict[str, Any], dict[str, Any]]):
 
     def close(self) -> None:
         self.env.close()
+
+
+@dataclass(frozen=True)
+class JointMaker:
+    """Makes an environment, as a :class:`JointEnv` if it has several agents; for other processes."""
+
+    spec: EnvSpec
+    wrappers: tuple[WrapperLike, ...]
+
+    def __call__(self) -> Env[Any, Any]:
+        env = make(self.spec, wrappers=self.wrappers)
+        inner = env.unwrapped
+        return JointEnv(env, inner) if isinstance(inner, MultiAgentEnv) else env

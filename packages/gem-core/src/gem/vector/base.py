@@ -54,6 +54,9 @@ class VectorEnv:
     makes all checks and keeps account of pending actions.
     """
 
+    is_local = False
+    """Whether the environments live in this process."""
+
     def __init__(
         self,
         makers: Sequence[Maker | None],
@@ -83,15 +86,16 @@ class VectorEnv:
         self._unset = set(range(self.num_envs))  # never reset, or in an unknown state
         self._over: set[int] = set()  # finished, where nothing resets them
         self._pending: set[int] = set()
+        self._lock_step = False  # whether the caller waits for all results of what is being submitted
         self._notify: Callable[[], None] | None = None
         self._arrived: dict[int, Any] = {}  # results that recv has not returned, in order of completion
 
     @property
     def envs(self) -> tuple[Env[Any, Any], ...]:
-        """The environments, where they live in this process; one that failed is replaced by a new one.
+        """The environments; one that failed is replaced by a new one. For those of other processes, stand-ins.
 
         Raises:
-            NotSupportedError: if they live elsewhere.
+            NotSupportedError: if they live elsewhere and the mode has no stand-ins.
         """
         raise NotSupportedError(f"the environments of {type(self).__name__} do not live in this process")
 
@@ -103,6 +107,14 @@ class VectorEnv:
             VectorError: if it has failed and is not built again yet.
         """
         return self.envs[index]
+
+    def kind_at(self, index: int) -> str:
+        """Return the name of the class of one of the environments, also where :meth:`env_at` is a stand-in."""
+        return type(self.env_at(index)).__name__
+
+    def error_at(self, index: int) -> BaseException | None:
+        """Return the exception with which the last :meth:`send_make` has failed, where it comes from elsewhere."""
+        return None
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
@@ -183,7 +195,11 @@ class VectorEnv:
         self._check_idle("step")
         self._check_steppable(indices)
         self._begin(indices)
-        self._submit_steps(indices, values)
+        self._lock_step = True
+        try:
+            self._submit_steps(indices, values)
+        finally:
+            self._lock_step = False
         return stack(self._gather(indices))
 
     def send(self, actions: Sequence[Any] | Mapping[int, Any]) -> None:

@@ -37,8 +37,9 @@ another process needs to take the place of one that died with its process."""
 
 _ERROR_LENGTH = 2000  # characters; an exception can carry a whole document
 
-_PLAYING, _OVER, _LOST = range(3)
-"""Within an episode; between episodes; the environment has failed and is closed."""
+_PLAYING, _OVER, _LOST, _UNREPORTED = range(4)
+"""Within an episode; between episodes; the environment has failed and is closed; in accounts alone: so it has, and no
+result has told the caller that its episode is over."""
 
 
 class AutoresetMode(str, Enum):
@@ -112,14 +113,38 @@ class EnvRunner:
         """
         runner = cls(None, autoreset)
         runner._maker, runner._observation, runner.error = maker, observation, error
-        runner._seed, faults, runner._episodes, runner._episode_seed, phase = account
-        runner._faults, runner._unreported = faults + 1, phase == _PLAYING
+        runner._seed, runner._faults, runner._episodes, runner._episode_seed, phase = cls.account_after_loss(account)
+        runner._unreported = phase == _UNREPORTED
         return runner
+
+    @staticmethod
+    def first_account(seed: int | None) -> RunnerAccount:
+        """Return the account of a runner whose environment was never reset."""
+        return seed, 0, 0, None, _OVER
+
+    @staticmethod
+    def is_lost(account: RunnerAccount) -> bool:
+        """Return whether the environment of an account has failed and no other has begun an episode yet."""
+        return account[-1] in (_LOST, _UNREPORTED)
+
+    @staticmethod
+    def account_after_loss(account: RunnerAccount) -> RunnerAccount:
+        """Return the account of the runner that :meth:`revived` makes from an account."""
+        seed, faults, episodes, episode_seed, phase = account
+        faults += phase != _OVER or episodes > 0  # an environment that was never reset has lost nothing
+        return seed, faults, episodes, episode_seed, _UNREPORTED if phase in (_PLAYING, _UNREPORTED) else _LOST
+
+    def report_loss(self) -> StepResult:
+        """Report the loss as the result of a step that builds nothing."""
+        self._unreported = False
+        self._changed()
+        return self.failed_step()
 
     @property
     def account(self) -> RunnerAccount:
         """What :meth:`revived` needs."""
-        return self._seed, self._faults, self._episodes, self._episode_seed, self._phase
+        phase = _UNREPORTED if self._unreported else self._phase
+        return self._seed, self._faults, self._episodes, self._episode_seed, phase
 
     @property
     def lost(self) -> bool:
@@ -188,6 +213,10 @@ class EnvRunner:
         self._changed()
         return "", 0.0, False, False, {}
 
+    def keep_maker(self, maker: Maker) -> None:
+        """Have later environments built by another maker."""
+        self._maker = maker
+
     def replacement(self, error: str, for_good: bool = False) -> EnvRunner:
         """Return a runner that takes the place of this one and abandons its environment.
 
@@ -235,8 +264,7 @@ class EnvRunner:
 
     def _step_between_episodes(self) -> StepResult:
         if self._unreported and self._autoreset is not AutoresetMode.SAME_STEP:
-            self._unreported = False
-            return self.failed_step()
+            return self.report_loss()
         if self._autoreset is AutoresetMode.NEXT_STEP:
             observation, info = self._begin()
             return observation, 0.0, False, self.lost, info

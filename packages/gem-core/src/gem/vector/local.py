@@ -17,6 +17,8 @@ __all__ = ["LocalVectorEnv"]
 class LocalVectorEnv(VectorEnv):
     """A vector environment that holds its environments itself."""
 
+    is_local = True
+
     def __init__(
         self,
         makers: Sequence[Maker | None],

@@ -1,4 +1,4 @@
-"""Values as bytes between processes of one user: pickle, with the batches of results in a form that isolates faults.
+"""Values as bytes between processes of one user: pickle, with batches in a form that isolates faults.
 
 Pickle keeps every type exactly: a tuple, a NumPy scalar, a subclass of str, a lone surrogate. marshal is hardly faster
 (0.37 against 0.44 microseconds for the result of a game), and silently writes whatever has a buffer, such as a NumPy
@@ -16,7 +16,7 @@ from typing import Any
 from gem.errors import VectorError
 from gem.vector.env_runner import describe
 
-__all__ = ["pack", "pack_results", "portable", "unpack", "unpack_results"]
+__all__ = ["pack", "pack_batch", "portable", "unpack", "unpack_batch"]
 
 _PROTOCOL = 5
 
@@ -41,39 +41,39 @@ def unpack(data: Any) -> Any:
     return pickle.loads(data)  # noqa: S301  # both ends belong to one user
 
 
-def pack_results(head: Any, results: Sequence[Any], replacement: Callable[[int, Exception], Any]) -> bytes:
-    """Return results as bytes that :func:`unpack_results` reads.
+def pack_batch(head: Any, items: Sequence[Any], replacement: Callable[[int, Exception], Any]) -> bytes:
+    """Return a batch as bytes that :func:`unpack_batch` reads: results, actions or arguments.
 
-    Results made of builtins alone are packed together. Otherwise each is packed alone, so that one that cannot be
-    packed, or cannot be unpacked at the other end, harms no other.
+    Items made of builtins alone are packed together. Otherwise each is packed alone, so that one that cannot be packed,
+    or cannot be unpacked at the other end, harms no other.
 
     Args:
         head: goes along; made of builtins.
-        results: of steps or resets; exceptions may be among them.
-        replacement: called with the position of a result that cannot be packed, and the exception; returns another.
+        items: exceptions may be among them.
+        replacement: called with the position of an item that cannot be packed, and the exception; returns another.
     """
     buffer = io.BytesIO()
     pickler = _Pickler(buffer, _PROTOCOL)
     try:
-        pickler.dump((head, results, True))
+        pickler.dump((head, items, True))
         if pickler.only_builtins:
             return buffer.getvalue()
-    except Exception:  # which result it was, and why, turns out below
+    except Exception:  # which item it was, and why, turns out below
         buffer.close()
-    return pack((head, [_packed(position, result, replacement) for position, result in enumerate(results)], False))
+    return pack((head, [_packed(position, item, replacement) for position, item in enumerate(items)], False))
 
 
-def unpack_results(data: Any) -> tuple[Any, list[Any], dict[int, Exception]]:
-    """Undo :func:`pack_results`; return the head, the results, and by position what went wrong in unpacking."""
-    head, results, together = unpack(data)
+def unpack_batch(data: Any) -> tuple[Any, list[Any], dict[int, Exception]]:
+    """Undo :func:`pack_batch`; return the head, the items, and by position what went wrong in unpacking."""
+    head, items, together = unpack(data)
     errors: dict[int, Exception] = {}
     if not together:
-        for position, alone in enumerate(results):
+        for position, alone in enumerate(items):
             try:
-                results[position] = unpack(alone)
+                items[position] = unpack(alone)
             except Exception as error:  # a class that exists only at the other end, for example
                 errors[position] = error
-    return head, results, errors
+    return head, items, errors
 
 
 def portable(error: BaseException) -> BaseException:
@@ -85,8 +85,8 @@ def portable(error: BaseException) -> BaseException:
     return VectorError(describe(error))
 
 
-def _packed(position: int, result: Any, replacement: Callable[[int, Exception], Any]) -> bytes:
+def _packed(position: int, item: Any, replacement: Callable[[int, Exception], Any]) -> bytes:
     try:
-        return pack(portable(result) if isinstance(result, BaseException) else result)
+        return pack(portable(item) if isinstance(item, BaseException) else item)
     except Exception as error:
         return pack(replacement(position, error))

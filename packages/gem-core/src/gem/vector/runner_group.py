@@ -6,7 +6,7 @@ group, applies the batches that arrive, and sends back the results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,13 +44,20 @@ class RunnerGroup:
     Args:
         autoreset: what follows the end of an episode.
         on_change: called with the number of an environment when its runner's ``account`` has changed.
+        running: its first item is set to the number of the environment before each call.
     """
 
-    def __init__(self, autoreset: AutoresetMode | str, on_change: Callable[[int], object] | None = None) -> None:
+    def __init__(
+        self,
+        autoreset: AutoresetMode | str,
+        on_change: Callable[[int], object] | None = None,
+        running: MutableSequence[int] | memoryview | None = None,
+    ) -> None:
         self.autoreset = AutoresetMode(autoreset)
         self.runners: dict[int, EnvRunner] = {}
         """The runner of each number."""
         self._on_change = on_change
+        self._running: Any = [0] if running is None else running
         self._steps: dict[int, Callable[[Any], StepResult]] = {}
 
     def add(self, number: int, maker: Maker | None, seed: int | None = None) -> None:
@@ -65,6 +72,7 @@ class RunnerGroup:
             Exceptions of ``maker`` are passed on.
             ArgumentError: if it is an environment for several agents.
         """
+        self._running[0] = number
         runner = EnvRunner(maker, self.autoreset, seed)
         self.put(number, runner)
         check_single_agent(runner.env)
@@ -85,13 +93,15 @@ class RunnerGroup:
         """
         if number not in self.runners:
             self.put(number, EnvRunner(None, self.autoreset))
+        self._running[0] = number
         return self.runners[number].make(maker)
 
     def step(self, numbers: Sequence[int], actions: Sequence[Any]) -> list[GroupResult]:
         """Play one turn in each of these environments, one after the other."""
-        steps = self._steps
+        steps, running = self._steps, self._running
         results: list[GroupResult] = []
         for number, action in zip(numbers, actions, strict=True):
+            running[0] = number
             try:
                 results.append(steps[number](action))
             except Exception as error:
@@ -102,6 +112,7 @@ class RunnerGroup:
         """Begin an episode in each of these environments, with these arguments of ``Env.reset``."""
         results: list[GroupResult] = []
         for number, given in zip(numbers, arguments, strict=True):
+            self._running[0] = number
             try:
                 results.append(self.runners[number].reset(given))
             except Exception as error:
@@ -122,6 +133,8 @@ class RunnerGroup:
         with suppress(Exception, SystemExit):  # it is given up anyway
             old.close()
         self.put(number, new)
+        if self._on_change is not None:
+            self._on_change(number)
         if not in_step:
             return new.failed_reset()
         return new.step(None) if self.autoreset is AutoresetMode.SAME_STEP else new.failed_step()
@@ -164,6 +177,7 @@ class RunnerGroup:
         """Close these environments and forget them; return the exceptions of those that did not close."""
         errors: list[Exception] = []
         for number in list(numbers):
+            self._running[0] = number
             runner = self.runners.pop(number, None)
             self._steps.pop(number, None)
             try:
