@@ -6,10 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gem_hub.store import Store
+
+if TYPE_CHECKING:
+    from local_issuer import LocalIssuer
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -56,3 +60,34 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'registry.db'}"
     url: str = request.getfixturevalue("new_postgres")()
     return url
+
+
+@pytest.fixture
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches, keys and configuration of ``gem hub`` in a folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("GEM_HUB", "GEM_HUB_ONLINE_KEY", "GEM_HUB_PASSPHRASE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """A certificate that this process trusts, and its key."""
+    from local_issuer import certificate
+
+    paths = certificate(tmp_path_factory.mktemp("tls"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(paths[0]))
+        patch.setenv("NO_PROXY", "*")
+        yield paths
+
+
+@pytest.fixture(scope="module")
+def issuer(tls: tuple[Path, Path]) -> Iterator[LocalIssuer]:
+    """A server that issues identity tokens as a forge does."""
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from local_issuer import local_issuer
+
+    with local_issuer(rsa.generate_private_key(65537, 2048), *tls) as running:
+        yield running

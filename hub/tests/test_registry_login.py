@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from cryptography.hazmat.primitives.asymmetric import rsa
-from local_issuer import GITLAB_CLAIMS, RUNNER_SECRET, LocalIssuer, certificate, local_issuer, tls_server
+from local_issuer import GITLAB_CLAIMS, RUNNER_SECRET, LocalIssuer, tls_server
 from registry_server import GENEROUS, RunningRegistry, running_registry, toy_wheel
 from test_trusted_publishing import PUBLISHER, TrustedRegistry, claims_for, configured, trusted_registry
 
@@ -169,22 +168,6 @@ def result_of(name: str, version: str, sha256: str, violated: int) -> Conformanc
 
 
 # Workflows.
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """A certificate that this process trusts."""
-    paths = certificate(tmp_path_factory.mktemp("tls"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(paths[0]))
-        patch.setenv("NO_PROXY", "*")
-        yield paths
-
-
-@pytest.fixture(scope="module")
-def issuer(tls: tuple[Path, Path]) -> Iterator[LocalIssuer]:
-    with local_issuer(rsa.generate_private_key(65537, 2048), *tls) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

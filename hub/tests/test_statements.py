@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
+from hub_command import gem_hub
 from toy_hub import contents, make_wheel, publish_wheel
 
 import gem
@@ -19,7 +19,6 @@ from gem_hub.recheck import unchecked
 from gem_hub.signing.keys import create_key
 from gem_hub.statements import current_key_ids
 from gem_hub.store import Store
-from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import hub_at
 from gem_hub_client.errors import TrustError
 from gem_hub_client.trust.ed25519 import verify_without_library
@@ -34,20 +33,7 @@ RECORD: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Caches and configuration in a folder of the test's own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("GEM_HUB", "GEM_HUB_ONLINE_KEY", "GEM_HUB_PASSPHRASE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def gem_hub(*arguments: object) -> str:
-    """Run ``gem hub`` and return what it prints."""
-    done = CliRunner().invoke(hub_command, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from buckets import memory_bucket
 from click.testing import CliRunner
+from hub_command import gem_hub, refusal
 from securesystemslib.signer import CryptoSigner
 from toy_hub import make_wheel, publish_wheel
 from tuf.api.metadata import Metadata, Timestamp
@@ -34,28 +35,7 @@ from gem_hub_client.trust.pins import pin_path, read_pin
 from gem_hub_client.trust.records import check_recorded
 from gem_hub_client.verify import verify
 
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Caches, keys and configuration in a folder of the test's own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("GEM_HUB", "GEM_HUB_ONLINE_KEY", "GEM_HUB_PASSPHRASE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def gem_hub(*arguments: object) -> str:
-    """Run ``gem hub`` and return what it prints."""
-    done = CliRunner().invoke(hub_command, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refusal(*arguments: object) -> str:
-    """Run ``gem hub``, which must refuse, and return why."""
-    done = CliRunner().invoke(hub_command, [str(argument) for argument in arguments])
-    assert isinstance(done.exception, HubRefusal), done.output
-    return str(done.exception)
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 @pytest.fixture

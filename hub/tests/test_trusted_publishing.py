@@ -18,7 +18,7 @@ from urllib.error import HTTPError
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from local_issuer import GITHUB_CLAIMS, GITLAB_CLAIMS, RUNNER_SECRET, LocalIssuer, certificate, local_issuer
+from local_issuer import GITHUB_CLAIMS, GITLAB_CLAIMS, RUNNER_SECRET, LocalIssuer, local_issuer
 from registry_server import GENEROUS, running_registry, toy_wheel, upload_form
 from sqlalchemy import func, select
 
@@ -111,22 +111,6 @@ def trusted_registry(
         server.should_exit = True
         thread.join()
         services.close()
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """A certificate that this process trusts."""
-    paths = certificate(tmp_path_factory.mktemp("tls"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(paths[0]))
-        patch.setenv("NO_PROXY", "*")
-        yield paths
-
-
-@pytest.fixture(scope="module")
-def issuer(tls: tuple[Path, Path]) -> Iterator[LocalIssuer]:
-    with local_issuer(rsa.generate_private_key(65537, 2048), *tls) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
