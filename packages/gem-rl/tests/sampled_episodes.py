@@ -32,7 +32,7 @@ class Talk(Env[str, Any]):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self.turn = 0
-        return f"Say something. The word is {self.rng.randrange(100)}.", {}
+        return f"Say something. The word is {self.rng.randrange(10**6)}.", {}
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         self.turn += 1

@@ -92,11 +92,18 @@ class ChatPrompt:
         """Receive the ids that were sampled for the last prompt."""
         self._sampled = list(sampled)
 
+    def first_text(self, messages: Sequence[Message]) -> str:
+        """Return the first prompt of a conversation as text, for trainers that take text."""
+        self.restart()
+        self._messages = list(messages)
+        return self._render(self._messages)
+
     def text_after(self, messages: Sequence[Message], said: str = "") -> str:
         """Return what the template puts after the latest answer, for trainers that take text.
 
         Args:
-            messages: the conversation: that of the last call, the answer, and what follows.
+            messages: the conversation: that of the last call of this method or of :meth:`first_text`,
+                the answer, and what follows.
             said: the answer as sampled; an end-of-turn mark at its end is not repeated.
 
         Raises:

@@ -1,0 +1,80 @@
+"""The files of examples/trainers in the trainers' own packages, as far as these run without a GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DRIVERS = Path(__file__).parent / "trainer_drivers"
+EXAMPLES = ROOT / "examples" / "trainers"
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not part of the package"),
+]
+OURS = [ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-rl", "gem-envs-games")]
+
+
+def run(python: Path | str, driver: str, *paths: Path) -> list[dict[str, float]]:
+    """Run a driver and return what it printed."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, *paths])),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [str(python), str(DRIVERS / f"drive_{driver}.py"), str(EXAMPLES)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def installed(arguments: list[str]) -> None:
+    """Install packages with uv, or skip the test where no package index can be reached."""
+    done = subprocess.run(["uv", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the packages could not be had: {done.stderr[-300:]}")
+
+
+@pytest.mark.parametrize(("driver", "package"), [("skyrl", "skyrl-gym==0.4.0"), ("verifiers", "verifiers==0.4.0")])
+def test_episodes_in_an_environment_of_its_own(driver: str, package: str, tmp_path: Path) -> None:
+    """The package with all that it needs, and ours beside it."""
+    venv = tmp_path / "venv"
+    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
+    python = venv / "bin" / "python"
+    installed(["--python", str(python), package, *map(str, OURS)])
+    found = run(python, driver)
+    assert [one["return"] == 1.0 for one in found] == [bool(one["success"]) for one in found]
+    assert {one["failed"] for one in found} == {0.0}
+    assert any(one["success"] for one in found)
+
+
+WITHOUT_TORCH: dict[str, list[str]] = {
+    "openrlhf": ["openrlhf==0.11.2", "pylatexenc"],
+    "tinker": ["tinker-cookbook==0.5.8", "tinker", "chz", "httpx", "sniffio", "blobfile", "lxml"],
+}
+"""What is put beside the torch and transformers that are installed, without what else the packages ask for."""
+
+
+@pytest.mark.parametrize("driver", WITHOUT_TORCH)
+def test_episodes_beside_the_installed_torch(driver: str, tmp_path: Path) -> None:
+    """Their whole requirements are gigabytes for GPUs."""
+    for needed in ("torch", "transformers", "aiohttp"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"{needed} is not installed")
+    installed(["--python", sys.executable, "--target", str(tmp_path), "--no-deps", *WITHOUT_TORCH[driver]])
+    found: Any = run(sys.executable, driver, tmp_path)
+    if driver == "tinker":
+        assert [len(group) for group in found["returns"]] == [3] * 4
+        assert found["datums"] >= 3
+    else:
+        assert [one["reward"] for one in found] == [one["return"] for one in found]
+        assert any(one["success"] for one in found)
