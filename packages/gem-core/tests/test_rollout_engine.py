@@ -529,6 +529,31 @@ def test_episodes_that_are_done_are_left_out() -> None:
     assert asyncio.run(run())[1] == 4
 
 
+def test_episodes_can_be_added_while_the_engine_runs_and_after_its_plan() -> None:
+    """They come before what the plan has left, and finished keys among them are skipped; a stopped engine refuses."""
+    first, second = plan_episodes("game:GuessTheNumber-v0-easy", 8), plan_episodes("game:GuessTheNumber-v0-easy", 9)
+    done = {second[8].key}
+
+    async def play() -> list[Any]:
+        async with RolloutEngine(iter(first[:4]), RandomPolicy, concurrency=1, mode="sync", done=done) as engine:
+            engine.extend(first[4:6])
+            keys = [trajectory.key for trajectory in await engine.take() + await engine.take()]
+            keys += [trajectory.key async for trajectory in engine]
+            assert await engine.take() == []
+            engine.extend([*first[6:], second[8]])
+            keys += [trajectory.key async for trajectory in engine]
+            assert engine.counts.skipped == 1
+            engine.stop()
+            with pytest.raises(VectorError, match="not stopped"):
+                engine.extend(first)
+            return keys
+
+    keys = asyncio.run(play())
+    assert [key.seed for key in keys[:1]] == [0]
+    assert sorted(keys) == sorted(request.key for request in first)
+    assert [key.seed for key in keys[1:3]] == [4, 5]
+
+
 def test_nothing_starts_while_the_consumer_is_behind() -> None:
     """Running and waiting episodes together never exceed concurrency + queue_size, though the plan has no end."""
 

@@ -14,7 +14,7 @@ from gem.vector.env_runner import AutoresetMode, Maker, describe
 from gem_ray.cluster import actor_class, describe_resources
 from gem_ray.environment_actor import EnvironmentActor, Outcome
 from gem_ray.episode_account import EnvCommand
-from gem_ray.packing import pack, unpack
+from gem_ray.packing import pack, pack_code, unpack
 
 __all__ = ["ActorLink", "ActorLostError"]
 
@@ -90,7 +90,7 @@ class ActorLink:
         self.down_since = self.down_since or time.monotonic()
         self.incarnation += 1
         self.attempts += 1
-        packed = pack(list(makers))
+        packed = pack_code(list(makers))
         self._actor = self._class.remote()
         self._note("build", self._actor.build.remote(packed, *self._settings))
 
@@ -127,8 +127,9 @@ class ActorLink:
         return refused
 
     def _packed(self) -> bytes:
-        numbers = self._numbers
-        return pack([(command.kind, numbers[index], command.argument) for index, command in self._waiting.items()])
+        waiting, numbers = self._waiting, self._numbers
+        packed = pack_code if any(command.kind == "make" for command in waiting.values()) else pack
+        return packed([(command.kind, numbers[index], command.argument) for index, command in waiting.items()])
 
     def take(self, call: Any) -> list[Outcome]:
         """Return the results of a call that has returned, by index; those of ``build`` are faults.

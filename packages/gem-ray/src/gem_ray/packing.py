@@ -6,7 +6,7 @@ from typing import Any
 
 from gem.vector import packing
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "pack_code", "unpack"]
 
 unpack = packing.unpack
 
@@ -20,8 +20,16 @@ def pack(value: Any) -> bytes:
     try:
         return packing.pack(value)
     except Exception:
-        # Functions and classes of __main__ and of notebooks: makers of the caller's own.
-        from ray import cloudpickle
+        return pack_code(value)
 
-        packed: bytes = cloudpickle.dumps(value)
-        return packed
+
+def pack_code(value: Any) -> bytes:
+    """Return a value as bytes that hold the functions and classes of scripts and notebooks, which nobody can import.
+
+    Raises:
+        Exception: whatever the value's own methods raise, if it cannot be pickled.
+    """
+    from ray import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(value)
+    return packed

@@ -143,7 +143,7 @@ class RolloutEngine:
         self._mode = mode
         self._done = frozenset(done)
         self._counts = EngineCounts()
-        self._again: deque[EpisodeRequest] = deque()  # stale episodes
+        self._again: deque[EpisodeRequest] = deque()  # stale episodes, and those that were added
         self._running: dict[asyncio.Task[_Finished], EpisodeAttempt] = {}
         self._finished: deque[_Finished] = deque()
         self._taker: asyncio.Future[None] | None = None
@@ -229,6 +229,21 @@ class RolloutEngine:
             most: return at most this number.
         """
         return await self._take(most)
+
+    def extend(self, requests: Iterable[EpisodeRequest]) -> None:
+        """Add episodes to the plan, to be played before those that it has left; also after its last one.
+
+        Raises:
+            VectorError: if the engine is not running, or was stopped.
+        """
+        if self._state != "running" or self._stopped:
+            raise VectorError("episodes can be added to an engine that is running, and was not stopped")
+        for request in requests:
+            if request.key in self._done:
+                self._counts.skipped += 1
+            else:
+                self._again.append(request)
+        self._fill()
 
     def stop(self) -> None:
         """Start nothing more and drop the running episodes; those that are finished can still be taken."""

@@ -1,0 +1,318 @@
+"""Episodes sharded over the nodes of a cluster: :func:`rollout` and :class:`ShardedRollout`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import ray
+
+from gem.arguments import integer, real
+from gem.errors import VectorError
+from gem.rollout import EpisodeLimits, EpisodeRequest, plan_episodes
+from gem.rollout.asking import PolicyMaker
+from gem.rollout.environments import as_tuple
+from gem.rollout.plan import EnvIds
+from gem.trajectory import EpisodeKey, Trajectory, TrajectoryWriter, read_trajectories
+from gem.trajectory.builder import TrajectoryBuilder
+from gem.wrappers import WrapperLike
+from gem_ray.cluster import actor_class, connect, describe_resources
+from gem_ray.packing import pack_code
+from gem_ray.rollout_actor import RolloutActor, ShardSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["ShardedRollout", "rollout"]
+
+_MAX_LOSSES = 3
+"""Losses of an actor after which an episode that was alone in it is not tried again."""
+
+_CLOSE_TIMEOUT = 10.0  # seconds that the engines have to close their environments
+
+
+class _Shard:
+    """One actor with an engine, as the driver sees it."""
+
+    def __init__(self) -> None:
+        self.actor: Any = None
+        self.incarnation = 0
+        self.playing: dict[EpisodeKey, EpisodeRequest] = {}
+        """What the actor has been given and has not finished."""
+        self.calls: dict[Any, str] = {}
+        """The calls under way: ``"add"`` or ``"take"``."""
+
+
+class ShardedRollout:
+    """The episodes of a plan as one iterator, played by engines on several nodes; see :func:`rollout`.
+
+    Each shard gets episodes as it finishes others, in portions that shrink towards the end, so that fast nodes play
+    more of them. Where an actor or its node is lost, another actor takes its place, and the episodes that it had not
+    delivered are played again. So each key is delivered once. After a loss, these episodes are played in smaller and
+    smaller portions; one that was alone in its actor when that was lost, for the third time, is delivered as failed.
+
+    Args:
+        requests: the episodes to play.
+        settings: of each engine.
+        shards: number of engines; one for each node that is alive unless given.
+        options: of the Ray actors, as ``ray.remote`` takes them.
+        start_timeout: seconds that the cluster has to start the first actor; None for no limit.
+        out: a file of episodes to append to.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[EpisodeRequest],
+        settings: ShardSettings,
+        *,
+        shards: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        start_timeout: float | None = 300.0,
+        out: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._options = {"num_cpus": 1, "scheduling_strategy": "SPREAD", **(options or {})}
+        self._class = actor_class(RolloutActor, self._options, max_restarts=0, max_task_retries=0)
+        self._settings = pack_code(settings)
+        self._concurrency = settings.concurrency
+        self._agent = settings.agent
+        if shards is None:
+            shards = max(1, sum(node["Alive"] for node in ray.nodes()))
+        self._shards = [_Shard() for _ in range(min(integer("shards", shards, minimum=1), max(1, len(requests))))]
+        self._fresh = deque(requests)
+        self._suspects: deque[EpisodeRequest] = deque()  # an actor was lost while it had them
+        self._losses: Counter[EpisodeKey] = Counter()
+        self._ready: deque[Trajectory] = deque()
+        self._start_timeout = start_timeout
+        self._idle_since = time.monotonic()
+        self._writer = None if out is None else TrajectoryWriter(out)
+        self._open = True
+
+    @property
+    def incarnations(self) -> tuple[int, ...]:
+        """How many actors each shard has had."""
+        return tuple(shard.incarnation for shard in self._shards)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Trajectory:
+        """Return a finished episode, which is in the file already if there is one.
+
+        Raises:
+            StopIteration: after the last episode.
+            VectorError: if the cluster has no room for any actor.
+            Errors of making an environment or a policy are passed on.
+        """
+        try:
+            while self._open and not self._ready:
+                self._feed()
+                if not any(shard.playing for shard in self._shards) and not self._ready:
+                    break
+                self._receive()
+        except BaseException:
+            self.close()
+            raise
+        if not self._ready:
+            self.close()
+            raise StopIteration
+        return self._ready.popleft()
+
+    def close(self) -> None:
+        """End the actors and drop what was not taken; calling it again does nothing."""
+        if not self._open:
+            return
+        self._open = False
+        self._ready.clear()
+        if ray.is_initialized():
+            closing = [shard.actor.close.remote() for shard in self._shards if shard.actor is not None]
+            if closing:
+                ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_TIMEOUT)
+            for shard in self._shards:
+                _end(shard)
+        if self._writer is not None:
+            self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _feed(self) -> None:
+        """Give each shard what it can play next, and ask it for what is finished."""
+        for shard in self._shards:
+            portion = self._portion(shard)
+            if portion:
+                if shard.actor is None:
+                    shard.actor = self._class.remote(self._settings)
+                    shard.incarnation += 1
+                shard.playing.update((request.key, request) for request in portion)
+                shard.calls[shard.actor.add.remote(pack_code(portion))] = "add"
+            if shard.playing and "take" not in shard.calls.values():
+                shard.calls[shard.actor.take.remote()] = "take"
+
+    def _portion(self, shard: _Shard) -> list[EpisodeRequest]:
+        if any(self._losses[key] for key in shard.playing):
+            return []  # suspects are played without others, which they might take down
+        if self._suspects and not shard.playing:
+            losses = self._losses[self._suspects[0].key]
+            most = max(1, self._concurrency >> 2 * losses)
+            portion = [self._suspects.popleft()]
+            while self._suspects and len(portion) < most and self._losses[self._suspects[0].key] == losses:
+                portion.append(self._suspects.popleft())
+            return portion
+        # Twice as many as it plays at a time, so that it never waits for the driver, unless others would go without.
+        fair = -(-len(self._fresh) // (2 * len(self._shards)))
+        room = 2 * self._concurrency - len(shard.playing)
+        if room < min(self._concurrency, fair) and shard.playing:
+            return []  # calls are for batches
+        return [self._fresh.popleft() for _ in range(min(room, fair, len(self._fresh)))]
+
+    def _receive(self) -> None:
+        """Wait for a call to return, and take note of what it brings."""
+        owners = {call: shard for shard in self._shards for call in shard.calls}
+        ready, _ = ray.wait(list(owners), timeout=1.0)
+        if not ready:
+            self._check_start()
+            return
+        for call in ray.wait(list(owners), num_returns=len(owners), timeout=0)[0]:
+            self._returned(owners[call], call)
+
+    def _returned(self, shard: _Shard, call: Any) -> None:
+        if call not in shard.calls:
+            return  # of an actor that was found lost by another call
+        try:
+            lines = ray.get(call)
+        except ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        except ray.exceptions.RayError as error:
+            self._lost(shard, error)
+            return
+        self._idle_since = time.monotonic()
+        del shard.calls[call]
+        for line in lines or ():
+            trajectory = Trajectory.from_dict(json.loads(line))
+            if shard.playing.pop(trajectory.key, None) is not None:
+                self._deliver(trajectory)
+
+    def _deliver(self, trajectory: Trajectory) -> None:
+        if self._writer is not None:
+            self._writer.write(trajectory)
+        self._ready.append(trajectory)
+
+    def _lost(self, shard: _Shard, error: Exception) -> None:
+        """Play the episodes of a lost actor again; the next :meth:`_feed` starts another in its place."""
+        lost = list(shard.playing.values())
+        _end(shard)
+        for request in lost:
+            self._losses[request.key] += 1
+            if len(lost) == 1 and self._losses[request.key] >= _MAX_LOSSES:
+                self._deliver(self._failed(request, error))
+            else:
+                self._suspects.append(request)
+
+    def _failed(self, request: EpisodeRequest, error: Exception) -> Trajectory:
+        label, seed, repetition = request.key
+        builder = TrajectoryBuilder(request.spec, seed, repetition=repetition, label=label, agent=self._agent)
+        message = f"ProcessCrashError: {self._losses[request.key]} Ray actors were lost while they played this episode"
+        builder.begin("", {"error": message})
+        builder.fail("environment", "crash", f"{message}, the last alone: {type(error).__name__}")
+        return builder.finish(None)
+
+    def _check_start(self) -> None:
+        if self._start_timeout is not None and time.monotonic() - self._idle_since > self._start_timeout:
+            started = [shard for shard in self._shards if shard.actor and "add" not in shard.calls.values()]
+            if not started:  # episodes may take longer than that
+                raise VectorError(
+                    f"none of {len(self._shards)} Ray actors started within {self._start_timeout:g} s: "
+                    f"{describe_resources(self._options)}; add nodes, or change options= or start_timeout="
+                )
+
+
+def rollout(
+    env_ids: EnvIds,
+    make_policy: PolicyMaker | str,
+    *,
+    episodes: int = 8,
+    group: int = 1,
+    seed: int = 0,
+    num_envs: int = 64,
+    shards: int | None = None,
+    agent: str | None = None,
+    wrappers: WrapperLike | Iterable[WrapperLike] = (),
+    mode: str = "thread",
+    limits: EpisodeLimits | None = None,
+    retries: int = 0,
+    done: Collection[EpisodeKey] = (),
+    out: str | os.PathLike[str] | None = None,
+    address: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    start_timeout: float | None = 300.0,
+) -> ShardedRollout:
+    """Play episodes on the nodes of a Ray cluster, and return them as one iterator.
+
+    :func:`gem.rollout.rollout` with its engine on every node: policies and environments run there, and only finished
+    episodes come back. The same keys give the same episodes as on one machine.
+
+    Args:
+        env_ids: one environment, several, or several by label.
+        make_policy: as in :func:`gem.rollout.rollout`, picklable by cloudpickle; or the name of a policy as in
+            :func:`gem.make_policy`: ``"random"``, ``"reference"``, ``"module:Class"`` of a module that the nodes have.
+        episodes: number of episodes of each environment.
+        group: episodes of one seed.
+        seed: seed of the first group of each environment; each later one adds one.
+        num_envs: episodes at a time in each shard.
+        shards: number of engines, each in an actor; one for each node that is alive unless given.
+        agent: written into every trajectory; the name of the policy unless given.
+        wrappers: as in ``gem.make``.
+        mode: the vectorization mode inside each actor.
+        limits: what an episode may cost.
+        retries: how many times an episode is played anew after a failure of the environment or the endpoint.
+        done: keys of episodes that are left out.
+        out: a file of episodes, ``.jsonl``: each is appended before it is returned, and those that are in the file
+            already and did not fail are left out. So the same call resumes a run that was interrupted.
+        address: of the cluster, as in ``ray.init``, unless this process is connected already.
+        options: of the Ray actors, such as ``{"num_cpus": 4, "resources": {"docker": 1}}``; one CPU unless given.
+        start_timeout: seconds that the cluster has to start the first actor; None for no limit.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for an impossible argument. Errors of ``gem.spec`` are passed on.
+        VectorError: if the cluster cannot be reached.
+        TrajectoryError: if ``out`` holds something other than episodes.
+    """
+    plan = plan_episodes(env_ids, episodes, group, seed)
+    settings = ShardSettings(
+        make_policy,
+        integer("num_envs", num_envs, minimum=1),
+        as_tuple(wrappers),
+        mode,
+        limits or EpisodeLimits(),
+        integer("retries", retries, minimum=0),
+        agent if agent is not None else make_policy if isinstance(make_policy, str) else "",
+    )
+    if start_timeout is not None:
+        real("start_timeout", start_timeout, minimum=0.001)
+    finished = set(done)
+    if out is not None and Path(out).exists():
+        finished.update(trajectory.key for trajectory in read_trajectories(out) if trajectory.failure is None)
+    connect(address)
+    requests = [request for request in plan if request.key not in finished]
+    return ShardedRollout(requests, settings, shards=shards, options=options, start_timeout=start_timeout, out=out)
+
+
+def _end(shard: _Shard) -> None:
+    shard.calls.clear()
+    shard.playing.clear()
+    if shard.actor is not None:
+        with suppress(ray.exceptions.RayError):
+            ray.kill(shard.actor)
+        shard.actor = None

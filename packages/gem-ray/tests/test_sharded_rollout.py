@@ -1,0 +1,113 @@
+"""Rollouts whose episodes are spread over the nodes of a real cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gem
+from gem.errors import ArgumentError, EntryPointError
+from gem.rollout import rollout as on_one_machine
+from gem.trajectory import Trajectory, read_trajectories
+from gem_ray import rollout
+
+pytestmark = [
+    pytest.mark.slow(reason="a Ray cluster takes seconds to start, and an actor one"),
+    pytest.mark.xdist_group("ray"),
+]
+
+IDS = ["game:GuessTheNumber-v0-easy", "game:Wordle-v0-easy"]
+
+
+def by_key(episodes: list[Trajectory]) -> dict[Any, Any]:
+    """Return the records by key, without times; a key that comes twice is an error."""
+    records = {}
+    for episode in episodes:
+        record = episode.to_dict(whole=True)
+        for name in ("started_at", "seconds"):
+            record.pop(name, None)
+        for turn in record["transitions"]:
+            for name in ("act_seconds", "step_seconds"):
+                turn.pop(name, None)
+        assert episode.key not in records
+        records[episode.key] = record
+    return records
+
+
+def test_episodes_are_those_of_one_machine_and_a_file_resumes(cluster: object, tmp_path: Path) -> None:
+    """Every key comes once, with the same record; a second call plays only what an interrupted file lacks."""
+    expected = by_key(
+        list(on_one_machine(IDS, lambda env: gem.make_policy("random", env), episodes=24, group=4, agent="random"))
+    )
+    out = tmp_path / "a run ä" / "episodes.jsonl"
+    with rollout(IDS, "random", episodes=24, group=4, num_envs=4, shards=2, out=out) as played:
+        assert by_key(list(played)) == expected
+        assert played.incarnations == (1, 1)
+    lines = out.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 48
+    out.write_bytes(b"".join(lines[:40]) + lines[40][:30])  # cut off in the middle of a line, as by kill -9
+    with rollout(IDS, "random", episodes=24, group=4, num_envs=4, shards=1, out=out) as again:
+        assert len(list(again)) == 8
+    assert by_key(list(read_trajectories(out))) == expected
+    with rollout(IDS, "random", episodes=24, group=4, out=out) as nothing:
+        assert list(nothing) == []
+        assert nothing.incarnations == (0,)
+
+
+class Deadly(gem.Env[str, str]):
+    """Ends after ten turns; kills its process in episodes of seed 5, and in the first attempt at seed 3."""
+
+    def __init__(self, folder: str = "") -> None:
+        self.folder = Path(folder)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.seed, self.turn = seed, 0
+        return f"seed {seed}", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.turn += 1
+        if self.turn == 5 and self.seed == 3 and not (self.folder / "once").exists():
+            (self.folder / "once").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.turn == 5 and self.seed == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f"turn {self.turn}", 1.0, self.turn == 10, False, {}
+
+
+@pytest.mark.nightly
+def test_an_episode_that_kills_its_actor_harms_no_other(cluster: object, tmp_path: Path) -> None:
+    """Every key is delivered once: that of the deadly seed as failed, all others as if nothing had happened."""
+    gem.register("test:Deadly-v0", Deadly, replace=True)
+    spec = gem.spec("test:Deadly-v0").with_kwargs({"folder": str(tmp_path)})
+    with rollout(spec, "null", episodes=64, num_envs=8, shards=2) as played:
+        episodes = list(played)
+        assert sum(played.incarnations) >= 2 + 3
+    assert Counter(episode.seed for episode in episodes) == Counter(range(64))
+    (failed,) = (episode for episode in episodes if episode.failure)
+    assert failed.seed == 5
+    assert failed.failure is not None
+    assert (failed.failure.source, failed.failure.kind) == ("environment", "crash")
+    assert all(episode.episode_return == 10.0 for episode in episodes if episode.seed != 5)
+
+
+class Unmakeable(Deadly):
+    """Refuses to be made."""
+
+    def __init__(self) -> None:
+        raise ArgumentError("not today")
+
+
+@pytest.mark.nightly
+def test_what_keeps_an_environment_from_being_made_is_raised(cluster: object) -> None:
+    """As on one machine; and a policy that does not exist likewise."""
+    gem.register("test:Unmakeable-v0", Unmakeable, replace=True)
+    with rollout("test:Unmakeable-v0", "null", episodes=2, shards=1) as played, pytest.raises(ArgumentError):
+        list(played)
+    with rollout(IDS[0], "no_such:Policy", episodes=2, shards=1) as played, pytest.raises(EntryPointError):
+        list(played)
