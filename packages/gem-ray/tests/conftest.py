@@ -1,16 +1,101 @@
-"""A Ray cluster of two nodes on this machine, for all tests that need no special one."""
+"""Ray nodes as processes of this machine, and a cluster for all tests that need no special one."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import secrets
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 OBJECT_STORE = 80_000_000  # bytes; about the least that Ray accepts
+ATTEMPTS = 3
+"""Ray itself gives a node 30 seconds to start, which a busy machine may exceed."""
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the living processes below a process, from /proc."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, [])
+    return found[1:]
+
+
+class LocalNode:
+    """A node of a Ray cluster: ``ray start --block``, and all processes below it.
+
+    Args:
+        address: of the cluster to join; None for the head of a new one.
+        cpus: that it offers.
+        folder: for the session of a head.
+        ip: its address.
+        prefix: of the command, such as ``ip netns exec NAME``.
+        resources: that it offers, as JSON.
+    """
+
+    def __init__(
+        self,
+        address: str | None,
+        cpus: int,
+        folder: Path,
+        *,
+        ip: str = "127.0.0.1",
+        prefix: Sequence[str] = (),
+        resources: str = "{}",
+    ) -> None:
+        place = ["--head", "--port=0", f"--temp-dir={folder}"] if address is None else [f"--address={address}"]
+        ray = str(Path(sys.executable).parent / "ray")
+        options = ["--include-dashboard=false"] if address is None else []
+        options += [
+            f"--num-cpus={cpus}",
+            f"--object-store-memory={OBJECT_STORE}",
+            f"--node-ip-address={ip}",
+            f"--resources={resources}",
+            "--min-worker-port=0",
+            "--max-worker-port=0",
+            "--dashboard-agent-listen-port=0",
+            "--disable-usage-stats",
+            "--include-log-monitor=false",
+            "--block",
+        ]
+        command = [*prefix, sys.executable, ray, "start", *place, *options]
+        self.address = address or ""
+        for _ in range(ATTEMPTS):
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            )
+            assert self.process.stdout is not None
+            said = []
+            for line in self.process.stdout:
+                said.append(line)
+                if found := re.search(r"--address='([\d.:]+)'", line):
+                    self.address = found[1]
+                if "--block" in line:
+                    return
+            self.kill()
+        raise RuntimeError("".join(said))
+
+    def kill(self) -> None:
+        """Kill all processes of the node at once, as a power failure does."""
+        for pid in [self.process.pid, *descendants(self.process.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +107,7 @@ def ray_settings() -> Iterator[dict[str, str]]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -33,25 +119,32 @@ def ray_settings() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def ray_folder() -> Iterator[Path]:
-    """A folder for the sessions of clusters; the paths of their sockets must be short."""
+def start_node(ray_settings: dict[str, str]) -> Iterator[Callable[..., LocalNode]]:
+    """Start a node of a cluster, which ends with the tests."""
+    # The paths of the sockets of a session must be short.
     folder = Path(tempfile.mkdtemp(prefix="gem-ray-", dir="/tmp"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    nodes: list[LocalNode] = []
+
+    def start(address: str | None = None, cpus: int = 2, **options: object) -> LocalNode:
+        nodes.append(LocalNode(address, cpus, folder / str(len(nodes)), **options))  # type: ignore[arg-type]
+        return nodes[-1]
+
+    try:
+        yield start
+    finally:
+        for node in reversed(nodes):
+            node.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def cluster(ray_settings: dict[str, str], ray_folder: Path) -> Iterator[object]:
-    """A cluster of two nodes with room for two actors each, to which this process is connected."""
+def cluster(start_node: Callable[..., LocalNode]) -> Iterator[str]:
+    """A cluster of one node with four processors, to which this process is connected; its address."""
     import ray
-    from ray.cluster_utils import Cluster
 
-    nodes = Cluster()
+    head = start_node(cpus=4)
     try:
-        nodes.add_node(num_cpus=2, include_dashboard=False, object_store_memory=OBJECT_STORE, temp_dir=str(ray_folder))
-        nodes.add_node(num_cpus=2, object_store_memory=OBJECT_STORE)
-        ray.init(address=nodes.address, log_to_driver=False)
-        yield nodes
+        ray.init(address=head.address, log_to_driver=False)
+        yield head.address
     finally:
         ray.shutdown()
-        nodes.shutdown()

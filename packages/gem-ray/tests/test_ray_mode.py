@@ -1,4 +1,4 @@
-"""``mode="ray"`` on a real cluster of two nodes."""
+"""``mode="ray"`` on a real cluster."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def actions_of(spec: Any, rng: random.Random) -> Any:
         return "\\boxed{1 1 1}"
 
 
-def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: object) -> None:
+def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: str) -> None:
     """Observations, rewards, flags and infos of all variants are equal, autoresets included, on several actors."""
     specs = [spec for spec in gem.all_specs("game") if not spec.requires]
     expected = trace("sync", specs, 8)
@@ -81,14 +81,14 @@ def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: object) -> 
 
 
 @pytest.fixture(scope="module")
-def envs(cluster: object) -> Any:
+def envs(cluster: str) -> Any:
     """Eight environments in two actors."""
     gem.register("test:Process-v0", Process, replace=True)
     with gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4}) as envs:
         yield envs
 
 
-def test_the_two_actors_are_on_two_nodes(envs: RayVectorEnv) -> None:
+def test_environments_share_the_process_of_their_actor(envs: RayVectorEnv) -> None:
     """Environments that share an actor share a process, which is not this one; other actors have other processes."""
     _, infos = envs.reset()
     pids = [info["pid"] for info in infos]
@@ -116,6 +116,7 @@ def test_a_lost_actor_ends_its_own_episodes_and_no_other(envs: RayVectorEnv) -> 
     assert envs.step(["go"] * 8)[0] == ["turn 1"] * 4 + ["turn 2"] * 4
 
 
+@pytest.mark.nightly
 def test_an_actor_lost_between_calls_is_noticed_at_the_next(envs: RayVectorEnv) -> None:
     """Environments with nothing pending report the loss with their next result, also those that were not stepped."""
     _, infos = envs.reset(seed=20)
@@ -157,7 +158,7 @@ def test_send_and_recv_return_what_is_ready(envs: RayVectorEnv) -> None:
         envs.recv(min_ready=envs.num_pending)
 
 
-def test_what_the_cluster_has_no_room_for_is_an_error(cluster: object) -> None:
+def test_what_the_cluster_has_no_room_for_is_an_error(cluster: str) -> None:
     """The message says what an actor needs, what there is, and how many environments wait."""
     gem.register("test:Process-v0", Process, replace=True)
     with pytest.raises(
@@ -175,7 +176,8 @@ def test_what_the_cluster_has_no_room_for_is_an_error(cluster: object) -> None:
     assert "start_timeout=" in str(found.value)
 
 
-def test_an_environment_that_cannot_be_made_raises_its_own_error(cluster: object) -> None:
+@pytest.mark.nightly
+def test_an_environment_that_cannot_be_made_raises_its_own_error(cluster: str) -> None:
     """The constructor's exception arrives as it is."""
     gem.register("test:Refusing-v0", Refusing, replace=True)
     with pytest.raises(ArgumentError, match="not today"):

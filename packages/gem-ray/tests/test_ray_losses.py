@@ -1,0 +1,301 @@
+"""Nodes and drivers that die in mid-run, and nodes on a link with delay and loss: clusters of several nodes, at night.
+
+Each driver is a process of its own, whose output is read line by line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("ray")]
+
+HEAD = """
+import json, os, sys
+import gem, gem_ray
+from gem.trajectory import read_trajectories
+
+class Process(gem.Env):
+    '''Says which process it runs in; its episodes last twenty turns.'''
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.turn = 0
+        return "begin", {"pid": os.getpid()}
+
+    def step(self, action):
+        self.turn += 1
+        if isinstance(action, str) and action:
+            import time
+            time.sleep(float(action))
+        return f"turn {self.turn}", 1.0, self.turn == 20, False, {"pid": os.getpid()}
+
+gem.register("test:Process-v0", Process)
+
+def say(**values):
+    print(json.dumps(values), flush=True)
+"""
+
+
+def driver(source: str, address: str, stack: ExitStack, prefix: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Start a program that is connected to a cluster."""
+    program = f"{HEAD}\nimport ray\nray.init(address={address!r}, log_to_driver=False)\n{textwrap.dedent(source)}"
+    process = subprocess.Popen(
+        [*prefix, sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stack.callback(lambda: (process.kill(), process.communicate()))
+    return process
+
+
+def heard(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return the next thing that a driver says."""
+    output: IO[str] | None = process.stdout
+    assert output is not None
+    for line in output:
+        if line.startswith("{"):
+            said: dict[str, Any] = json.loads(line)
+            return said
+    raise AssertionError(f"the driver ended: {process.communicate()[1]}")
+
+
+def answer(process: subprocess.Popen[str]) -> None:
+    """Let a driver that reads a line go on."""
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def node_of(nodes: Sequence[Any], pid: int, below: Callable[[int], list[int]]) -> Any:
+    """Return the node that a process belongs to."""
+    return next(node for node in nodes if pid in below(node.process.pid))
+
+
+@pytest.fixture
+def below() -> Callable[[int], list[int]]:
+    """The processes below one, from /proc."""
+
+    def found(pid: int) -> list[int]:
+        children: dict[int, list[int]] = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                children.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(
+                    int(stat.parent.name)
+                )
+            except OSError:
+                continue
+        reached = [pid]
+        for parent in reached:
+            reached += children.get(parent, [])
+        return reached
+
+    return found
+
+
+def test_a_lost_node_is_replaced_by_one_that_joins(start_node: Callable[..., Any], below: Any) -> None:
+    """Four episodes are truncated with their cause and four go on; the environments move to a node that came later."""
+    head = start_node(cpus=0)
+    nodes = [start_node(head.address, cpus=1) for _ in range(2)]
+    with ExitStack() as stack:
+        run = driver(
+            """
+            envs = gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4})
+            infos = envs.reset()[1]
+            say(pids=[info["pid"] for info in infos])
+            input()
+            # The other actor goes on while this one has no node.
+            envs.send([""] * 8)
+            ready = set()
+            while len(ready) < 4:
+                got = envs.recv()
+                ready.update(got.indices)
+                assert not got.truncations.any()
+            say(went_on=sorted(ready))
+            while envs.num_pending:
+                got = envs.recv(min_ready=envs.num_pending)
+            say(truncated=sorted(got.indices), flags=got.truncations.tolist(), errors=[i["error"] for i in got.infos],
+                pids=[i["pid"] for i in got.infos], lost=envs.lost_episodes, incarnations=envs.incarnations)
+            turns = [envs.step([""] * 8)[0] for _ in range(5)]
+            say(turns=turns[-1])
+            envs.close()
+            """,
+            head.address,
+            stack,
+        )
+        pids = heard(run)["pids"]
+        lost = node_of(nodes, pids[0], below)
+        assert lost is not node_of(nodes, pids[4], below)
+        lost.kill()
+        answer(run)
+        assert heard(run)["went_on"] == [4, 5, 6, 7]
+        newcomer = start_node(head.address, cpus=1)
+        said = heard(run)
+        assert said["truncated"] == [0, 1, 2, 3]
+        assert said["flags"] == [True] * 4
+        assert all(error.startswith("ProcessCrashError: the Ray actor") for error in said["errors"])
+        assert set(said["pids"]) <= set(below(newcomer.process.pid))
+        assert (said["lost"], sorted(said["incarnations"])) == (4, [1, 2])
+        assert heard(run)["turns"] == ["turn 5"] * 4 + ["turn 6"] * 4
+        assert run.wait(120) == 0
+
+
+def test_a_sharded_rollout_survives_the_loss_of_a_node(
+    start_node: Callable[..., Any], tmp_path: Path, below: Any
+) -> None:
+    """Every key is delivered once, by the nodes that are left."""
+    head = start_node(cpus=0)
+    nodes = [start_node(head.address, cpus=1) for _ in range(2)]
+    out = tmp_path / "episodes.jsonl"
+    with ExitStack() as stack:
+        run = driver(
+            f"""
+            from gem.policies import ScriptedPolicy
+            played = gem_ray.rollout("test:Process-v0", lambda env: ScriptedPolicy(["0.02"] * 20), episodes=96,
+                                     num_envs=8, shards=2, out={str(out)!r})
+            keys = []
+            for trajectory in played:
+                keys.append(trajectory.seed)
+                if len(keys) == 8:
+                    say(pid=trajectory.transitions[0].info["pid"])
+                    input()
+            errors = [episode.error for episode in read_trajectories({str(out)!r}) if episode.error]
+            say(keys=sorted(keys), incarnations=played.incarnations, errors=errors)
+            """,
+            head.address,
+            stack,
+        )
+        node_of(nodes, heard(run)["pid"], below).kill()
+        answer(run)
+        said = heard(run)
+        assert said["keys"] == list(range(96))
+        assert said["errors"] == []
+        assert sum(said["incarnations"]) >= 3
+        assert run.wait(120) == 0
+    assert len(out.read_text().splitlines()) == 96
+
+
+@pytest.mark.parametrize("own_cluster", [False, True], ids=["a cluster of others", "a cluster of its own"])
+def test_a_killed_driver_leaves_no_process(start_node: Callable[..., Any], own_cluster: bool, below: Any) -> None:
+    """After kill -9 of the trainer, its actors end; so does the cluster that it began itself, and no other."""
+    head = None if own_cluster else start_node(cpus=2)
+    with ExitStack() as stack:
+        source = """
+            envs = gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4})
+            envs.send_reset(range(8))
+            infos = envs.recv(min_ready=8).infos
+            envs.send(["60"] * 8)  # in the middle of a step
+            say(pids=[info["pid"] for info in infos])
+            input()
+            """
+        run = driver(source, "local" if head is None else head.address, stack)
+        left = {*heard(run)["pids"], *(below(run.pid)[1:] if own_cluster else [])}
+        waiting = {os.pidfd_open(pid): pid for pid in left}
+        for descriptor in waiting:
+            stack.callback(os.close, descriptor)
+        run.send_signal(signal.SIGKILL)
+        while waiting:
+            ended = select.select(list(waiting), [], [], 120)[0]
+            assert ended, f"still there: {[Path(f'/proc/{pid}/cmdline').read_text() for pid in waiting.values()]}"
+            for descriptor in ended:
+                del waiting[descriptor]
+    if head is not None:
+        assert head.process.poll() is None
+
+
+RELAY = """
+import ctypes, fcntl, heapq, os, random, select, struct, sys, time
+def open_tun(namespace):
+    with open(f"/run/netns/{namespace}") as file:
+        assert ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) == 0
+    tun = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH", b"tun0", 0x0001 | 0x1000))  # TUNSETIFF: IFF_TUN, IFF_NO_PI
+    return tun
+ends = [open_tun(name) for name in sys.argv[1:3]]
+delay, loss, chance = float(sys.argv[3]), float(sys.argv[4]), random.Random(1)
+print("ready", flush=True)
+queue, count = [], 0
+while True:
+    timeout = max(0.0, queue[0][0] - time.monotonic()) if queue else None
+    for tun in select.select(ends, [], [], timeout)[0]:
+        packet = os.read(tun, 65536)
+        if chance.random() >= loss:
+            count += 1
+            heapq.heappush(queue, (time.monotonic() + delay, count, ends[tun == ends[0]], packet))
+    while queue and queue[0][0] <= time.monotonic():
+        os.write(queue[0][2], heapq.heappop(queue)[3])
+"""
+"""Two TUN devices in two network namespaces, and a relay between them that delays all packets and drops some."""
+
+
+@pytest.fixture
+def hosts() -> Iterator[dict[str, list[str]]]:
+    """Two network namespaces, as the prefix of a command by address; 10 ms and 1 % of loss each way between them."""
+    if os.geteuid() != 0 or shutil.which("ip") is None or not Path("/dev/net/tun").exists():
+        pytest.skip("network namespaces need root, iproute2 and TUN devices")
+    names = {f"10.77.3.{number}": f"gem-ray-{os.getpid()}-{number}" for number in (1, 2)}
+
+    def ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True)
+
+    with ExitStack() as stack:
+        for name in names.values():
+            ip("netns", "add", name)
+            stack.callback(ip, "netns", "delete", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        relay = subprocess.Popen(
+            [sys.executable, "-c", RELAY, *names.values(), "0.01", "0.01"], stdout=subprocess.PIPE, text=True
+        )
+        stack.callback(lambda: (relay.kill(), relay.communicate()))
+        assert relay.stdout is not None
+        assert relay.stdout.readline() == "ready\n"
+        for address, name in names.items():
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "tun0")
+            ip("-n", name, "link", "set", "tun0", "up")
+        yield {address: ["ip", "netns", "exec", name] for address, name in names.items()}
+
+
+def test_a_slow_and_lossy_link_changes_no_episode(start_node: Callable[..., Any], hosts: dict[str, list[str]]) -> None:
+    """Environments on another host, 10 ms away with 1 % of the packets lost, play the episodes of sync mode."""
+    (here, first), (there, second) = hosts.items()
+    head = start_node(cpus=0, ip=here, prefix=first)
+    node = start_node(head.address, cpus=2, ip=there, prefix=second)
+    with ExitStack() as stack:
+        run = driver(
+            """
+            def play(mode):
+                seen = []
+                with gem.make_vec("game:Wordle-v0-easy", num_envs=64, mode=mode, seed=3) as envs:
+                    seen.append(envs.reset())
+                    for turn in range(30):
+                        words = ["\\\\boxed{crane}", "\\\\boxed{moist}", "none"]
+                        actions = [words[(turn + index) % 3] for index in range(64)]
+                        results = envs.step(actions)
+                        seen.append([getattr(result, "tolist", lambda: result)() for result in results])
+                return seen
+            say(equal=play("ray") == play("sync"), nodes=[node["NodeManagerAddress"] for node in ray.nodes()])
+            """,
+            head.address,
+            stack,
+            first,
+        )
+        said = heard(run)
+        assert said["equal"]
+        assert sorted(said["nodes"]) == [here, there]
+        assert run.wait(120) == 0
+    for each in (node, head):
+        each.kill()
