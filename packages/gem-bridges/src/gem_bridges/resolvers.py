@@ -1,0 +1,28 @@
+"""From ids to specs. Resolving contacts no server: the environment does when it is first reset."""
+
+from __future__ import annotations
+
+from gem.env_spec import EnvSpec
+from gem_bridges.addresses import base_address
+
+__all__ = ["resolve_agentgym", "resolve_openenv"]
+
+
+def resolve_openenv(env_id: str) -> EnvSpec:
+    """Return the spec of ``openenv:URL``; ArgumentError if ``URL`` is no address."""
+    url = base_address(env_id, env_id.removeprefix("openenv:"))
+    return EnvSpec(
+        env_id, "gem_bridges.openenv.env:OpenEnvEnv", {"url": url}, description=f"The OpenEnv environment at {url}."
+    )
+
+
+def resolve_agentgym(env_id: str) -> EnvSpec:
+    """Return the spec of ``agentgym:URL`` or ``agentgym:URL#DIALECT``; ArgumentError if ``URL`` is no address."""
+    address, _, dialect = env_id.removeprefix("agentgym:").partition("#")
+    url = base_address(env_id, address)
+    return EnvSpec(
+        env_id,
+        "gem_bridges.agentgym.env:AgentGymEnv",
+        {"url": url, "dialect": dialect} if dialect else {"url": url},
+        description=f"The AgentGym environment at {url}.",
+    )
