@@ -18,9 +18,9 @@ import gem
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
 from gem_bridges.errors import BridgeError
+from gem_bridges.foreign_server_env import MalformedActionError
 from gem_bridges.openenv.actions import ActionForm
 from gem_bridges.openenv.observations import turn_of
-from gem_bridges.remote_env import MalformedActionError
 
 if TYPE_CHECKING:
     from conftest import OpenEnvServer

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["DIALECTS", "Dialect", "recognised"]
+__all__ = ["DIALECTS", "ServerDialect", "recognised"]
 
 
 _LINE = re.compile(r"(?:^|\n)[ \t]*Action:[ \t]*\n?([^\n]*)")
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"```([^`]*)```")
 
 
 @dataclass(frozen=True)
-class Dialect:
+class ServerDialect:
     """One server's names."""
 
     id_field: str
@@ -58,18 +58,18 @@ _BROWSING = (
     "new_tab, tab_focus [number], close_tab, goto [url], go_back, go_forward, stop [answer]."
 )
 
-DIALECTS: Mapping[str, Dialect] = {
-    "textcraft": Dialect("id", "data_idx", closes=True, hint=_CRAFTING),
-    "babyai": Dialect("id", "data_idx", closes=True),
-    "sciworld": Dialect("id", "data_idx", closes=True, hint=_SCIENCE),
-    "alfworld": Dialect("id", "game", reset_fields={"world_type": "Text"}),
-    "maze": Dialect("id", "game"),
-    "wordle": Dialect("id", "seed"),
-    "webshop": Dialect("env_idx", "session_id", "state"),
-    "sqlgym": Dialect("env_idx", "item_id", "state"),
-    "searchqa": Dialect("env_idx", "id", created_with_task=True, closes=True),
-    "tool": Dialect("env_idx", "id", created_with_task=True),
-    "webarena": Dialect(
+DIALECTS: Mapping[str, ServerDialect] = {
+    "textcraft": ServerDialect("id", "data_idx", closes=True, hint=_CRAFTING),
+    "babyai": ServerDialect("id", "data_idx", closes=True),
+    "sciworld": ServerDialect("id", "data_idx", closes=True, hint=_SCIENCE),
+    "alfworld": ServerDialect("id", "game", reset_fields={"world_type": "Text"}),
+    "maze": ServerDialect("id", "game"),
+    "wordle": ServerDialect("id", "seed"),
+    "webshop": ServerDialect("env_idx", "session_id", "state"),
+    "sqlgym": ServerDialect("env_idx", "item_id", "state"),
+    "searchqa": ServerDialect("env_idx", "id", created_with_task=True, closes=True),
+    "tool": ServerDialect("env_idx", "id", created_with_task=True),
+    "webarena": ServerDialect(
         "env_idx",
         "idx",
         reset_fields={"seed": 0},

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from gem.arguments import check_names, choice, integer, string
 from gem.core import Action
 from gem_bridges.addresses import base_address
-from gem_bridges.agentgym.dialects import DIALECTS, Dialect, recognised
+from gem_bridges.agentgym.dialects import DIALECTS, ServerDialect, recognised
 from gem_bridges.errors import BridgeError
+from gem_bridges.foreign_server_env import ForeignServerEnv, MalformedActionError, RemoteTurn, reward_of, text_of_action
 from gem_bridges.http_json import JsonClient, RefusedError, authorization
-from gem_bridges.remote_env import MalformedActionError, RemoteEnv, RemoteTurn, reward_of, text_of_action
 
 __all__ = ["AgentGymEnv"]
 
@@ -24,7 +24,7 @@ _GOALS = ("task_description", "object")  # fields of a reset's answer with the t
 _LISTED = re.compile(r"Available actions: (\[.*\])")  # the end of BabyAI's observations
 
 
-class AgentGymEnv(RemoteEnv):
+class AgentGymEnv(ForeignServerEnv):
     """An environment of an AgentGym server, one session for each instance.
 
     The text after the last ``Action:`` at the beginning of a line is the action; for WebArena, the last text in triple
@@ -119,7 +119,7 @@ class AgentGymEnv(RemoteEnv):
     def _drop(self) -> None:
         self._end_session()
 
-    def _reset(self, known: Dialect, task: int) -> Any:
+    def _reset(self, known: ServerDialect, task: int) -> Any:
         if self._session is None:
             created = self._post("/create", {"id": task} if known.created_with_task else {})
             session = created.get(known.id_field) if isinstance(created, dict) else created
@@ -156,7 +156,7 @@ class AgentGymEnv(RemoteEnv):
             with suppress(BridgeError):  # the server may be gone, and the session with it
                 self._http.request("POST", "/close", {DIALECTS[self.dialect].id_field: session})
 
-    def _known_dialect(self) -> Dialect:
+    def _known_dialect(self) -> ServerDialect:
         if self.dialect is None:
             parts = urlsplit(self.url)
             with JsonClient(f"{parts.scheme}://{parts.netloc}", self.timeout, self.max_answer_bytes) as server:

@@ -9,18 +9,18 @@ from gem.arguments import boolean, check_names, string
 from gem.core import Action, Observation
 from gem_bridges.addresses import base_address
 from gem_bridges.errors import BridgeError
+from gem_bridges.foreign_server_env import ForeignServerEnv, MalformedActionError, RemoteTurn
 from gem_bridges.http_json import JsonClient, RefusedError, authorization
 from gem_bridges.openenv.actions import ActionForm
 from gem_bridges.openenv.connection import OpenEnvConnection, ServerRefusal
 from gem_bridges.openenv.observations import turn_of
-from gem_bridges.remote_env import MalformedActionError, RemoteEnv, RemoteTurn
 
 __all__ = ["OpenEnvEnv"]
 
 _SEED_BITS = 31  # of a seed that the bridge draws: servers hand it to generators that take no more
 
 
-class OpenEnvEnv(RemoteEnv):
+class OpenEnvEnv(ForeignServerEnv):
     """An environment of an OpenEnv server (protocol of openenv 0.10), one session for each instance.
 
     An action is a JSON object with the fields of the server's schema; where there is one field to fill, the plain text

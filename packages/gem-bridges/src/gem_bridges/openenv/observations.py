@@ -8,7 +8,7 @@ from typing import Any
 
 from gem.core import Observation
 from gem_bridges.errors import BridgeError
-from gem_bridges.remote_env import RemoteTurn, reward_of
+from gem_bridges.foreign_server_env import RemoteTurn, reward_of
 
 __all__ = ["turn_of"]
 

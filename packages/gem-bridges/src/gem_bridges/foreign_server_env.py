@@ -13,7 +13,7 @@ from gem.core import Action, Env, Info, Observation
 from gem.phases import EpisodePhase, out_of_order
 from gem_bridges.errors import BridgeError
 
-__all__ = ["LONGEST_ACTION", "MalformedActionError", "RemoteEnv", "RemoteTurn", "reward_of", "text_of_action"]
+__all__ = ["LONGEST_ACTION", "ForeignServerEnv", "MalformedActionError", "RemoteTurn", "reward_of", "text_of_action"]
 
 LONGEST_ACTION = 2**20
 """Characters; a longer action is malformed and is not sent."""
@@ -35,7 +35,7 @@ class RemoteTurn:
     """Everything else in the answer; it becomes ``info["server"]``."""
 
 
-class RemoteEnv(Env[Observation, Action], ABC):
+class ForeignServerEnv(Env[Observation, Action], ABC):
     """An environment that runs in a server of another framework.
 
     A malformed action is not sent, costs a turn, pays 0.0, and is answered with the form of actions. A fault of the
