@@ -83,14 +83,12 @@ def test_the_cache_changes_nothing() -> None:
     ids = torch.randint(0, 11, (3, 40))
     whole = model.hidden(ids)
     cache = KeyValueCache(size, rows=5, length=4)
-    order = torch.tensor([4, 0, 2])
+    cache.select(torch.tensor([4, 0, 2]))
     done = torch.tensor([0, 0, 0])
     for steps in ((7, 3, 5), (1, 1, 1), (20, 2, 9), (1, 1, 1)):
         counts = torch.tensor(steps)
         places = torch.minimum(done[:, None] + torch.arange(max(steps)), (done + counts - 1)[:, None])
-        rows = cache.rows(order, int((done + counts).max()))
-        found = model.extend(ids.gather(1, places), places, rows)
-        cache.store(order, rows)
+        found = model.extend(ids.gather(1, places), places, cache)
         done = done + counts
         for row in range(3):
             torch.testing.assert_close(found[row, counts[row] - 1], whole[row, done[row] - 1], rtol=1e-4, atol=1e-5)

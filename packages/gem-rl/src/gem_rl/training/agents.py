@@ -16,6 +16,7 @@ from torch import Tensor
 from gem.core import Env, Info
 from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
+from gem_rl.training.episode_rows import padded
 from gem_rl.training.tiny_tokenizer import TinyTokenizer
 from gem_rl.training.transformer import KeyValueCache, TinyTransformer
 
@@ -25,13 +26,12 @@ _PAUSE = 0.0005  # seconds between two looks while environments are being made
 
 
 class BatchSampler:
-    """Samples the actions of up to R episodes at a time.
+    """Samples the actions of all episodes at a time.
 
     Args:
         model: the policy.
         tokenizer: of the model.
         generator: of the samples.
-        rows: R.
         playing: returns the number of episodes that are being played; a batch waits for all of them.
         max_new_tokens: the longest action in tokens.
         temperature: of the samples; 0 takes the most probable token.
@@ -43,7 +43,6 @@ class BatchSampler:
         model: TinyTransformer,
         tokenizer: TinyTokenizer,
         generator: torch.Generator,
-        rows: int,
         playing: Callable[[], int],
         *,
         max_new_tokens: int,
@@ -59,14 +58,15 @@ class BatchSampler:
         self._playing = playing
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
-        self._cache = KeyValueCache(model.size, rows)
-        self._free = list(range(rows))[::-1]
+        self._cache = KeyValueCache(model.size, 0)
+        self._cached: list[SampledAgent] = []
+        """The agents of the rows of the cache."""
         self._waiting: list[SampledAgent] = []
         self._due = False
 
     def agent(self, env: Env[Any, Any]) -> SampledAgent:
-        """Return the policy for an environment; at most R are in use at a time."""
-        return SampledAgent(self, env.spec.id if env.spec else "", self._free.pop())
+        """Return the policy for an environment."""
+        return SampledAgent(self, env.spec.id if env.spec else "")
 
     def ask(self, agent: SampledAgent) -> None:
         """Answer an agent together with all others that are playing."""
@@ -89,17 +89,15 @@ class BatchSampler:
 
     @torch.inference_mode()
     def _sample(self, agents: list[SampledAgent]) -> None:
-        rows = torch.tensor([agent.row for agent in agents])
+        cache = self._cache_of(agents)
         lengths = torch.tensor([len(agent.ids) for agent in agents])
         cached = torch.tensor([agent.cached for agent in agents])
         longest = min(int(lengths.max()) + self._max_new_tokens, self.model.size.context)
-        cache = self._cache.rows(rows, longest)
         # The tokens that the cache lacks; shorter rows repeat their last one.
         width = int((lengths - cached).max())
         places = torch.minimum(cached[:, None] + torch.arange(width), lengths[:, None] - 1)
-        ids = torch.tensor(
-            [[agent.ids[place] for place in row] for agent, row in zip(agents, places.tolist(), strict=True)]
-        )
+        ids = padded([agent.ids[agent.cached :] for agent in agents], 0, torch.long)
+        ids = ids.gather(1, places - cached[:, None])
         hidden = self.model.extend(ids, places, cache)[torch.arange(len(agents)), lengths - cached - 1]
         values = self.model.values(hidden).tolist()
         sampled: list[Tensor] = []
@@ -114,12 +112,27 @@ class BatchSampler:
             if bool(over.all()) or int(place.max()) >= longest or step + 1 == self._max_new_tokens:
                 break
             hidden = self.model.extend(token[:, None], place[:, None], cache)[:, 0]
-        self._cache.store(rows, cache)
         self.tokens += ids.numel() + len(sampled) * len(agents)
         chosen, known = torch.stack(sampled, 1).tolist(), torch.stack(logprobs, 1).tolist()
         for agent, tokens, surprises, value in zip(agents, chosen, known, values, strict=True):
             count = tokens.index(self.tokenizer.end) + 1 if self.tokenizer.end in tokens else len(tokens)
             agent.take(tokens[:count], surprises[:count], value)
+
+    def _cache_of(self, agents: list[SampledAgent]) -> KeyValueCache:
+        """Return the cache with a row for each agent; of an agent whose row is gone, nothing is cached."""
+        rows = {agent: row for row, agent in enumerate(self._cached)}
+        if not all(agent in rows for agent in agents):
+            if self._cached and any(agent in rows and agent.cached for agent in agents):
+                order = [rows.get(agent, 0) for agent in agents]
+                self._cache.select(torch.tensor(order))
+            else:
+                self._cache = KeyValueCache(self.model.size, len(agents))
+            for agent in agents:
+                agent.cached = agent.cached if agent in rows else 0
+        elif agents != self._cached:
+            self._cache.select(torch.tensor([rows[agent] for agent in agents]))
+        self._cached = list(agents)
+        return self._cache
 
     def _next(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return the next token of each row and its natural-log probability at temperature 1."""
@@ -128,16 +141,17 @@ class BatchSampler:
             token = logits.argmax(-1)
         else:
             scaled = logprobs if self._temperature == 1 else (logits / self._temperature).log_softmax(-1)
-            token = torch.multinomial(scaled.exp(), 1, generator=self._generator).squeeze(1)
+            # The inverse of the distribution function: a twentieth of the time of torch.multinomial.
+            sums = scaled.exp().cumsum(-1)
+            drawn = torch.rand(len(sums), 1, generator=self._generator) * sums[:, -1:]
+            token = torch.searchsorted(sums, drawn, right=True).squeeze(1).clamp_(max=logits.shape[1] - 1)
         return token, logprobs.gather(1, token[:, None]).squeeze(1)
 
 
 class SampledAgent(Policy[Any, str]):
     """The model in one environment; see :meth:`BatchSampler.agent`."""
 
-    def __init__(self, sampler: BatchSampler, env: str, row: int) -> None:
-        self.row = row
-        """Its row of the cache."""
+    def __init__(self, sampler: BatchSampler, env: str) -> None:
         self.key = (env, 0, 0)
         self.ids: list[int] = []
         """The tokens of the episode so far."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,7 +16,9 @@ from gem_rl.token_book import TokenRow, token_rows
 from gem_rl.training.tiny_tokenizer import TinyTokenizer
 from gem_rl.turn_batch import Floats
 
-__all__ = ["TrainingRow", "padded", "rows_of_texts", "training_rows"]
+__all__ = ["TrainingRow", "by_length", "padded", "rows_of_texts", "training_rows"]
+
+_Row = TypeVar("_Row", bound=Sized)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class TrainingRow:
     """1 at the first token of a response, before which the value head estimates the state; 0 elsewhere."""
     returns: Floats
     """The target of the value head there."""
+
+    def __len__(self) -> int:
+        """Return L."""
+        return len(self.tokens)
 
 
 def training_rows(
@@ -82,9 +88,28 @@ def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: TinyTokenizer, 
     return rows
 
 
+def by_length(rows: Sequence[_Row], tokens: int = 2048) -> Iterator[list[_Row]]:
+    """Yield rows of similar lengths together, so that little is padded.
+
+    Args:
+        rows: in any order.
+        tokens: the largest padded size of the rows that come together; a longer row comes alone. Tensors of this size
+            stay in the cache of a core, and cost half the time of those that do not.
+    """
+    chunk: list[_Row] = []
+    for row in sorted(rows, key=len, reverse=True):
+        if chunk and (len(chunk) + 1) * len(chunk[0]) > tokens:
+            yield chunk
+            chunk = []
+        chunk.append(row)
+    if chunk:
+        yield chunk
+
+
 def padded(rows: Sequence[Sequence[int] | NDArray[Any]], fill: float, dtype: torch.dtype) -> Tensor:
     """Return rows as a tensor ``(rows, longest)``, filled up at their ends."""
     result = torch.full((len(rows), max(map(len, rows))), fill, dtype=dtype)
+    array = result.numpy()
     for place, row in enumerate(rows):
-        result[place, : len(row)] = torch.as_tensor(row, dtype=dtype)
+        array[place, : len(row)] = row
     return result

@@ -30,9 +30,9 @@ from gem_rl.curricula import ScalingInteraction
 from gem_rl.diagnostics import CollapseMonitor, diagnose
 from gem_rl.token_weights import loss_weights
 from gem_rl.training.agents import BatchSampler
-from gem_rl.training.episode_rows import rows_of_texts, training_rows
+from gem_rl.training.episode_rows import by_length, rows_of_texts, training_rows
 from gem_rl.training.folder import TrainingFolder
-from gem_rl.training.losses import policy_loss, text_loss
+from gem_rl.training.losses import PolicyObjective, text_loss
 from gem_rl.training.recipe import Recipe
 from gem_rl.training.tiny_tokenizer import TinyTokenizer
 from gem_rl.training.transformer import ModelSize, TinyTransformer
@@ -47,6 +47,8 @@ _EVALUATION_SEED = 2**61
 _WARM_SEED = 2**60
 _RECORDED = 4
 """Episodes of each update that are recorded."""
+_WARM_ROWS = 32
+"""Rows of each step of the warm start."""
 _SEEDS = 2**32
 """Seeds of episodes that each run has for itself."""
 
@@ -147,7 +149,6 @@ class Trainer:
                 self.model,
                 self.tokenizer,
                 self.sampling,
-                len(requests),
                 lambda: engine.counts.running,
                 max_new_tokens=recipe.max_new_tokens,
                 temperature=recipe.temperature if temperature is None else temperature,
@@ -172,22 +173,23 @@ class Trainer:
         counts = [len(turn.token_ids or ()) for one in episodes for turn in one.transitions]
         weights = loss_weights(batch, counts) * recipe.minibatches
         rows = training_rows(episodes, advantages, weights, returns)
+        objective = PolicyObjective(
+            recipe.clip,
+            recipe.value_weight if recipe.algorithm == "ppo" else 0.0,
+            recipe.entropy_bonus,
+            recipe.world_model,
+        )
         self._set_learning_rate()
         parts: list[tuple[float, ...]] = []
         for _ in range(recipe.epochs):
             self.shuffling.shuffle(rows)
             size = math.ceil(len(rows) / recipe.minibatches)
             for start in range(0, len(rows), size):
-                loss = policy_loss(
-                    self.model,
-                    rows[start : start + size],
-                    clip=recipe.clip,
-                    value_weight=recipe.value_weight if recipe.algorithm == "ppo" else 0.0,
-                    entropy_bonus=recipe.entropy_bonus,
-                    world_model=recipe.world_model,
-                )
-                norm = self._descend(loss.total)
-                parts.append((*(float(one) for one in (loss.policy, loss.value, loss.entropy, loss.clipped)), norm))
+                sums = np.zeros(4)
+                for loss in objective.parts(self.model, rows[start : start + size]):
+                    loss.total.backward()
+                    sums += [float(one) for one in (loss.policy, loss.value, loss.entropy, loss.clipped)]
+                parts.append((*sums.tolist(), self._descend()))
         names = ("policy_loss", "value_loss", "policy_entropy", "clipped", "gradient_norm")
         return dict(zip(names, np.mean(parts, axis=0).tolist(), strict=True))
 
@@ -243,16 +245,18 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.learning_rate * rising * falling
 
-    def _descend(self, loss: torch.Tensor) -> float:
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+    def _descend(self) -> float:
+        """Take a step along the gradients, clear them, and return their norm."""
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)
         self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
 
     def _build(self) -> None:
         recipe = self.recipe
-        size = ModelSize(len(self.tokenizer), recipe.width, recipe.layers, recipe.heads, recipe.context)
+        size = ModelSize(
+            len(self.tokenizer), recipe.width, recipe.layers, recipe.heads, recipe.context, self.tokenizer.spoken
+        )
         self.model = TinyTransformer(size)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
@@ -286,7 +290,11 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.warm_learning_rate
         for _ in range(recipe.warm_steps):
-            self._descend(text_loss(self.model, self.shuffling.choices(rows, k=32), self.tokenizer.pad))
+            batch = self.shuffling.choices(rows, k=_WARM_ROWS)
+            tokens = sum(map(len, batch)) - len(batch)
+            for chunk in by_length(batch):
+                (text_loss(self.model, chunk) / tokens).backward()
+            self._descend()
         # Moments of the warm start would point elsewhere than the rewards do.
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
