@@ -83,7 +83,7 @@ def test_the_cache_changes_nothing() -> None:
     ids = torch.randint(0, 11, (3, 40))
     whole = model.hidden(ids)
     cache = KeyValueCache(size, rows=5, length=4)
-    cache.select(torch.tensor([4, 0, 2]))
+    cache.select(torch.tensor([4, 0, 2]), torch.tensor([False] * 3))
     done = torch.tensor([0, 0, 0])
     for steps in ((7, 3, 5), (1, 1, 1), (20, 2, 9), (1, 1, 1)):
         counts = torch.tensor(steps)

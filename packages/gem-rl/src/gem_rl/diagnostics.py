@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,14 @@ class BatchDiagnostics:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures by name, as JSON values: None for NaN."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> BatchDiagnostics:
+        """Undo :meth:`to_dict`; other figures may stand beside."""
+        values: dict[str, Any] = {one.name: figures[one.name] for one in fields(cls)}
+        for name, value in values.items():
+            values[name] = math.nan if value is None else value
+        return cls(**values)
 
 
 def diagnose(trajectories: Sequence[Trajectory]) -> BatchDiagnostics:

@@ -42,5 +42,10 @@ class TensorboardTracker:
         for name, value in flat_figures(figures):
             self._writer.add_scalar(f"summary/{name}", value, self._step)
 
+    def update(self, figures: Mapping[str, Any], step: int) -> None:
+        """Write the figures of an update of training as scalars ``training/success`` and so on."""
+        for name, value in flat_figures(figures):
+            self._writer.add_scalar(f"training/{name}", value, step)
+
     def close(self) -> None:
         self._writer.close()

@@ -16,7 +16,10 @@ _BLOCK = 1 << 20  # bytes
 
 
 class RunTracker(Protocol):
-    """Follows a run. Made with the run folder, which holds earlier episodes where a run goes on."""
+    """Follows a run. Made with the run folder, which holds earlier episodes where a run goes on.
+
+    A tracker may also have ``update(figures, step)``, which ``gem train`` calls after each update of the policy.
+    """
 
     def episode(self, trajectory: Trajectory) -> None:
         """Take a recorded episode, finished or failed, in the order in which they end."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["train_command"]
 
+_LAST_UPDATES = 6
+"""Updates whose mean success is the result of a run."""
+
 
 @click.command("train", short_help="Train a small model on an environment, on one CPU core.")
 @click.argument("recipe", required=False)
@@ -31,6 +34,8 @@ __all__ = ["train_command"]
 @click.option("--seed", type=click.IntRange(0, 2**20), default=0, show_default=True, help="Of weights and episodes.")
 @click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), help="Folder  [runs/RECIPE-SEED]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of torch.")
+@click.option("--device", default="cpu", show_default=True, help="Where the model is, in torch's words: cpu, cuda.")
+@click.option("--track", multiple=True, metavar="NAME", help="Send the figures of each update to this run tracker.")
 @click.option("--copy", "target", type=click.Path(dir_okay=False, path_type=Path), help="Copy the loop to this file.")
 @json_option
 def train_command(
@@ -41,6 +46,8 @@ def train_command(
     seed: int,
     out: Path | None,
     threads: int,
+    device: str,
+    track: tuple[str, ...],
     target: Path | None,
     as_json: bool,
 ) -> None:
@@ -51,7 +58,7 @@ def train_command(
     \b
     Examples:
       gem train --list
-      gem train guess-the-number --seed 1 --out runs/guess
+      gem train guess-the-number --seed 1 --out runs/guess --track tensorboard
       gem train guess-the-number --set algorithm="'ppo'" --set updates=50
       gem train --config mine.toml
       gem train --copy my_trainer.py
@@ -64,7 +71,7 @@ def train_command(
         return
     name, chosen = _chosen(recipe, config, changes)
     folder = out or Path("runs") / f"{name}-{seed}"
-    figures = _train(chosen, seed, folder, threads)
+    figures = _train(name, chosen, seed, folder, threads, device, track)
     if as_json:
         print_json(figures)
         return
@@ -74,41 +81,65 @@ def train_command(
     table.show()
 
 
-def _train(recipe: Recipe, seed: int, folder: Path, threads: int) -> dict[str, Any]:
+def _train(
+    name: str, recipe: Recipe, seed: int, folder: Path, threads: int, device: str, track: tuple[str, ...]
+) -> dict[str, Any]:
     """Train, and return the figures of the run."""
     try:
         import torch
 
         from gem_rl.training.trainer import Trainer
+        from gem_rl.training.update_trackers import UpdateTrackers
     except ModuleNotFoundError as error:
         raise MissingPluginError(
             f"training needs the library {error.name}; run: pip install 'gem-rl[train]'"
         ) from error
+    _check_device(device)
     torch.set_num_threads(threads)
-    with progress() as shown:
+    with progress() as shown, UpdateTrackers(track, folder) as trackers:
         task = shown.add_task("warm start", total=recipe.updates)
-        trainer = Trainer(recipe, seed, folder)
+        trainer = Trainer(recipe, seed, folder, device=device)
 
         def report(figures: dict[str, Any]) -> None:
-            constant = ", every return equal: nothing to learn" if figures["constant"] else ""
-            turns = figures["turns_of_won_episodes"]
-            won = "" if turns is None else f", {turns:.1f} turns when won"
-            text = f"success {figures['success'] or 0:.0%}{won}, {figures['malformed'] or 0:.0%} malformed{constant}"
-            shown.update(task, completed=figures["update"], description=text)
+            trackers.update(figures)
+            shown.update(task, completed=figures["update"], description=_progress_line(figures))
+            if figures["constant"]:
+                click.echo(f"update {figures['update']}: every return was equal, so nothing was learnt", err=True)
 
         shown.update(task, completed=trainer.update, description="training")
         stopped = trainer.train(report)
+    picture = trainer.folder.draw(f"gem train {name}, seed {seed}")
     greedy = trainer.evaluate()
     metrics = trainer.folder.metrics
-    last = metrics[-6:]
+    last = metrics[-_LAST_UPDATES:]
     return {
         "updates": trainer.update,
         "stopped": stopped or "",
+        "first_success": metrics[0]["success"],
         "sampled_success": sum(line["success"] or 0.0 for line in last) / len(last),
         "greedy_success": sum(bool(one.success) for one in greedy) / len(greedy),
         "greedy_turns": sum(map(len, greedy)) / len(greedy),
-        "cpu_seconds": sum(line["rollout_cpu_seconds"] + line["update_cpu_seconds"] for line in metrics),
+        "cpu_seconds": trainer.warm_seconds
+        + sum(line["rollout_cpu_seconds"] + line["update_cpu_seconds"] for line in metrics),
+        "curves": str(picture),
     }
+
+
+def _progress_line(figures: dict[str, Any]) -> str:
+    turns = figures["turns_of_won_episodes"]
+    won = "" if turns is None else f", {turns:.1f} turns when won"
+    return f"success {figures['success'] or 0:.0%}{won}, {figures['malformed'] or 0:.0%} malformed"
+
+
+def _check_device(device: str) -> None:
+    """Raise ArgumentError if torch cannot use the device."""
+    import torch
+
+    try:
+        torch.zeros((), device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # by the kind of device
+        reason = str(error).strip().splitlines()[0]
+        raise ArgumentError(f"torch cannot use the device {device!r}: {reason}") from error
 
 
 def _chosen(name: str | None, config: Path | None, changes: tuple[str, ...]) -> tuple[str, Recipe]:

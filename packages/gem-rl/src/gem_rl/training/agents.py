@@ -17,10 +17,9 @@ from gem.core import Env, Info
 from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
 from gem_rl.training.episode_rows import padded
-from gem_rl.training.tiny_tokenizer import TinyTokenizer
-from gem_rl.training.transformer import KeyValueCache, TinyTransformer
+from gem_rl.training.language_model import ActionTokenizer, LanguageModel
 
-__all__ = ["BatchSampler", "SampledAgent"]
+__all__ = ["BatchSampler", "SampledAgent", "sample_tokens"]
 
 _PAUSE = 0.0005  # seconds between two looks while environments are being made
 
@@ -40,8 +39,8 @@ class BatchSampler:
 
     def __init__(
         self,
-        model: TinyTransformer,
-        tokenizer: TinyTokenizer,
+        model: LanguageModel,
+        tokenizer: ActionTokenizer,
         generator: torch.Generator,
         playing: Callable[[], int],
         *,
@@ -58,7 +57,7 @@ class BatchSampler:
         self._playing = playing
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
-        self._cache = KeyValueCache(model.size, 0)
+        self._cache: Any = None
         self._cached: list[SampledAgent] = []
         """The agents of the rows of the cache."""
         self._waiting: list[SampledAgent] = []
@@ -89,22 +88,22 @@ class BatchSampler:
 
     @torch.inference_mode()
     def _sample(self, agents: list[SampledAgent]) -> None:
-        cache = self._cache_of(agents)
-        lengths = torch.tensor([len(agent.ids) for agent in agents])
-        cached = torch.tensor([agent.cached for agent in agents])
-        longest = min(int(lengths.max()) + self._max_new_tokens, self.model.size.context)
+        cache, device = self._cache_of(agents), self.model.device
+        lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
+        cached = torch.tensor([agent.cached for agent in agents], device=device)
+        longest = min(int(lengths.max()) + self._max_new_tokens, self.model.context)
         # The tokens that the cache lacks; shorter rows repeat their last one.
         width = int((lengths - cached).max())
-        places = torch.minimum(cached[:, None] + torch.arange(width), lengths[:, None] - 1)
-        ids = padded([agent.ids[agent.cached :] for agent in agents], 0, torch.long)
+        places = torch.minimum(cached[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
+        ids = padded([agent.ids[agent.cached :] for agent in agents], 0, torch.long, device)
         ids = ids.gather(1, places - cached[:, None])
-        hidden = self.model.extend(ids, places, cache)[torch.arange(len(agents)), lengths - cached - 1]
+        hidden = self.model.extend(ids, places, cache)[torch.arange(len(agents), device=device), lengths - cached - 1]
         values = self.model.values(hidden).tolist()
         sampled: list[Tensor] = []
         logprobs: list[Tensor] = []
-        over = torch.zeros(len(agents), dtype=torch.bool)
+        over = torch.zeros(len(agents), dtype=torch.bool, device=device)
         for step in range(self._max_new_tokens):
-            token, logprob = self._next(self.model.logits(hidden))
+            token, logprob = sample_tokens(self.model.logits(hidden), self._temperature, self._generator)
             sampled.append(token)
             logprobs.append(logprob)
             over |= token == self.tokenizer.end
@@ -118,34 +117,38 @@ class BatchSampler:
             count = tokens.index(self.tokenizer.end) + 1 if self.tokenizer.end in tokens else len(tokens)
             agent.take(tokens[:count], surprises[:count], value)
 
-    def _cache_of(self, agents: list[SampledAgent]) -> KeyValueCache:
+    def _cache_of(self, agents: list[SampledAgent]) -> Any:
         """Return the cache with a row for each agent; of an agent whose row is gone, nothing is cached."""
         rows = {agent: row for row, agent in enumerate(self._cached)}
-        if not all(agent in rows for agent in agents):
-            if self._cached and any(agent in rows and agent.cached for agent in agents):
-                order = [rows.get(agent, 0) for agent in agents]
-                self._cache.select(torch.tensor(order))
-            else:
-                self._cache = KeyValueCache(self.model.size, len(agents))
-            for agent in agents:
-                agent.cached = agent.cached if agent in rows else 0
-        elif agents != self._cached:
-            self._cache.select(torch.tensor([rows[agent] for agent in agents]))
+        kept = [agent in rows and agent.cached > 0 for agent in agents]
+        if not any(kept):
+            self._cache = self.model.new_cache(len(agents))
+        elif agents != self._cached or not all(kept):
+            self._cache.select(torch.tensor([rows.get(agent, 0) for agent in agents]), torch.tensor(kept))
+        for agent, has_row in zip(agents, kept, strict=True):
+            agent.cached = agent.cached if has_row else 0
         self._cached = list(agents)
         return self._cache
 
-    def _next(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the next token of each row and its natural-log probability at temperature 1."""
-        logprobs = logits.log_softmax(-1)
-        if self._temperature == 0:
-            token = logits.argmax(-1)
-        else:
-            scaled = logprobs if self._temperature == 1 else (logits / self._temperature).log_softmax(-1)
-            # The inverse of the distribution function: a twentieth of the time of torch.multinomial.
-            sums = scaled.exp().cumsum(-1)
-            drawn = torch.rand(len(sums), 1, generator=self._generator) * sums[:, -1:]
-            token = torch.searchsorted(sums, drawn, right=True).squeeze(1).clamp_(max=logits.shape[1] - 1)
-        return token, logprobs.gather(1, token[:, None]).squeeze(1)
+
+def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Return the next token of each row and its natural-log probability at temperature 1, ``(rows,)`` each.
+
+    Args:
+        logits: ``(rows, vocabulary)``.
+        temperature: 0 takes the most probable token.
+        generator: on the CPU, so that all devices draw the same numbers.
+    """
+    logprobs = logits.log_softmax(-1)
+    if temperature == 0:
+        token = logits.argmax(-1)
+    else:
+        scaled = logprobs if temperature == 1 else (logits / temperature).log_softmax(-1)
+        # The inverse of the distribution function: a twentieth of the time of torch.multinomial.
+        sums = scaled.exp().cumsum(-1)
+        drawn = torch.rand(len(sums), 1, generator=generator).to(sums.device) * sums[:, -1:]
+        token = torch.searchsorted(sums, drawn, right=True).squeeze(1).clamp_(max=logits.shape[1] - 1)
+    return token, logprobs.gather(1, token[:, None]).squeeze(1)
 
 
 class SampledAgent(Policy[Any, str]):
@@ -176,8 +179,8 @@ class SampledAgent(Policy[Any, str]):
         tokenizer = self._sampler.tokenizer
         if not self._sampler.history:
             self.ids, self.cached = [], 0
-        self.ids = [*self.ids, *tokenizer.encode(str(observation)), tokenizer.act]
-        if len(self.ids) >= self._sampler.model.size.context:
+        self.ids = [*self.ids, *tokenizer.prompt(str(observation), not self.ids)]
+        if len(self.ids) >= self._sampler.model.context:
             raise EpisodeLimitError("context")
         self._answer = asyncio.get_running_loop().create_future()
         self._sampler.ask(self)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gem.trajectory import Trajectory
 from gem_rl.token_book import TokenRow, token_rows
-from gem_rl.training.tiny_tokenizer import TinyTokenizer
+from gem_rl.training.language_model import ActionTokenizer
 from gem_rl.turn_batch import Floats
 
 __all__ = ["TrainingRow", "by_length", "padded", "rows_of_texts", "training_rows"]
@@ -70,7 +70,7 @@ def training_rows(
     return rows
 
 
-def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: TinyTokenizer, history: bool) -> list[list[int]]:
+def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: ActionTokenizer, history: bool) -> list[list[int]]:
     """Return the tokens of episodes that text agents played, as a :class:`SampledAgent` would have seen them.
 
     Without history, a row is a turn and the observation that follows it.
@@ -82,8 +82,8 @@ def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: TinyTokenizer, 
             if not history and row:
                 rows.append(row + tokenizer.encode(str(turn.observation)))
                 row = []
-            row += tokenizer.encode(str(turn.observation))
-            row += [tokenizer.act, *tokenizer.encode(str(turn.action)), tokenizer.end]
+            row += tokenizer.prompt(str(turn.observation), not row)
+            row += [*tokenizer.encode(str(turn.action)), tokenizer.end]
         rows.append(row + tokenizer.encode(str(trajectory.final_observation)))
     return rows
 
@@ -106,10 +106,12 @@ def by_length(rows: Sequence[_Row], tokens: int = 2048) -> Iterator[list[_Row]]:
         yield chunk
 
 
-def padded(rows: Sequence[Sequence[int] | NDArray[Any]], fill: float, dtype: torch.dtype) -> Tensor:
+def padded(
+    rows: Sequence[Sequence[int] | NDArray[Any]], fill: float, dtype: torch.dtype, device: torch.device
+) -> Tensor:
     """Return rows as a tensor ``(rows, longest)``, filled up at their ends."""
     result = torch.full((len(rows), max(map(len, rows))), fill, dtype=dtype)
     array = result.numpy()
     for place, row in enumerate(rows):
         array[place, : len(row)] = row
-    return result
+    return result.to(device)

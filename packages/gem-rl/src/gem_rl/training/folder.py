@@ -15,6 +15,7 @@ from gem import __version__ as gem_version
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
+from gem_rl.training.curves import curves
 from gem_rl.training.recipe import Recipe
 
 __all__ = ["TrainingFolder"]
@@ -44,7 +45,9 @@ class TrainingFolder:
             text = (self.path / "metrics.jsonl").read_text(encoding="utf-8")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        # The last line may be cut off, and a run tracker may have written lines of its own.
+        lines = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        return [line for line in lines if "update" in line]
 
     def begin(self, recipe: Recipe, seed: int, specs: Mapping[str, EnvSpec]) -> None:
         """Write ``run.json``: settings, environments with digests of their code, seed, versions, start."""
@@ -84,6 +87,12 @@ class TrainingFolder:
             for episode in episodes:
                 writer.write(episode)
 
+    def draw(self, title: str) -> Path:
+        """Draw the curves of the run so far into ``curves.svg``, and return its path."""
+        picture = curves(self.metrics, title)
+        self._replace("curves.svg", lambda path: path.write_text(picture + "\n", encoding="utf-8"))
+        return self.path / "curves.svg"
+
     def save(self, content: Mapping[str, Any]) -> None:
         """Write a checkpoint in place of the one before."""
         self._replace("checkpoint.pt", lambda path: torch.save(dict(content), path))
@@ -100,7 +109,7 @@ class TrainingFolder:
         path = self.path / "checkpoint.pt"
         if not path.exists():
             return None
-        found: dict[str, Any] = torch.load(path, weights_only=False)
+        found: dict[str, Any] = torch.load(path, weights_only=False, map_location="cpu")
         for name, value in settings.items():
             if found[name] != value:
                 raise ArgumentError(

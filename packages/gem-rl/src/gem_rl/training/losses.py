@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gem_rl.training.episode_rows import TrainingRow, by_length, padded
-from gem_rl.training.transformer import TinyTransformer
+from gem_rl.training.language_model import LanguageModel
 from gem_rl.turn_batch import Floats
 
 __all__ = ["PolicyLoss", "PolicyObjective", "text_loss"]
@@ -18,9 +18,9 @@ __all__ = ["PolicyLoss", "PolicyObjective", "text_loss"]
 _IGNORED = -1
 
 
-def text_loss(model: TinyTransformer, rows: Sequence[Sequence[int]]) -> Tensor:
+def text_loss(model: LanguageModel, rows: Sequence[Sequence[int]]) -> Tensor:
     """Return the summed cross-entropy of every token of the rows but the first, observations too."""
-    ids = padded(rows, _IGNORED, torch.long)
+    ids = padded(rows, _IGNORED, torch.long, model.device)
     logits = model.logits(model.hidden(ids[:, :-1].clamp(min=0)))
     targets = _spoken(ids[:, 1:], logits)
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=_IGNORED, reduction="sum")
@@ -57,7 +57,7 @@ class PolicyObjective:
     entropy_bonus: float = 0.0
     world_model: float = 0.0
 
-    def parts(self, model: TinyTransformer, rows: Sequence[TrainingRow]) -> Iterator[PolicyLoss]:
+    def parts(self, model: LanguageModel, rows: Sequence[TrainingRow]) -> Iterator[PolicyLoss]:
         """Yield the losses of a minibatch, rows of similar lengths together; the loss of the minibatch is their sum.
 
         Call ``backward`` on each before the next is computed: it needs the memory of one at a time.
@@ -71,21 +71,22 @@ class PolicyObjective:
 
     def _loss(
         self,
-        model: TinyTransformer,
+        model: LanguageModel,
         rows: Sequence[TrainingRow],
         sampled: int,
         responses: float,
         observed: int,
         weight: float,
     ) -> PolicyLoss:
-        ids = padded([row.tokens.token_ids for row in rows], 0, torch.long)
+        device = model.device
+        ids = padded([row.tokens.token_ids for row in rows], 0, torch.long, device)
         hidden = model.hidden(ids[:, :-1])
         # Everything belongs to the token that a state predicts.
         targets = ids[:, 1:]
-        mask = padded([row.tokens.sampled for row in rows], 0, torch.bool)[:, 1:]
+        mask = padded([row.tokens.sampled for row in rows], 0, torch.bool, device)[:, 1:]
 
         def of_samples(arrays: Sequence[Floats]) -> Tensor:
-            return padded(arrays, 0.0, torch.float32)[:, 1:][mask]
+            return padded(arrays, 0.0, torch.float32, device)[:, 1:][mask]
 
         logprobs = model.logits(hidden[mask]).log_softmax(-1)
         new = logprobs.gather(1, targets[mask][:, None]).squeeze(1)
@@ -94,14 +95,14 @@ class PolicyObjective:
         bounded = ratio.clamp(1 - self.clip, 1 + self.clip)
         policy = -(weights * torch.minimum(ratio * advantages, bounded * advantages)).sum()
         entropy = -(logprobs.exp() * logprobs).sum() / sampled
-        value = torch.zeros(())
+        value = torch.zeros((), device=device)
         if self.value_weight:
-            first = padded([row.first for row in rows], 0, torch.bool)[:, 1:]
-            returns = padded([row.returns for row in rows], 0.0, torch.float32)[:, 1:]
+            first = padded([row.first for row in rows], 0, torch.bool, device)[:, 1:]
+            returns = padded([row.returns for row in rows], 0.0, torch.float32, device)[:, 1:]
             value = functional.mse_loss(model.values(hidden[first]), returns[first], reduction="sum") / responses
         total = policy + self.value_weight * value - self.entropy_bonus * entropy
         if self.world_model:
-            seen = padded([row.tokens.observed for row in rows], 0, torch.bool)[:, 1:]
+            seen = padded([row.tokens.observed for row in rows], 0, torch.bool, device)[:, 1:]
             logits = model.logits(hidden[seen])
             error = functional.cross_entropy(
                 logits, _spoken(targets[seen], logits), ignore_index=_IGNORED, reduction="sum"

@@ -61,8 +61,11 @@ class Recipe:
     warm_episodes: int = 512
     """Episodes of the random policy for the warm start."""
     warm_steps: int = 200
-    """Steps of the warm start, 32 rows each, with the loss on all tokens, observations too."""
+    """Steps of the warm start, 32 rows each, with the loss on all tokens, observations too; 0 for no warm start."""
     warm_learning_rate: float = 2e-3
+    model: str = ""
+    """A causal language model in the format of Hugging Face's transformers, by path or name; by default a small
+    transformer of the sizes below learns from scratch."""
     width: int = 64
     layers: int = 2
     heads: int = 4
@@ -83,8 +86,9 @@ class Recipe:
         if not self.environments or min(self.environments.values()) <= 0:
             raise ArgumentError(f"environments need positive shares, got {dict(self.environments)}")
         for name in ("group", "updates", "episodes", "epochs", "minibatches", "warm_episodes", "warm_steps"):
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be an integer ≥ 1, got {getattr(self, name)!r}")
+            least = 0 if name == "warm_steps" else 1
+            if type(getattr(self, name)) is not int or getattr(self, name) < least:
+                raise ArgumentError(f"{name} must be an integer ≥ {least}, got {getattr(self, name)!r}")
         if self.episodes % self.group:
             raise ArgumentError(f"episodes must be a multiple of group, got {self.episodes} and {self.group}")
         if self.algorithm in ("grpo", "rloo") and self.group < 2:

@@ -17,9 +17,9 @@ __all__ = ["TinyTokenizer"]
 _SPECIAL = ("<pad>", "<act>", "<end>")
 
 _APART = Regex(r"\\boxed\{|\d+|[{}\[\]()\\]")
-"""Numbers and brackets are pieces of their own, so that a number is one token wherever it stands: about twice as fast to
-learn as digits, by measurement on GuessTheNumber. All between them may merge, so a fixed phrase is one token, and the
-beginning of an answer is one too: an action has few tokens to sample."""
+"""Numbers and brackets are pieces of their own, so that a number is one token wherever it stands: about twice as fast
+to learn as digits, by measurement on GuessTheNumber. All between them may merge, so a fixed phrase is one token. The
+beginning of an answer is one too, so that an action has few tokens to sample."""
 
 
 class TinyTokenizer:
@@ -31,18 +31,18 @@ class TinyTokenizer:
     def __init__(self, tokenizer: Tokenizer, spoken: int) -> None:
         self._tokenizer = tokenizer
         self.spoken = spoken
-        """The ids below this number occur in the text that the tokenizer was trained on; a model need not say others."""
+        """The ids below this number occur in the texts that the tokenizer was trained on; a model says no others."""
         tokenizer.encode_special_tokens = True  # an environment that says "<end>" means these five characters
         self.pad, self.act, self.end = (tokenizer.get_vocab()[name] for name in _SPECIAL)
 
     @classmethod
-    def trained_on(cls, texts: Iterable[str], size: int = 512) -> TinyTokenizer:
+    def trained_on(cls, texts: Iterable[str], size: int = 1024) -> TinyTokenizer:
         """Return a tokenizer of the most frequent pieces.
 
         Args:
             texts: observations and actions, also those that follow illegal and malformed actions: text that the
                 tokenizer knows badly costs a token for each byte.
-            size: the number of tokens; the 256 bytes are among them.
+            size: the largest number of tokens; the 256 bytes are among them.
         """
         found = list(texts)
         tokenizer = Tokenizer(BPE())
@@ -78,6 +78,10 @@ class TinyTokenizer:
     def __len__(self) -> int:
         """Return the number of tokens."""
         return int(self._tokenizer.get_vocab_size())
+
+    def prompt(self, observation: str, first: bool) -> list[int]:
+        """Return the tokens of an observation up to where the action begins."""
+        return [*self.encode(observation), self.act]
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, which has no special tokens; lone surrogates become U+FFFD."""

@@ -27,15 +27,14 @@ from gem_rl.advantages.batch_wide import rebn, reinforce
 from gem_rl.advantages.group_wide import grpo, rloo
 from gem_rl.advantages.with_values import gae
 from gem_rl.curricula import ScalingInteraction
-from gem_rl.diagnostics import CollapseMonitor, diagnose
+from gem_rl.diagnostics import BatchDiagnostics, CollapseMonitor, diagnose
 from gem_rl.token_weights import loss_weights
 from gem_rl.training.agents import BatchSampler
 from gem_rl.training.episode_rows import by_length, rows_of_texts, training_rows
 from gem_rl.training.folder import TrainingFolder
 from gem_rl.training.losses import PolicyObjective, text_loss
+from gem_rl.training.models import new_model, new_tokenizer, saved_tokenizer
 from gem_rl.training.recipe import Recipe
-from gem_rl.training.tiny_tokenizer import TinyTokenizer
-from gem_rl.training.transformer import ModelSize, TinyTransformer
 from gem_rl.turn_batch import Floats, TurnBatch
 
 __all__ = ["Trainer"]
@@ -60,17 +59,21 @@ class Trainer:
         recipe: the settings.
         seed: of weights, samples and episodes.
         folder: where the checkpoint and the metrics go.
+        device: of the model, in torch's words.
 
     Raises:
-        ArgumentError: if the folder has a checkpoint of another recipe, seed or number of threads.
+        ArgumentError: if the folder has a checkpoint of another recipe, seed, device or number of threads.
     """
 
-    def __init__(self, recipe: Recipe, seed: int, folder: Path) -> None:
+    def __init__(self, recipe: Recipe, seed: int, folder: Path, *, device: str = "cpu") -> None:
         self.recipe = recipe
         self.seed = seed
+        self.device = device
         self.folder = TrainingFolder(folder)
         self.update = 0
         """Updates that are done."""
+        self.warm_seconds = 0.0
+        """CPU seconds of the warm start."""
         specs = {name: gem.spec(name).with_kwargs(dict(recipe.kwargs)) for name in recipe.environments}
         self.specs: dict[str, EnvSpec] = specs
         torch.manual_seed(seed)
@@ -78,15 +81,15 @@ class Trainer:
         self.shuffling = random.Random(seed)
         found = self.folder.checkpoint(self._settings())
         if found is None:
+            began = time.process_time()
             warm = self._random_play()
-            self.tokenizer = TinyTokenizer.trained_on(self._texts(warm))
-            self._build()
+            self._build(new_tokenizer(recipe, self._texts(warm)))
             self._warm_up(warm)
+            self.warm_seconds = time.process_time() - began
             self.folder.begin(recipe, seed, specs)
             self.save()
         else:
-            self.tokenizer = TinyTokenizer.from_json(found["tokenizer"])
-            self._build()
+            self._build(saved_tokenizer(recipe, found["tokenizer"]))
             self._restore(found)
 
     def train(self, report: Report = lambda figures: None) -> str | None:
@@ -99,13 +102,14 @@ class Trainer:
             Why training was stopped before its end, or None.
         """
         monitor = CollapseMonitor()
-        while self.update < self.recipe.updates:
+        sentence: str | None = None
+        for earlier in self.folder.metrics:  # of a run that goes on
+            sentence = monitor.record(BatchDiagnostics.from_dict(earlier))
+        while sentence is None and self.update < self.recipe.updates:
             figures, sentence = self.step(monitor)
             self.save()
             report(figures)
-            if sentence is not None:
-                return sentence
-        return None
+        return sentence
 
     def step(self, monitor: CollapseMonitor) -> tuple[dict[str, Any], str | None]:
         """Play episodes, learn from them, and return the figures of the update and what has collapsed."""
@@ -121,7 +125,6 @@ class Trainer:
             **diagnostics.to_dict(),
             **losses,
             "turns": sum(map(len, episodes)),
-            "environment_seconds": sum(turn.step_seconds or 0.0 for one in episodes for turn in one.transitions),
             "rollout_cpu_seconds": played - began,
             "update_cpu_seconds": time.process_time() - played,
         }
@@ -220,9 +223,9 @@ class Trainer:
         for place, episode in enumerate(episodes):
             last = episode.transitions[-1] if episode.transitions else None
             if last is not None and not last.terminated:
-                seen = self.tokenizer.encode(str(episode.final_observation))
                 before = [*(last.prompt_token_ids or ()), *(last.token_ids or ())] if self.recipe.history else []
-                ids = torch.tensor([[*before, *seen, self.tokenizer.act][-self.recipe.context :]])
+                seen = self.tokenizer.prompt(str(episode.final_observation), not before)
+                ids = torch.tensor([[*before, *seen][-self.model.context :]], device=self.model.device)
                 values[place] = float(self.model.values(self.model.hidden(ids)[0, -1]))
         return values
 
@@ -252,12 +255,12 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
 
-    def _build(self) -> None:
+    def _build(self, tokenizer: Any) -> None:
+        """Make the model of a tokenizer."""
         recipe = self.recipe
-        size = ModelSize(
-            len(self.tokenizer), recipe.width, recipe.layers, recipe.heads, recipe.context, self.tokenizer.spoken
-        )
-        self.model = TinyTransformer(size)
+        self.tokenizer = tokenizer
+        self.model = new_model(recipe, tokenizer)
+        self.model.to(self.device)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
         )
@@ -286,7 +289,7 @@ class Trainer:
     def _warm_up(self, episodes: list[Trajectory]) -> None:
         """Learn to predict every token of random play."""
         recipe = self.recipe
-        rows = [row[: recipe.context] for row in rows_of_texts(episodes, self.tokenizer, recipe.history)]
+        rows = [row[: self.model.context] for row in rows_of_texts(episodes, self.tokenizer, recipe.history)]
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.warm_learning_rate
         for _ in range(recipe.warm_steps):
@@ -306,6 +309,7 @@ class Trainer:
             {
                 **self._settings(),
                 "update": self.update,
+                "warm_seconds": self.warm_seconds,
                 "tokenizer": self.tokenizer.to_json(),
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
@@ -316,10 +320,15 @@ class Trainer:
 
     def _settings(self) -> dict[str, Any]:
         """Return what decides every weight."""
-        return {"recipe": self.recipe.to_dict(), "seed": self.seed, "threads": torch.get_num_threads()}
+        return {
+            "recipe": self.recipe.to_dict(),
+            "seed": self.seed,
+            "threads": torch.get_num_threads(),
+            "device": self.device,
+        }
 
     def _restore(self, found: dict[str, Any]) -> None:
-        self.update = found["update"]
+        self.update, self.warm_seconds = found["update"], found["warm_seconds"]
         self.model.load_state_dict(found["model"])
         self.optimizer.load_state_dict(found["optimizer"])
         self.sampling.set_state(found["sampling"])

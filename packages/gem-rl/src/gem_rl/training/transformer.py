@@ -40,14 +40,16 @@ class KeyValueCache:
         size: of the model.
         rows: R.
         length: positions for which there is room at first; it grows as needed.
+        device: of the model.
     """
 
-    def __init__(self, size: ModelSize, rows: int, length: int = 64) -> None:
+    def __init__(self, size: ModelSize, rows: int, length: int = 64, device: torch.device | None = None) -> None:
         self.size = size
-        self._values = torch.zeros(size.layers, 2, rows, size.heads, length, size.width // size.heads)
+        shape = (size.layers, 2, rows, size.heads, length, size.width // size.heads)
+        self._values = torch.zeros(shape, device=device)
 
-    def select(self, rows: Tensor) -> None:
-        """Keep these rows alone, in this order; a row that stands there twice is copied."""
+    def select(self, rows: Tensor, kept: Tensor) -> None:
+        """Keep these rows alone, in this order; the others are written from their first position on."""
         self._values = self._values[:, :, rows]
 
     def room(self, length: int) -> Tensor:
@@ -102,6 +104,7 @@ class TinyTransformer(nn.Module):
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
         self.size = size
+        self.context = size.context
         self.embedding = nn.Embedding(size.vocabulary, size.width)
         self.blocks = nn.ModuleList(_Block(size) for _ in range(size.layers))
         self.norm = nn.LayerNorm(size.width, bias=False)
@@ -113,6 +116,15 @@ class TinyTransformer(nn.Module):
         speeds = _ROTARY_BASE ** (-torch.arange(half) / half)
         angles = torch.arange(size.context)[:, None] * speeds
         self.register_buffer("rotations", torch.polar(torch.ones_like(angles), angles), persistent=False)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.embedding.weight.device
+
+    def new_cache(self, rows: int) -> KeyValueCache:
+        """Return an empty cache for so many rows."""
+        return KeyValueCache(self.size, rows, device=self.device)
 
     def hidden(self, ids: Tensor) -> Tensor:
         """Return the last hidden states of whole rows from their beginning.
@@ -152,7 +164,7 @@ class TinyTransformer(nn.Module):
         """
         cached = cache.room(int(places.max()) + 1)
         rotation = self.rotations[places][:, :, None, None]
-        mask = torch.arange(cached.shape[4]) <= places[:, None, :, None]
+        mask = torch.arange(cached.shape[4], device=ids.device) <= places[:, None, :, None]
         states = self.embedding(ids)
         for layer, block in enumerate(self.blocks):
             states = block(states, rotation, mask, cached[layer], places)
