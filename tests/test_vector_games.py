@@ -43,12 +43,13 @@ def trace(spec: EnvSpec, mode: str) -> list[Any]:
 
 @pytest.mark.parametrize("spec", PLAYABLE, ids=lambda spec: spec.id)
 def test_the_same_seeds_give_the_same_episodes_in_every_mode(spec: EnvSpec) -> None:
-    """Sync twice and thread once agree in everything, with threads switching all the time."""
+    """Sync twice, thread and auto once agree in everything, with threads switching all the time."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         expected = trace(spec, "sync")
         assert trace(spec, "sync") == expected
         assert trace(spec, "thread") == expected
+        assert trace(spec, "auto") == expected
     finally:
         sys.setswitchinterval(interval)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from gem.core import Env
 from gem.data import Grade, QuestionEnv
 from gem.errors import ArgumentError, VectorError
 from gem.vector import AutoresetMode, VectorEnv
+from gem.vector.auto import AutoVectorEnv
+from gem.vector.mode_choice import ModeChoice
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 
@@ -37,7 +40,10 @@ class Count(Env[str, str]):
         return f"turn {self.turn}: {action}", 0.5 * self.turn, over, False, {"turn": self.turn, "correct": over}
 
 
-@pytest.fixture(params=[SyncVectorEnv, ThreadVectorEnv])
+AUTO = partial(AutoVectorEnv, choice=ModeChoice("sync", ""))
+
+
+@pytest.fixture(params=[SyncVectorEnv, ThreadVectorEnv, AUTO])
 def build(request: pytest.FixtureRequest) -> Callable[..., VectorEnv]:
     """Builds a vector environment of a mode, to be closed by the test."""
     return request.param  # type: ignore[no-any-return]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from gem.core import Env
 from gem.errors import ArgumentError, EpisodeFinishedError, VectorError
 from gem.vector import VectorEnv
+from gem.vector.auto import AutoVectorEnv
+from gem.vector.mode_choice import ModeChoice
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 
@@ -38,7 +41,10 @@ class Walk(Env[str, str]):
 Build = Callable[..., VectorEnv]
 
 
-@pytest.fixture(params=[SyncVectorEnv, ThreadVectorEnv])
+AUTO = partial(AutoVectorEnv, choice=ModeChoice("sync", ""))
+
+
+@pytest.fixture(params=[SyncVectorEnv, ThreadVectorEnv, AUTO])
 def build(request: pytest.FixtureRequest) -> Build:
     """Builds a vector environment of a mode, to be closed by the test."""
     return request.param  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ import pytest
 from gem.core import Env, Info
 from gem.errors import VectorError
 from gem.vector import VectorEnv
+from gem.vector.auto import AutoVectorEnv
+from gem.vector.mode_choice import ModeChoice
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 
-MODES = [SyncVectorEnv, ThreadVectorEnv]
+MODES = [SyncVectorEnv, ThreadVectorEnv, partial(AutoVectorEnv, choice=ModeChoice("sync", ""))]
 
 
 class Counter(Env[int, int]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 from gem.core import Env
 from gem.errors import ArgumentError, ArgumentTypeError, UnknownArgumentError, VectorError
 from gem.vector import VectorEnv
+from gem.vector.auto import AutoVectorEnv
+from gem.vector.mode_choice import ModeChoice
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 
-MODES = [SyncVectorEnv, ThreadVectorEnv]
+MODES = [SyncVectorEnv, ThreadVectorEnv, partial(AutoVectorEnv, choice=ModeChoice("sync", ""))]
 Build = Callable[..., VectorEnv]
 
 

@@ -26,6 +26,7 @@ VECTOR_BACKENDS = {
     "sync": "gem.vector.sync:SyncVectorEnv",
     "thread": "gem.vector.thread:ThreadVectorEnv",
     "process": "gem.vector.process.vector_env:ProcessVectorEnv",
+    "auto": "gem.vector.auto:auto_vector_env",
 }
 
 REWARDS = {"composite": "gem.rewards.composite:CompositeReward"}
