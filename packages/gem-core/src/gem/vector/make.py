@@ -55,10 +55,11 @@ def make_vec(
         wrappers: applied to every environment, as in :func:`gem.make`.
         num_envs: number of environments. One id is repeated (default 1); a list is cycled, so that environment i
             is ``env_ids[i % len(env_ids)]``.
-        mode: ``"sync"`` (one after the other, in the calling thread), ``"thread"``, ``"process"`` (worker
-            processes), ``"auto"``, or the name of a plugin's mode. Auto mode makes one environment of each id beside the others, steps it for a moment, and
-            chooses the mode that suits; ``mode_choice`` of the vector environment says which one and why. Where steps
-            that seemed to compute begin to wait, threads take over. Episodes are the same in every mode.
+        mode: ``"sync"`` (one after the other, in the calling thread), ``"thread"``, ``"process"`` (worker processes),
+            ``"auto"``, or the name of a plugin's mode. Auto mode makes one environment of each id beside the others,
+            steps it for a moment, and chooses the mode that suits; ``mode_choice`` of the vector environment says
+            which one and why. Where steps that seemed to compute begin to wait, threads take over. Episodes are the
+            same in every mode.
         autoreset: ``"same_step"``, ``"next_step"`` or ``"disabled"``; see :class:`AutoresetMode`.
         seed: environment i is seeded with ``seed + i`` in its first reset without a seed. A constructor with a
             parameter ``seed`` gets it too.
