@@ -75,7 +75,7 @@ class AgentInstance(AgentInstanceBase):
         turn = await asyncio.to_thread(episode.step, _plain(said))
         # vLLM leaves the token that ended the turn out of the text, and OpenRLHF keeps it among the tokens.
         feedback = "" if turn.done else self._prompt.text_after(turn.messages, said + tokenizer().eos_token)
-        result = {
+        result: dict[str, Any] = {
             "rewards": torch.tensor(turn.reward),
             "scores": torch.tensor(turn.reward),
             "environment_feedback": feedback,

@@ -46,7 +46,7 @@ def rollout_func(player: BatchPlayer) -> Callable[[list[Any], GRPOTrainer], dict
             ]
 
         episodes = player.play(requests_of(prompts), generate)
-        end = player.tokenizer.eos_token_id
+        end = trainer.processing_class.eos_token_id
         nothing = TrainerRow([end], [end], [0], [0.0], [-1], [0.0])  # of an episode that failed before its first turn
         rows = [only_trainer_row(episode) or nothing for episode in episodes]
         reported = all(turn.logprobs is not None for episode in episodes for turn in episode.transitions)
@@ -114,7 +114,8 @@ def main() -> None:
     chosen = parser.parse_args()
     from transformers import AutoTokenizer
 
-    player = BatchPlayer(AutoTokenizer.from_pretrained(chosen.model), max_context=8192)
+    tokenizer = AutoTokenizer.from_pretrained(chosen.model)
+    player = BatchPlayer(tokenizer, max_context=8192)
     trainer = GRPOTrainer(
         chosen.model,
         reward_funcs=episode_return,
@@ -128,7 +129,7 @@ def main() -> None:
             loss_type="dr_grpo",
         ),
         train_dataset=Dataset.from_list(rows_of_tasks(chosen.env, tasks=chosen.steps * chosen.batch // chosen.group)),
-        processing_class=player.tokenizer,
+        processing_class=tokenizer,
         rollout_func=rollout_func(player),
     )
     trainer.train()

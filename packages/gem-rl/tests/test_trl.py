@@ -158,7 +158,7 @@ class Scripted:
     """Samples fixed letters for each prompt, and writes down what it was asked."""
 
     def __init__(self, tokenizer: Any) -> None:
-        self.tokenizer = tokenizer
+        self.processing_class = self.tokenizer = tokenizer
         self.asked: list[list[list[int]]] = []
 
     def _generate_single_turn(self, prompt_ids: Any, images: Any, fields: Any, num_generations: int) -> Any:

@@ -33,7 +33,7 @@ class ChatCodec(Protocol):
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         """Return the ids of a text, in which special tokens are recognised."""
 
-    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+    def decode(self, token_ids: list[int], *, skip_special_tokens: bool) -> Any:
         """Return the text of ids."""
 
 
@@ -118,7 +118,7 @@ class ChatPrompt:
             )
         self._messages = messages
         ids = self._encode(after)
-        mark = self._tokenizer.decode(ids[:1], skip_special_tokens=False) if ids else ""
+        mark = str(self._tokenizer.decode(ids[:1], skip_special_tokens=False)) if ids else ""
         return after[len(mark) :] if mark and said.endswith(mark) and after.startswith(mark) else after
 
     def _after_sampled(self, messages: list[Message]) -> list[int]:
@@ -132,7 +132,7 @@ class ChatPrompt:
 
     def _as_rendered(self, messages: list[Message]) -> list[int]:
         text = self._render(messages)
-        so_far = self._text + self._tokenizer.decode(self._sampled, skip_special_tokens=False)
+        so_far = self._text + str(self._tokenizer.decode(self._sampled, skip_special_tokens=False))
         continued = bool(self._ids) and text.startswith(so_far)
         self._text = text
         if continued:

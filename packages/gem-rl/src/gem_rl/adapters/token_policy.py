@@ -85,7 +85,7 @@ class TokenPolicy(Policy[Any, Any]):
         sampled = await self._generate(prompt, self._key)
         ids = [int(token) for token in sampled.token_ids]
         self._prompt.note(ids)
-        text = self._tokenizer.decode(ids, skip_special_tokens=True)
+        text = str(self._tokenizer.decode(ids, skip_special_tokens=True))
         return Act(
             text if self._parse is None else self._parse(text),
             prompt_token_ids=prompt,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from gem_rl.advantages.statistics import standardized
@@ -30,11 +29,6 @@ def normalize_by_task(
         ArgumentError: if shapes disagree, or an advantage is not finite.
     """
     values = finite(advantages, "advantages", batch.turns)
-    counts = np.ones(batch.turns, dtype=np.int64) if token_counts is None else counts_of(batch, token_counts, least=0)
-    repeated = np.repeat(np.arange(batch.turns), counts)
-    tokens = standardized(
-        values[repeated], batch.tasks[batch.episode_of_turn][repeated], batch.valid_turns[repeated], epsilon=epsilon
-    )
-    result = np.zeros(batch.turns)
-    result[repeated] = tokens
-    return result
+    counts = None if token_counts is None else counts_of(batch, token_counts, least=0)
+    sampled = batch.valid_turns if counts is None else batch.valid_turns & (counts > 0)
+    return standardized(values, batch.tasks[batch.episode_of_turn], sampled, epsilon=epsilon, times=counts)
