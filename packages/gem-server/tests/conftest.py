@@ -10,11 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
-
-TOKEN = "a-token-of-the-tests-1234"
 
 
 @dataclass
@@ -63,7 +62,34 @@ def server() -> Iterator[RunningServer]:
         yield started
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serve() -> Callable[..., Any]:
     """The context manager that runs a server of one's own."""
     return running
+
+
+@pytest.fixture(scope="session")
+def faulty_specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables under which ``gem serve`` finds the environments of ``faulty.py`` as an installed package."""
+    site = tmp_path_factory.mktemp("site")
+    package = site / "gem_faulty"
+    package.mkdir()
+    source = Path(__file__).with_name("faulty.py").read_text(encoding="utf-8")
+    (package / "__init__.py").write_text(source, encoding="utf-8")
+    entries = "".join(
+        f'[[environment]]\nid = "faulty:{name}-v0"\nentry_point = "gem_faulty:{name}Env"\ndescription = "A test."\n\n'
+        for name in ("Counting", "Slow", "Faulty")
+    )
+    (package / "environments.toml").write_text(f"schema = 1\n\n{entries}", encoding="utf-8")
+    info = site / "gem_faulty-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gem-faulty\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[gem.envs]\nfaulty = gem_faulty\n")
+    return {"PYTHONPATH": str(site)}
+
+
+@pytest.fixture(scope="module")
+def faulty(faulty_specs: dict[str, str]) -> Iterator[RunningServer]:
+    """A server of the environments of ``faulty.py``."""
+    with running("faulty", "--workers", "2", "--allow-arguments", **faulty_specs) as started:
+        yield started

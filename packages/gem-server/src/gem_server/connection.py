@@ -225,6 +225,9 @@ class ClientConnection(asyncio.Protocol):
     def _begin(self, event: h11.Request) -> None:
         self._request, self._body, self._size = event, [], 0
         request = self._plain()
+        if len(event.target) + sum(len(name) + len(value) for name, value in event.headers) > _MOST_HEAD:
+            self._write(HttpAnswer.of(_error("TooLarge", f"a head may have {_MOST_HEAD} bytes"), 431), close=True)
+            return
         if request.headers.get("upgrade", "").lower() == "websocket":
             self._upgrade(request)
             return

@@ -97,14 +97,20 @@ class HostedEnvs:
             with suppress(Exception, SystemExit):
                 runner.close()
             return None
-        return self._encoded(key, runner, result)
+        return self._encoded(key, runner, result, operation == STEP)
 
-    def _encoded(self, key: int, runner: EnvRunner, result: StepResult) -> Result:
+    def _encoded(self, key: int, runner: EnvRunner, result: StepResult, in_step: bool = True) -> Result:
         try:
             text = _encode(result)
         except (TypeError, ValueError, RecursionError) as error:
-            result = runner.give_up(f"InvalidResultError: the observation or info is not JSON-serialisable: {error}")
-            text = _encode(result)
+            cause = f"InvalidResultError: the observation or info is not JSON-serialisable: {error}"
+            result = self._replaced(key, cause, close=True, in_step=in_step)
+            try:
+                text = _encode(result)
+            except (TypeError, ValueError, RecursionError):  # that of the next episode is no better
+                result = ("", 0.0, False, True, {"error": cause})
+                text = _encode(result)
+            runner = self._runners[key]
         _, _, terminated, truncated, info = result
         kind = CONTINUES if not (terminated or truncated) else FAILED if _has_failed(info) else ENDED
         account = None
@@ -170,13 +176,22 @@ class HostedEnvs:
     def _abandon(self, key: int, asked: Any) -> Result:
         """Replace a runner that another thread is inside of, and answer in its place."""
         error, was_step = asked
+        result = self._replaced(key, error, close=False, in_step=was_step)
+        key, kind, text, _ = self._encoded(key, self._runners[key], result)
+        return key, kind | ABANDONED, text, self._runners[key].account
+
+    def _replaced(self, key: int, error: str, *, close: bool, in_step: bool) -> StepResult:
+        """Put a new runner in the place of one whose environment is given up, and return the result in its place."""
         old = self._runners[key]
         old.on_change = None
         runner = old.replacement(error)
+        runner.forget_observation()
+        if close:
+            with suppress(Exception, SystemExit):  # it is given up anyway
+                old.close()
         assert isinstance(runner, HostedRunner)
         self._put(key, runner)
-        key, kind, text, _ = self._encoded(key, runner, runner.lost_step() if was_step else runner.failed_reset())
-        return key, kind | ABANDONED, text, runner.account
+        return runner.lost_step() if in_step else runner.failed_reset()
 
 
 def _has_failed(info: Mapping[str, Any]) -> bool:

@@ -38,7 +38,9 @@ HEADER = struct.Struct("<I")
 
 _READ = 1 << 18
 _POLL = 0.003  # seconds between two looks of the monitor while commands run
-_QUIET_POLLS = 30  # after this many looks at a worker that waits for messages, the monitor sleeps
+_LONGEST_POLL = 0.024  # the same while all goes well: a look costs as much as several steps
+_QUIET_POLLS = 8  # after this many looks at a worker that waits for messages, the monitor sleeps
+_LATE_POLLS = 5  # looks without progress that it takes where the monitor itself gets little of the processor
 _FLUSH_AFTER = 0.002  # seconds after which the results of a long batch are sent in part
 
 Command = tuple[int, int, Any]
@@ -138,20 +140,26 @@ class EnvWorker:
         return batch
 
     def _monitor(self) -> None:
-        quiet, growth = 0, 1
+        quiet, growth, stalled, pause = 0, 1, 0, _POLL
         while True:
             self._busy.wait()
-            seen = self._applied
-            time.sleep(_POLL)
+            seen, began = self._applied, time.monotonic()
+            time.sleep(pause)
+            late = time.monotonic() - began > pause + _POLL
+            pause = _POLL if self._applied == seen else min(2 * pause, _LONGEST_POLL)
             if self._lead.locked():
-                growth, quiet = 1, quiet + 1
+                growth, stalled, quiet = 1, 0, quiet + 1
                 if quiet > _QUIET_POLLS:
                     quiet = 0
                     self._busy.clear()
                     if not self._lead.locked() or self._queue:
                         self._busy.set()
-            elif self._applied == seen:
-                quiet = 0
+            elif self._applied != seen:
+                quiet = stalled = 0
+            else:
+                quiet, stalled = 0, stalled + 1
+                if late and stalled < _LATE_POLLS:
+                    continue  # the machine is busy, so a thread without progress need not be waiting
                 self._flush()
                 self._wake(min(growth, max(1, len(self._queue))))
                 growth *= 4

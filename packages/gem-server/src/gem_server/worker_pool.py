@@ -18,13 +18,19 @@ from gem_server.worker import HEADER
 
 __all__ = ["PooledWorker", "WorkerPool"]
 
+_HOLD = 0.0015  # seconds
+_CROWD, _BATCH = 8, 8  # environments, commands
+
 Results = Sequence[tuple[int, int, bytes, Any]]
 
 
 class PooledWorker(asyncio.Protocol):
     """One worker process and the channel to it.
 
-    ``submit`` collects the commands of one turn of the event loop, which leave as one message.
+    Messages cost more than most steps, so commands are collected. An idle worker gets what one turn of the event loop
+    brings. One that has not answered yet gets the next batch with its answer, or after a moment, since it may be
+    waiting in a step (Nagle's algorithm, RFC 896, for steps). One of many environments gets small messages only
+    that often.
     """
 
     def __init__(self, pool: WorkerPool, process: subprocess.Popen[bytes]) -> None:
@@ -35,6 +41,9 @@ class PooledWorker(asyncio.Protocol):
         """Whether an abandoned step still runs in it; it gets no new environments."""
         self._pool = pool
         self._commands: list[tuple[int, int, Any]] = []
+        self._unanswered = 0
+        self._flushed = 0.0
+        self._flushing: asyncio.Handle | None = None
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
@@ -45,13 +54,28 @@ class PooledWorker(asyncio.Protocol):
 
     def submit(self, key: int, operation: int, argument: Any) -> None:
         """Send a command soon."""
-        if not self._commands:
-            self._loop.call_soon(self._flush)
+        if self._flushing is None:
+            wait = self._hold()
+            self._flushing = self._loop.call_later(wait, self._flush) if wait > 0 else self._loop.call_soon(self._flush)
         self._commands.append((key, operation, argument))
+        if len(self._commands) == _BATCH:
+            self._flushing.cancel()
+            self._flushing = self._loop.call_soon(self._flush)
+
+    def _hold(self) -> float:
+        """Return the seconds for which commands wait for others."""
+        if len(self.keys) >= _CROWD:
+            return self._flushed + _HOLD - self._loop.time()
+        return _HOLD if self._unanswered else 0.0
 
     def _flush(self) -> None:
-        message = marshal.dumps(self._commands)
-        self._commands = []
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        self._flushed = self._loop.time()
+        commands, self._commands = self._commands, []
+        self._unanswered += len(commands)
+        message = marshal.dumps(commands)
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(HEADER.pack(len(message)) + message)
 
@@ -64,7 +88,11 @@ class PooledWorker(asyncio.Protocol):
                 break
             message = bytes(received[HEADER.size : size])
             del received[:size]
-            self._pool.on_results(marshal.loads(message))  # noqa: S302  # from our own process
+            results = marshal.loads(message)  # noqa: S302  # from our own process
+            self._unanswered = max(0, self._unanswered - len(results))
+            self._pool.on_results(results)
+        if self._commands and len(self.keys) < _CROWD:
+            self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None

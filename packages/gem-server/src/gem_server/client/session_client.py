@@ -105,22 +105,23 @@ class SessionClient:
         self._connect_timeout = connect_timeout
         self._members: dict[int, _Member] = {}
         self._carriers: dict[str, list[_Carrier]] = {}
-        self._by_link: dict[int, _Carrier] = {}
+        self._poller = select.poll()  # not select, which takes no descriptors above 1023
+        self._up: dict[int, _Carrier] = {}  # by the descriptor of the link
+        self._down: set[_Carrier] = set()  # carriers of sessions that have no link
         self._waker, self._woken = socket.socketpair()
         self._waker.setblocking(False)
         self._woken.setblocking(False)
+        self._poller.register(self._woken, select.POLLIN)
 
     def wait_readable(self) -> bool:
         """Wait until :meth:`collect` may have something to do; any one thread beside the caller's may call this."""
-        waited_for = self._descriptors()
-        unsettled = self._unsettled
-        try:
-            ready = _readable(waited_for, _FIRST_PAUSE if unsettled else None)
-        except (OSError, ValueError):  # a connection was closed meanwhile
-            return True
-        if ready == {self._woken}:  # only the list of connections has changed, or there is nothing more to watch
+        poller, unsettled = select.poll(), bool(self._down)
+        for descriptor in [*self._up, self._woken.fileno()]:
+            poller.register(descriptor, select.POLLIN)
+        ready = {descriptor for descriptor, _ in poller.poll(_FIRST_PAUSE * 1000 if unsettled else None)}
+        if ready == {self._woken.fileno()}:  # the connections have changed, or there is nothing more to watch
             self._drain_wake_ups()
-            return self._unsettled or bool(self.arrived)
+            return bool(self._down or self.arrived)
         return bool(ready) or unsettled
 
     def wake(self) -> None:
@@ -131,15 +132,6 @@ class SessionClient:
     def _drain_wake_ups(self) -> None:
         with suppress(OSError):
             self._woken.recv(4096)
-
-    def _descriptors(self) -> list[Any]:
-        links = [carrier.link for carrier in self._all_carriers() if carrier.link is not None]
-        return [*links, self._woken]
-
-    @property
-    def _unsettled(self) -> bool:
-        """Whether a connection is missing, so that time alone may bring something to do."""
-        return any(carrier.link is None and carrier.members for carrier in self._all_carriers())
 
     def add(self, number: int, url: str, fields: Mapping[str, Any]) -> None:
         """Begin to open a session; its result is the empty step result of a made environment.
@@ -222,7 +214,7 @@ class SessionClient:
         while True:
             missing = len(self.arrived) < count
             wait = 0.0 if not missing else None if deadline is None else max(0.0, deadline - time.monotonic())
-            if self._unsettled:
+            if self._down:
                 self._tend()
                 if len(self.arrived) >= count:
                     wait = 0.0
@@ -232,10 +224,6 @@ class SessionClient:
             if len(self.arrived) >= count or (deadline is not None and time.monotonic() >= deadline):
                 return
 
-    def take_waiting(self) -> bool:
-        """Return whether messages were read while others were sent, and wait in memory."""
-        return any(carrier.link is not None and carrier.link.messages for carrier in self._all_carriers())
-
     def close(self) -> None:
         """Close all sessions and connections, without waiting."""
         for carrier in self._all_carriers():
@@ -243,8 +231,7 @@ class SessionClient:
                 open_ = [number for number in carrier.members if self._members[number].phase != "new"]
                 with suppress(ConnectionError):
                     carrier.link.send(_encode([[number, 0, "close"] for number in open_]).encode())
-                carrier.link.close()
-                carrier.link = None
+                self._unwatch(carrier)
             if carrier.attempt is not None:
                 carrier.attempt.join()
                 if isinstance(carrier.outcome, SocketLink):
@@ -256,28 +243,27 @@ class SessionClient:
     # Reading
 
     def _read(self, wait: float | None) -> None:
-        for carrier in list(self._all_carriers()):
-            if carrier.link is not None and carrier.link.messages:
-                wait = 0.0
-        readable = _readable(self._descriptors(), wait)
-        for ready in readable:
-            if ready is self._woken:
+        ready = self._poller.poll(None if wait is None else wait * 1000)
+        for descriptor, _ in ready:
+            carrier = self._up.get(descriptor)
+            link = None if carrier is None else carrier.link
+            if carrier is None or link is None:
                 self._drain_wake_ups()
-        for carrier in list(self._all_carriers()):
-            link = carrier.link
-            if link is None or not (link in readable or link.messages):
                 continue
             failure = None
-            if link in readable:
-                try:
-                    link.receive()
-                except ConnectionError as error:
-                    failure = error
+            try:
+                link.receive()
+            except ConnectionError as error:
+                failure = error
+            self._take_messages(link)
+            if failure is not None and carrier.link is link:
+                self._lost(carrier, str(failure))
+
+    def _take_messages(self, link: SocketLink) -> None:
+        if link.messages:
             messages, link.messages = link.messages, []
             for message in messages:
                 self._take(message)
-            if failure is not None and carrier.link is link:
-                self._lost(carrier, str(failure))
 
     def _take(self, message: bytes) -> None:
         members, arrived = self._members, self.arrived
@@ -375,6 +361,7 @@ class SessionClient:
             text = _encoded(calls)
             if len(text) <= _BATCH_BYTES or len(calls) == 1:
                 link.send(text)
+                self._take_messages(link)  # they make no descriptor readable any more
             else:
                 half = len(calls) // 2
                 self._send(carrier, calls[:half])
@@ -385,17 +372,28 @@ class SessionClient:
 
     def _lost(self, carrier: _Carrier, error: str) -> None:
         if carrier.link is not None:
-            carrier.link.close()
-            carrier.link = None
+            self._unwatch(carrier)
         carrier.error = error
         carrier.pause, carrier.next_try = _FIRST_PAUSE, 0.0
         carrier.given_up_at = time.monotonic() + self._reconnect_timeout
         self._start(carrier)
         self.wake()
 
+    def _unwatch(self, carrier: _Carrier) -> None:
+        assert carrier.link is not None
+        self._poller.unregister(carrier.link)
+        self._up.pop(carrier.link.fileno(), None)
+        carrier.link.close()
+        carrier.link = None
+        if carrier.members:
+            self._down.add(carrier)
+
     def _start(self, carrier: _Carrier) -> None:
         """Begin an attempt to connect, in a thread of its own, so that the sessions of other servers go on."""
-        if carrier.link is not None or carrier.attempt is not None or time.monotonic() < carrier.next_try:
+        if carrier.link is not None:
+            return
+        self._down.add(carrier)
+        if carrier.attempt is not None or time.monotonic() < carrier.next_try:
             return
         if carrier.given_up_at <= time.monotonic() and carrier.outcome is None and not carrier.error:
             carrier.given_up_at = time.monotonic() + self._reconnect_timeout
@@ -415,8 +413,9 @@ class SessionClient:
     def _tend(self) -> None:
         """Go on with the connections that are missing."""
         now = time.monotonic()
-        for carrier in self._all_carriers():
-            if carrier.link is not None or not carrier.members:
+        for carrier in list(self._down):
+            if not carrier.members and carrier.attempt is None:
+                self._down.discard(carrier)
                 continue
             outcome = carrier.outcome
             if carrier.attempt is not None and outcome is not None:
@@ -432,10 +431,14 @@ class SessionClient:
                     carrier.given_up_at = now
             if now >= carrier.given_up_at and carrier.attempt is None:
                 self._give_up(carrier)
-            self._start(carrier)
+            if carrier.members:
+                self._start(carrier)
 
     def _connected(self, carrier: _Carrier, link: SocketLink) -> None:
         carrier.link = link
+        self._up[link.fileno()] = carrier
+        self._poller.register(link, select.POLLIN)
+        self._down.discard(carrier)
         carrier.error, carrier.pause, carrier.next_try = "", _FIRST_PAUSE, 0.0
         calls = []
         for number in sorted(carrier.members):
@@ -498,16 +501,6 @@ def _or_none(argument: Any) -> Any:
     except (ValueError, TypeError, RecursionError):
         return None
     return argument
-
-
-def _readable(waited_for: list[Any], timeout: float | None) -> set[Any]:
-    """Return those that are readable; poll, since ``select`` takes no descriptors above 1023."""
-    poller = select.poll()
-    by_descriptor = {each.fileno(): each for each in waited_for}
-    for descriptor in by_descriptor:
-        poller.register(descriptor, select.POLLIN)
-    ready = poller.poll(None if timeout is None else timeout * 1000)
-    return {by_descriptor[descriptor] for descriptor, _ in ready}
 
 
 def _count(account: list[int | None], result: StepResult) -> None:

@@ -115,7 +115,7 @@ class ServerVectorEnv(VectorEnv):
 
     def _note_waiting(self) -> None:
         # What came while something was sent makes no descriptor readable any more.
-        if self._notify is not None and (self._arrived or self._client.take_waiting()):
+        if self._notify is not None and self._arrived:
             self._notify()
 
     def _watch(self) -> None:
