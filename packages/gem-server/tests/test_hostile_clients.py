@@ -95,7 +95,7 @@ def close_code(raw: socket.socket) -> int:
     ("sent", "status"),
     [
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"400"),
-        (b"GET / HTTP/9.9\r\n\r\n", b"400"),
+        (b"GET / HTTP/9.9\r\n\r\n", b"403"),
         (b"GET / HTTP/1.1\r\n\r\n", b"400"),
         (b"GET /" + b"x" * 40_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", b"431"),
         (b"POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999999\r\n\r\n", b"413"),
