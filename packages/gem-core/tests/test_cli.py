@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 import gem
 from gem import discovery
 from gem.action_forms import BoxedChoice
+from gem.cli.bench import _show_modes
 from gem.cli.data import data_command
 from gem.cli.listing import _lines
 from gem.cli.main import COMMANDS, cli, run
@@ -29,6 +30,7 @@ from gem.cli.terminal_text import wrapped
 from gem.core import Env, Info
 from gem.data import Grade, QuestionEnv
 from gem.policies import Policy
+from gem.speed import VectorSpeed
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, legal, success
 from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
@@ -345,6 +347,26 @@ def test_bench_measures() -> None:
     (figures,) = json.loads(invoke("bench", "test:Countdown-v0", "--seconds", "0.01", "--json").output)
     assert figures["steps_per_cpu_second"] > 0
     assert "steps per CPU s" in invoke("bench", "test:Countdown-v0", "--seconds", "0.01").output
+
+
+def test_bench_measures_the_modes_and_what_auto_mode_chooses() -> None:
+    """With a number of environments."""
+    asked = ("bench", "test:Countdown-v0", "--seconds", "0.01", "--num-envs", "2", "--json")
+    (figures,) = json.loads(invoke(*asked).output)
+    vector = figures["vector"]
+    assert vector["num_envs"] == 2
+    assert {"sync", "thread", "auto"} <= set(vector["steps_per_second"])
+    assert all(rate > 0 for rate in vector["steps_per_second"].values())
+    assert vector["chosen"] == "sync"
+    assert vector["reason"].startswith("a step computes")
+
+
+def test_bench_shows_the_modes_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """Steps per second by mode, the choice, and its reason."""
+    _show_modes([VectorSpeed("test:Countdown-v0", 2, {"sync": 1234.5, "auto": 99.0}, "sync", "because of that.")])
+    shown = capsys.readouterr().out
+    for word in ("2 of", "sync, steps per s", "1,234", "auto chooses", "because of that."):
+        assert word in shown
 
 
 def test_every_command_has_help_with_an_example_and_json() -> None:

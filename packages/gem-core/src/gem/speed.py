@@ -8,22 +8,28 @@ can be compared between machines.
 from __future__ import annotations
 
 import re
+import statistics
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from gem.core import Env
 from gem.env_spec import EnvSpec
+from gem.errors import NotSupportedError
 from gem.registry import make
+from gem.vector import VectorEnv, make_vec
 
-__all__ = ["CALIBRATION", "Speed", "calibration_round", "measure"]
+__all__ = ["CALIBRATION", "Speed", "VectorSpeed", "calibration_round", "measure", "measure_modes"]
 
 CALIBRATION = 1
 """The version of :func:`calibration_round`; relative rates of different versions cannot be compared."""
 
 _AT_ONCE = 20
 """Number of actions sampled ahead; more would be wasted at the end of a short episode."""
+_ROUNDS = 25
+"""Turns of each vectorization mode."""
 _PATIENCE = 10.0
 """Wall-clock seconds allowed for each requested CPU second: an environment that mostly waits uses no CPU."""
 
@@ -43,6 +49,19 @@ class Speed:
     relative_steps: float
     """Steps for each calibration round in the same CPU time."""
     relative_resets: float
+
+
+@dataclass(frozen=True)
+class VectorSpeed:
+    """The speed of a vector environment in each mode, under random actions, and what ``mode="auto"`` chooses."""
+
+    id: str
+    num_envs: int
+    steps_per_second: dict[str, float]
+    """By mode: steps of one environment for each second of wall-clock time, the median of some rounds in turns."""
+    chosen: str
+    """The mode that ``"auto"`` chooses."""
+    reason: str
 
 
 class _Clock:
@@ -90,6 +109,46 @@ def measure(spec: EnvSpec, seconds: float, seed: int) -> Speed:
         relative_steps=steps.rate / beside_steps.rate,
         relative_resets=resets.rate / beside_resets.rate,
     )
+
+
+def measure_modes(spec: EnvSpec, num_envs: int, seconds: float, seed: int) -> VectorSpeed:
+    """Return the speed of a vector environment in each mode of gem-core, and in the mode that ``"auto"`` chooses.
+
+    Each mode plays the same actions in lock-step, in turns with the others, for ``seconds`` in all. A mode that the
+    system does not have is left out.
+    """
+    batch = _sampled(spec, num_envs, seed)
+    rates: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        modes: dict[str, VectorEnv] = {}
+        for mode in ("sync", "thread", "process", "auto"):
+            try:
+                modes[mode] = stack.enter_context(make_vec(spec, num_envs=num_envs, mode=mode, seed=seed))
+            except NotSupportedError:
+                continue
+            modes[mode].reset()
+            modes[mode].step(batch)  # imports, threads and tables are not counted
+        for _ in range(_ROUNDS):
+            for mode, envs in modes.items():
+                begin, count = time.perf_counter(), 0
+                while not count or time.perf_counter() - begin < seconds / _ROUNDS:
+                    envs.step(batch)
+                    count += num_envs
+                rates.setdefault(mode, []).append(count / (time.perf_counter() - begin))
+        made = modes["auto"].mode_choice
+    assert made is not None
+    medians = {mode: statistics.median(values) for mode, values in rates.items()}
+    return VectorSpeed(spec.id, num_envs, medians, made.mode, made.reason)
+
+
+def _sampled(spec: EnvSpec, count: int, seed: int) -> list[Any]:
+    """Return random actions."""
+    env = make(spec)
+    env.reset(seed=seed)
+    try:
+        return [env.sample_random_action() for _ in range(count)]
+    finally:
+        env.close()
 
 
 def _in_turns(next_work: Callable[[], list[Callable[[], int]]], seconds: float) -> tuple[_Clock, _Clock]:
