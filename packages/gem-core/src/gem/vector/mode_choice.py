@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["ModeChoice", "StepCost", "choose"]
 
-# Seconds, as measured by benchmarks/thread_mode.py and benchmarks/auto_mode.py on a busy machine; an idle one needs less.
+# Seconds, as benchmarks/thread_mode.py and benchmarks/auto_mode.py find them on a busy machine; an idle one needs less.
 _HANDOFF = 25e-6  # that a step in a thread of its own costs the interpreter
 _SENT, _SERVED = 2.5e-6, 4.5e-6  # that a step in another process costs the caller, and the process
 _ROUND_TRIP = 150e-6  # of a batch's messages to the processes and back
