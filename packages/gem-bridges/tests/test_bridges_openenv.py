@@ -19,7 +19,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_server_env import MalformedActionError
-from gem_bridges.openenv.actions import ActionForm
+from gem_bridges.openenv.actions import OpenEnvActions
 from gem_bridges.openenv.observations import turn_of
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ TOOLS = [
 
 def test_tools_are_called_natively_or_by_json() -> None:
     """An assistant message with tool calls is the call of its first tool; plain text is no call."""
-    form = ActionForm.of({"properties": {"tool_name": {"type": "string"}, "arguments": {}}}, None, TOOLS)
+    form = OpenEnvActions.of({"properties": {"tool_name": {"type": "string"}, "arguments": {}}}, None, TOOLS)
     call = {"type": "call_tool", "tool_name": "add", "arguments": {"a": 1}}
     message = {"tool_calls": [{"function": {"name": "add", "arguments": '{"a": 1}'}}]}
     assert form.calls_tools
@@ -312,7 +312,7 @@ def test_any_data_are_a_turn_or_an_error(data: dict[str, Any]) -> None:
 def test_any_schema_is_a_form_or_an_error(schema: Any, text: str) -> None:
     """A schema from elsewhere breaks neither the description nor the reading of actions."""
     try:
-        form = ActionForm.of(schema, None)
+        form = OpenEnvActions.of(schema, None)
     except BridgeError:
         return
     assert form.describe()

@@ -12,7 +12,7 @@ from typing import Any
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_server_env import MalformedActionError, text_of_action
 
-__all__ = ["ActionForm"]
+__all__ = ["OpenEnvActions"]
 
 _MCP = "call_tool"  # the type of the action that calls a tool of an environment that has MCP tools
 _JSON_TYPES: Mapping[str, tuple[type, ...]] = {"number": (int, float), "boolean": (bool,), "array": (list,)}
@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 
 @dataclass(frozen=True)
-class ActionForm:
+class OpenEnvActions:
     """The actions of a server.
 
     An action is a JSON object. Where the schema has one field to fill, the text itself is its value. Where the server
@@ -35,7 +35,7 @@ class ActionForm:
     """The server's tools: ``name``, ``description``, ``input_schema``."""
 
     @classmethod
-    def of(cls, schema: Any, field: str | None, tools: Any = ()) -> ActionForm:
+    def of(cls, schema: Any, field: str | None, tools: Any = ()) -> OpenEnvActions:
         """Return the form from the answer to ``GET /schema`` and to ``tools/list``.
 
         Raises:

@@ -11,7 +11,7 @@ from gem_bridges.addresses import base_address
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_server_env import ForeignServerEnv, MalformedActionError, RemoteTurn
 from gem_bridges.http_json import JsonClient, RefusedError, authorization
-from gem_bridges.openenv.actions import ActionForm
+from gem_bridges.openenv.actions import OpenEnvActions
 from gem_bridges.openenv.connection import OpenEnvConnection, ServerRefusal
 from gem_bridges.openenv.observations import turn_of
 
@@ -59,7 +59,7 @@ class OpenEnvEnv(ForeignServerEnv):
         headers = authorization(token_variable)
         self._http = JsonClient(self.url, self.timeout, self.max_answer_bytes, headers)
         self._connection = OpenEnvConnection(self.url, self.timeout, self.max_answer_bytes, headers)
-        self._form: ActionForm | None = None
+        self._form: OpenEnvActions | None = None
 
     def sample_random_action(self) -> Action:
         return self._known_form().sample(self.action_rng)
@@ -88,13 +88,13 @@ class OpenEnvEnv(ForeignServerEnv):
     def _drop(self) -> None:
         self._connection.drop()
 
-    def _known_form(self) -> ActionForm:
+    def _known_form(self) -> OpenEnvActions:
         if self._form is None:
-            form = ActionForm.of(self._action_schema(), self.action_field)
+            form = OpenEnvActions.of(self._action_schema(), self.action_field)
             if form.calls_tools:
                 answer = self._connection.request("mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
                 result = answer.get("result")
-                form = ActionForm.of(
+                form = OpenEnvActions.of(
                     form.schema, self.action_field, result.get("tools") if isinstance(result, dict) else ()
                 )
             self._form = form

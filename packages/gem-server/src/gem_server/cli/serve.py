@@ -102,6 +102,8 @@ def serve_command(
     ID is an id (game:Sudoku-v0) or a namespace (game) with all its ids. A program on any machine then uses
     gem.make("http://HOST:PORT/game:Sudoku-v0"), and gem.make_vec(…, mode="server") for many at once.
 
+    A browser plays them by hand at http://HOST:PORT/play, and the client of OpenEnv at http://HOST:PORT/openenv/ID.
+
     On an address that other machines reach, clients need a token: from --token, --token-file, the variable
     GEM_SERVER_TOKEN, or a new one that the command prints. SIGTERM lets open sessions end first.
 
@@ -111,6 +113,8 @@ def serve_command(
       gem serve game math --host 0.0.0.0 --token-file tokens.txt --max-sessions 10000
     """
     from gem.processes import usable_cpus
+    from gem_server.openenv import add_openenv
+    from gem_server.play.pages import add_play_page
     from gem_server.server import EnvironmentServer, served_specs
     from gem_server.settings import ServingSettings
 
@@ -132,6 +136,8 @@ def serve_command(
         except (OSError, ssl.SSLError) as error:
             raise ArgumentError(f"cannot use the certificate {tls_cert}: {error}") from error
     server = EnvironmentServer(served_specs(targets), known, settings)
+    add_openenv(server)
+    add_play_page(server)
     asyncio.run(_serve(server, host, port, tls, made, as_json))
 
 
