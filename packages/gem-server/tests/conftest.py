@@ -93,9 +93,3 @@ def faulty(faulty_specs: dict[str, str]) -> Iterator[RunningServer]:
     """A server of the environments of ``faulty.py``."""
     with running("faulty", "--workers", "2", "--allow-arguments", **faulty_specs) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def serve_module() -> Callable[..., Any]:
-    """The same, for servers that the tests of a module share."""
-    return running

@@ -46,9 +46,9 @@ with GenericEnvClient(base_url=base, headers={"Authorization": f"Bearer {token}"
 
 
 @pytest.fixture(scope="module")
-def small_server(serve_module: Callable[..., Any]) -> Iterator[RunningServer]:
+def small_server(serve: Callable[..., Any]) -> Iterator[RunningServer]:
     """A server of one game, with room for two sessions."""
-    with serve_module(GAME, "--workers", "1", "--max-sessions", "2", "--token", TOKEN) as started:
+    with serve(GAME, "--workers", "1", "--max-sessions", "2", "--token", TOKEN) as started:
         yield started
 
 
