@@ -4,5 +4,5 @@
 ``worker_pool.py``  the fork server and the workers, seen from the trainer; ``server.py`` is the fork server's own side
 ``worker.py``      a worker: it applies batches of commands to its environments; ``timed_group.py`` ends calls that hang
 ``packets.py``     the messages between both; ``makers.py`` sends makers; ``call_page.py`` shows which call is running
-``remote_env.py``  an environment of a worker, seen from the trainer
+``stand_in.py``  an environment of a worker, seen from the trainer
 """

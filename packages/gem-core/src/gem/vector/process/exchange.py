@@ -14,7 +14,7 @@ from gem.errors import VectorError
 from gem.vector.env_runner import RunnerAccount, describe
 from gem.vector.packing import pack_batch, unpack_batch
 from gem.vector.process.notifier import ResultNotifier
-from gem.vector.process.worker_pool import EnvWorker, EnvWorkerPool
+from gem.vector.process.worker_pool import EnvWorkerPool, WorkerHandle
 
 __all__ = ["UnsendableAction", "WorkerExchange"]
 
@@ -48,9 +48,9 @@ class WorkerExchange:
 
     def __init__(self, pool: EnvWorkerPool, notifier: ResultNotifier) -> None:
         self.pool = pool
-        self.results: deque[tuple[EnvWorker, Sequence[int], list[Any]]] = deque()
+        self.results: deque[tuple[WorkerHandle, Sequence[int], list[Any]]] = deque()
         """Results that have arrived: the worker, the environments, their results."""
-        self.notices: deque[tuple[EnvWorker, tuple[str, int], list[BaseException]]] = deque()
+        self.notices: deque[tuple[WorkerHandle, tuple[str, int], list[BaseException]]] = deque()
         """Workers that have built or closed their environments, and what went wrong."""
         self.accounts: dict[int, RunnerAccount] = {}
         """The account of each environment's runner, as far as it is not new."""
@@ -58,12 +58,12 @@ class WorkerExchange:
         """What a worker said of the environment that ``make`` made."""
         self._notifier = notifier
         self._epoll = select.epoll()
-        self._by_descriptor: dict[int, EnvWorker] = {}
+        self._by_descriptor: dict[int, WorkerHandle] = {}
         self._tickets = itertools.count()
         self._replies: dict[int, tuple[bool, Any]] = {}
-        self._asking: dict[int, tuple[EnvWorker, int]] = {}  # by ticket: the worker, and an eventfd of the caller
+        self._asking: dict[int, tuple[WorkerHandle, int]] = {}  # by ticket: the worker, and an eventfd of the caller
 
-    def start(self, numbers: Sequence[int]) -> EnvWorker:
+    def start(self, numbers: Sequence[int]) -> WorkerHandle:
         """Start a worker for environments; raises VectorError if the system grants none."""
         worker = self.pool.start(numbers)
         for descriptor in (worker.channel.fileno(), worker.fate.fileno()):
@@ -72,7 +72,7 @@ class WorkerExchange:
             self._notifier.add(descriptor)
         return worker
 
-    def drop(self, worker: EnvWorker) -> None:
+    def drop(self, worker: WorkerHandle) -> None:
         """Forget a worker that has ended; callers that wait for its replies get an error."""
         for descriptor in (worker.channel.fileno(), worker.fate.fileno()):
             self._by_descriptor.pop(descriptor, None)
@@ -89,13 +89,13 @@ class WorkerExchange:
         """Stop watching."""
         self._epoll.close()
 
-    def send(self, worker: EnvWorker, head: tuple[Any, ...], items: Sequence[Any] = ()) -> None:
+    def send(self, worker: WorkerHandle, head: tuple[Any, ...], items: Sequence[Any] = ()) -> None:
         """Send a command; if the worker has died, ``poll`` says so."""
         data = pack_batch(head, items, lambda _, error: UnsendableAction(describe(error)))
         with suppress(OSError), worker.lock:
             worker.channel.send(data)
 
-    def poll(self, pause: float | None) -> tuple[bool, list[EnvWorker]]:
+    def poll(self, pause: float | None) -> tuple[bool, list[WorkerHandle]]:
         """Wait for messages and receive them.
 
         Args:
@@ -104,7 +104,7 @@ class WorkerExchange:
         Returns:
             Whether anything has arrived, and the workers that have ended.
         """
-        ended: list[EnvWorker] = []
+        ended: list[WorkerHandle] = []
         early = [worker for worker in self.pool.workers if worker.channel.has_packets]
         for worker in early:  # of an interrupted call, or received while a command had to wait
             self._receive(worker)
@@ -123,7 +123,7 @@ class WorkerExchange:
                 ended.append(worker)
         return bool(events or early), ended
 
-    def ask(self, worker: EnvWorker, head: tuple[Any, ...], items: Sequence[Any] = (), *, name: str) -> Any:
+    def ask(self, worker: WorkerHandle, head: tuple[Any, ...], items: Sequence[Any] = (), *, name: str) -> Any:
         """Send a command with a ticket after its name, and return the reply.
 
         Raises:
@@ -152,7 +152,7 @@ class WorkerExchange:
             raise value
         return value
 
-    def _receive_all(self, worker: EnvWorker) -> bool:
+    def _receive_all(self, worker: WorkerHandle) -> bool:
         """Receive all messages that are there, for ``ask``; return False after the last one of a worker that ended."""
         before = len(self.results)
         goes_on = True
@@ -162,7 +162,7 @@ class WorkerExchange:
             self._notifier.notify()  # its thread may have missed them
         return goes_on
 
-    def _receive(self, worker: EnvWorker) -> bool:
+    def _receive(self, worker: WorkerHandle) -> bool:
         """Receive one message, if there is one; return False if the worker has closed its channel."""
         with worker.lock:
             try:
@@ -172,7 +172,7 @@ class WorkerExchange:
             except (EOFError, OSError):
                 return False
 
-    def _handle(self, worker: EnvWorker, data: Any) -> bool:
+    def _handle(self, worker: WorkerHandle, data: Any) -> bool:
         head, items, errors = unpack_batch(data)
         if head[0] == "results":
             _, numbers, accounts, in_step, description = head

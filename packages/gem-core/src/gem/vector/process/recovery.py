@@ -8,7 +8,7 @@ from typing import Any
 from gem.vector.env_runner import EnvRunner, RunnerAccount
 from gem.vector.packing import pack
 from gem.vector.process.timed_group import overdue_error
-from gem.vector.process.worker_pool import EnvWorker
+from gem.vector.process.worker_pool import WorkerHandle
 
 __all__ = ["Revival", "death_errors", "last_observation", "revive"]
 
@@ -20,7 +20,7 @@ _NEIGHBOUR = "NeighbourCrashError"
 episode again."""
 
 
-def death_errors(worker: EnvWorker, how: str, step_timeout: float | None, command: str) -> tuple[str, str]:
+def death_errors(worker: WorkerHandle, how: str, step_timeout: float | None, command: str) -> tuple[str, str]:
     """Return the error of the environment whose call was running when a worker died, and that of its neighbours.
 
     Args:

@@ -22,8 +22,8 @@ from gem.vector.process.exchange import WorkerExchange
 from gem.vector.process.makers import modules_of, pack_makers
 from gem.vector.process.notifier import ResultNotifier
 from gem.vector.process.recovery import death_errors, last_observation, revive
-from gem.vector.process.remote_env import RemoteEnv
-from gem.vector.process.worker_pool import EnvWorker, EnvWorkerPool
+from gem.vector.process.stand_in import EnvStandIn
+from gem.vector.process.worker_pool import EnvWorkerPool, WorkerHandle
 
 __all__ = ["ProcessVectorEnv"]
 
@@ -93,11 +93,11 @@ class ProcessVectorEnv(VectorEnv):
         self._special: dict[int, tuple[str, Any]] = {}  # environments whose last command was no step
         self._deaths: dict[int, int] = {}  # of workers, by the environment whose call was running
         self._unsent: dict[int, BaseException] = {}  # why a maker could not be sent
-        self._stand_ins: dict[int, RemoteEnv] = {}
+        self._stand_ins: dict[int, EnvStandIn] = {}
         self._specs: dict[int, EnvSpec | None] = {}
         self._watch_pause = None if step_timeout is None else min(_PAUSE, max(0.005, step_timeout / 4))
-        self._spans: list[tuple[EnvWorker, slice | None]] = []
-        self._worker_of: dict[int, EnvWorker] = {}
+        self._spans: list[tuple[WorkerHandle, slice | None]] = []
+        self._worker_of: dict[int, WorkerHandle] = {}
         pool = EnvWorkerPool({"autoreset": self.autoreset.value, "step_timeout": step_timeout})
         self._notifier = ResultNotifier(self._watch_pause)
         self._finalizer = weakref.finalize(self, _end, pool, self._notifier)
@@ -129,7 +129,7 @@ class ProcessVectorEnv(VectorEnv):
     def env_at(self, index: int) -> Env[Any, Any]:
         found = self._stand_ins.get(index)
         if found is None:
-            found = self._stand_ins[index] = RemoteEnv(
+            found = self._stand_ins[index] = EnvStandIn(
                 partial(self._ask, "call", index), partial(self._ask_for, index), partial(self._spec, index)
             )
         return found
@@ -253,7 +253,7 @@ class ProcessVectorEnv(VectorEnv):
                     worker.hung = worker.page.running
                     worker.kill()
 
-    def _replace(self, worker: EnvWorker) -> None:
+    def _replace(self, worker: WorkerHandle) -> None:
         """Put another worker in the place of one that has died."""
         exchange = self._exchange
         exchange.drop(worker)
@@ -336,7 +336,7 @@ class ProcessVectorEnv(VectorEnv):
 
     def _by_worker(self, indices: Sequence[int], values: Sequence[Any]) -> Any:
         worker_of = self._worker_of
-        groups: dict[EnvWorker, tuple[list[int], list[Any]]] = {}
+        groups: dict[WorkerHandle, tuple[list[int], list[Any]]] = {}
         for index, value in zip(indices, values, strict=True):
             numbers, chosen = groups.setdefault(worker_of[index], ([], []))
             numbers.append(index)

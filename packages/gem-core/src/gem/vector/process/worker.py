@@ -206,6 +206,7 @@ class _Worker:
         in_step: bool = True,
         description: bytes | None = None,
     ) -> None:
+        self._page.cells[0] = IDLE  # before the trainer may read the results: a death after that is nobody's call
         accounts, self._accounts = self._accounts, {}
         head = ("results", numbers, accounts, in_step, description)
 

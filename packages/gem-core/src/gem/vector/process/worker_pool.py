@@ -24,14 +24,14 @@ from gem.vector.process.server import PATIENCE
 from gem.vector.process.timed_group import INTERRUPT
 from gem.vector.process.worker import EnvWorkerSettings
 
-__all__ = ["EnvWorker", "EnvWorkerPool"]
+__all__ = ["EnvWorkerPool", "WorkerHandle"]
 
 _STARTS_IN = 300.0
 """The time limit in seconds for importing the environments' modules on a machine under load."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class EnvWorker:
+class WorkerHandle:
     """A worker process, and the environments that it has.
 
     Args:
@@ -109,11 +109,11 @@ class EnvWorkerPool:
         self._server: ForkServer | None = None
         self.modules: dict[str, str] = {}
         """Modules and their files, for the fork server to import before it forks."""
-        self.workers: list[EnvWorker] = []
+        self.workers: list[WorkerHandle] = []
         self._closed = False
         after_fork_in_child(self._disown)
 
-    def start(self, numbers: Sequence[int]) -> EnvWorker:
+    def start(self, numbers: Sequence[int]) -> WorkerHandle:
         """Start a worker for environments, and add it to ``workers``.
 
         Raises:
@@ -136,7 +136,7 @@ class EnvWorkerPool:
                 fate.close()
                 page.close()
                 raise VectorError(f"no worker process can be started: {error}") from error
-        worker = EnvWorker(PacketChannel(ours, blocking=False), fate, page, numbers)
+        worker = WorkerHandle(PacketChannel(ours, blocking=False), fate, page, numbers)
         self.workers.append(worker)
         return worker
 

@@ -1,4 +1,4 @@
-"""An environment of another process, seen from this one: :class:`RemoteEnv`."""
+"""An environment of another process, seen from this one: :class:`EnvStandIn`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError
 
-__all__ = ["RemoteEnv"]
+__all__ = ["EnvStandIn"]
 
 Call = Callable[..., Any]
 """Called with a name and the arguments of the method."""
 
 
-class RemoteEnv(Env[Any, Any]):
+class EnvStandIn(Env[Any, Any]):
     """Asks the environment for everything; each question is a message, and waits for calls that run in its process.
 
     Its vector environment resets and steps it. Any thread may use it.
@@ -38,11 +38,11 @@ class RemoteEnv(Env[Any, Any]):
 
     @property
     def rng(self) -> Any:
-        return _RemoteObject(self._call, "rng")
+        return _ObjectStandIn(self._call, "rng")
 
     @property
     def action_rng(self) -> Any:
-        return _RemoteObject(self._call, "action_rng")
+        return _ObjectStandIn(self._call, "action_rng")
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         raise NotSupportedError("this environment belongs to a vector environment; use reset_at of that one")
@@ -79,10 +79,10 @@ class RemoteEnv(Env[Any, Any]):
 
     def __repr__(self) -> str:
         spec = self.spec
-        return "RemoteEnv()" if spec is None else f"RemoteEnv<{spec.id}>"
+        return "EnvStandIn()" if spec is None else f"EnvStandIn<{spec.id}>"
 
 
-class _RemoteObject:
+class _ObjectStandIn:
     """An object that an environment has; its methods run in the environment's process."""
 
     def __init__(self, call: Call, name: str) -> None:
