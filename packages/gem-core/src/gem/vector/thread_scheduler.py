@@ -24,8 +24,8 @@ Six invariants make it correct:
 5. Instead of waiting, the caller can leave a callback: it fills ``_callback``, then looks into ``finished``. A thread
    appends to ``finished``, then looks into ``_callback``. At least one of the two sees the other's change, and one
    ``pop`` lets only one thread take the callback, which it then calls. A thread that still finds calls queued keeps
-   quiet, so that a burst of short calls causes one callback; then the monitor, awake while calls are queued, looks at
-   the next poll.
+   quiet, so that a burst of short calls causes one callback, unless its own next call is likely to take long; otherwise
+   the monitor, awake while calls are queued, looks at the next poll.
 6. A call that timed out is entered in ``_abandoned``, then ``finished`` is searched for it. Its thread appends to
    ``finished``, then looks into ``_abandoned``. At least one of them finds it, and ``dict.pop`` lets only one act:
    the environment is closed once, and never while it is running.
@@ -223,9 +223,12 @@ class ThreadScheduler:
                 return
             pooled.call = call
             index = call[0]
-            if leads and queue and expected.get(index, 0.0) > _SHORT:
-                with self._lock:
-                    leads = not self._wake_thread()
+            if expected.get(index, 0.0) > _SHORT:
+                if leads and queue:
+                    with self._lock:
+                        leads = not self._wake_thread()
+                if self._callback and finished:  # its last results must not wait for this call
+                    self._announce()
             begin = clock()
             try:
                 result = call[1](call[2])
