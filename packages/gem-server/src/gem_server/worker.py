@@ -31,7 +31,7 @@ from gem.env_spec import EnvSpec
 from gem.processes.linux import die_with_parent
 from gem_server.hosted_env import HostedEnvs, Result
 
-__all__ = ["EnvWorker", "main"]
+__all__ = ["HostingWorker", "main"]
 
 HEADER = struct.Struct("<I")
 """The length of the message that follows, in bytes. Both directions; the messages are marshalled lists."""
@@ -47,7 +47,7 @@ Command = tuple[int, int, Any]
 """Key of the environment, operation (:mod:`gem_server.operations`), argument."""
 
 
-class EnvWorker:
+class HostingWorker:
     """Reads batches of commands from a channel and sends batches of results, until the channel closes.
 
     Args:
@@ -192,4 +192,4 @@ def main() -> None:
     for line in sys.stdin.buffer.read().splitlines():
         with suppress(Exception):  # the session that wants it is told
             load(EnvSpec.from_json(line.decode()).entry_point)
-    EnvWorker(channel, threads).run()
+    HostingWorker(channel, threads).run()
