@@ -162,7 +162,8 @@ def test_a_notice_for_one_turn_is_no_rewrite(tokenizer: PieceTokenizer) -> None:
     second = prompt.extend([*talk, {"role": "user", "content": "Go on."}])
     assert second[: len(first) + len(answer)] == first + answer
     prompt.note(answer)
-    other = prompt.extend([{"role": "user", "content": "Anew."}, *talk[1:], {"role": "user", "content": "Go on."}])
+    last = {"role": "user", "content": "Go on."}
+    other = prompt.extend([{"role": "user", "content": "Anew."}, talk[1], last, talk[1], last])
     assert other[: len(first)] != first
 
 

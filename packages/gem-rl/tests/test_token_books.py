@@ -65,18 +65,29 @@ def test_each_agent_has_rows_of_its_own(history: str) -> None:
     assert len(rows) == 8
 
 
+PARITY = f"""{_LOOP}{{{{- '<' + message.role + '>' }}}}
+{{%- if message.role != 'assistant' %}}{{{{- loop.index0 % 2 }}}}{{% endif %}}{{{{- message.content + '<end>' }}}}
+{_GENERATION}"""
+"""Prints whether the index of a message is odd."""
+
+
+@pytest.mark.parametrize("template", [TEMPLATES["growing"], PARITY], ids=["growing", "parity"])
+@pytest.mark.parametrize("first", [["user"], ["system", "user"]], ids=len)
 @pytest.mark.parametrize("messages", [3, 25])
 @pytest.mark.parametrize("history", ["sampled", "template"])
-def test_a_prompt_reads_as_the_template_renders_it(history: Any, messages: int) -> None:
+def test_a_prompt_reads_as_the_template_renders_it(
+    history: Any, messages: int, first: list[str], template: str
+) -> None:
     """Where nothing is rewritten, the ids of a prompt are the text of the whole conversation, once it is decoded."""
-    tokenizer = PieceTokenizer(TEMPLATES["growing"])
+    tokenizer = PieceTokenizer(template)
     prompt = ChatPrompt(tokenizer, history)
-    talk: list[dict[str, Any]] = [{"role": "user", "content": "Go on"}]
+    talk: list[dict[str, Any]] = [{"role": role, "content": "Go on"} for role in first]
     for turn in range(messages):
         ids = prompt.extend(talk)
         rendered = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
         assert tokenizer.decode(ids, skip_special_tokens=False) == rendered
         answer = f"ab{turn}"
-        prompt.note([tokenizer.encode(letter, add_special_tokens=False)[0] for letter in answer])
+        end = [tokenizer.end] * (turn % 2)  # which a model samples unless it was cut off
+        prompt.note([tokenizer.encode(letter, add_special_tokens=False)[0] for letter in answer] + end)
         talk += [{"role": "assistant", "content": answer}, {"role": "user", "content": f"You said {answer}"}]
     assert len(set(map(tuple, [ids, tokenizer.encode(rendered, add_special_tokens=False)]))) == 2
