@@ -107,9 +107,14 @@ def below() -> Callable[[int], list[int]]:
     return found
 
 
-def test_a_lost_node_is_replaced_by_one_that_joins(start_node: Callable[..., Any], below: Any) -> None:
+@pytest.fixture(scope="module")
+def head(start_node: Callable[..., Any]) -> Any:
+    """The head of a cluster without room for actors."""
+    return start_node(cpus=0)
+
+
+def test_a_lost_node_is_replaced_by_one_that_joins(start_node: Callable[..., Any], head: Any, below: Any) -> None:
     """Four episodes are truncated with their cause and four go on; the environments move to a node that came later."""
-    head = start_node(cpus=0)
     nodes = [start_node(head.address, cpus=1) for _ in range(2)]
     with ExitStack() as stack:
         run = driver(
@@ -149,16 +154,19 @@ def test_a_lost_node_is_replaced_by_one_that_joins(start_node: Callable[..., Any
         assert said["flags"] == [True] * 4
         assert all(error.startswith("ProcessCrashError: the Ray actor") for error in said["errors"])
         assert set(said["pids"]) <= set(below(newcomer.process.pid))
-        assert (said["lost"], sorted(said["incarnations"])) == (4, [1, 2])
+        assert said["lost"] == 4
+        one, other = sorted(said["incarnations"])
+        assert one == 1 < other  # until Ray notices, it may place a new actor on the dead node
         assert heard(run)["turns"] == ["turn 5"] * 4 + ["turn 6"] * 4
         assert run.wait(120) == 0
+    for node in (*nodes, newcomer):
+        node.kill()
 
 
 def test_a_sharded_rollout_survives_the_loss_of_a_node(
-    start_node: Callable[..., Any], tmp_path: Path, below: Any
+    start_node: Callable[..., Any], head: Any, tmp_path: Path, below: Any
 ) -> None:
     """Every key is delivered once, by the nodes that are left."""
-    head = start_node(cpus=0)
     nodes = [start_node(head.address, cpus=1) for _ in range(2)]
     out = tmp_path / "episodes.jsonl"
     with ExitStack() as stack:
@@ -187,12 +195,16 @@ def test_a_sharded_rollout_survives_the_loss_of_a_node(
         assert sum(said["incarnations"]) >= 3
         assert run.wait(120) == 0
     assert len(out.read_text().splitlines()) == 96
+    for node in nodes:
+        node.kill()
 
 
 @pytest.mark.parametrize("own_cluster", [False, True], ids=["a cluster of others", "a cluster of its own"])
-def test_a_killed_driver_leaves_no_process(start_node: Callable[..., Any], own_cluster: bool, below: Any) -> None:
+def test_a_killed_driver_leaves_no_process(
+    start_node: Callable[..., Any], head: Any, own_cluster: bool, below: Any
+) -> None:
     """After kill -9 of the trainer, its actors end; so does the cluster that it began itself, and no other."""
-    head = None if own_cluster else start_node(cpus=2)
+    node = None if own_cluster else start_node(head.address, cpus=2)
     with ExitStack() as stack:
         source = """
             envs = gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4})
@@ -202,7 +214,7 @@ def test_a_killed_driver_leaves_no_process(start_node: Callable[..., Any], own_c
             say(pids=[info["pid"] for info in infos])
             input()
             """
-        run = driver(source, "local" if head is None else head.address, stack)
+        run = driver(source, "local" if own_cluster else head.address, stack)
         left = {*heard(run)["pids"], *(below(run.pid)[1:] if own_cluster else [])}
         waiting = {os.pidfd_open(pid): pid for pid in left}
         for descriptor in waiting:
@@ -213,8 +225,10 @@ def test_a_killed_driver_leaves_no_process(start_node: Callable[..., Any], own_c
             assert ended, f"still there: {[Path(f'/proc/{pid}/cmdline').read_text() for pid in waiting.values()]}"
             for descriptor in ended:
                 del waiting[descriptor]
-    if head is not None:
-        assert head.process.poll() is None
+    assert head.process.poll() is None
+    if node is not None:
+        assert node.process.poll() is None
+        node.kill()
 
 
 RELAY = """

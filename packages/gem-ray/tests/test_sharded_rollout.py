@@ -56,6 +56,17 @@ def test_episodes_are_those_of_one_machine_and_a_file_resumes(cluster: str, tmp_
         assert nothing.incarnations == (0,)
 
 
+def test_one_engine_plays_environments_of_the_cluster(cluster: str) -> None:
+    """``mode="ray"`` in the engine: policies here, environments there, the same episodes."""
+
+    def play(mode: str) -> dict[Any, Any]:
+        return by_key(
+            list(on_one_machine(IDS, lambda env: gem.make_policy("random", env), episodes=8, num_envs=8, mode=mode))
+        )
+
+    assert play("ray") == play("thread")
+
+
 class Deadly(gem.Env[str, str]):
     """Ends after ten turns; kills its process in episodes of seed 5, and in the first attempt at seed 3."""
 

@@ -24,6 +24,10 @@ _REASON_LENGTH = 300  # characters; Ray's messages are pages
 class ActorLostError(VectorError):
     """An actor died or cannot be reached, and its environments are lost with it."""
 
+    # A policy that asks its environment passes it on, and is not at fault; see gem.policies.Policy.
+    failure_source = "environment"
+    failure_kind = "crash"
+
 
 class ActorLink:
     """The environments of one actor, as their driver sees them: successive actors hold them.
@@ -74,9 +78,9 @@ class ActorLink:
         self._max_calls = max_calls
         self._linger = linger
         self._actor: Any = None
-        # One thread more than there are calls, for close.
+        # More threads than there are calls, for what stand-ins ask and for close.
         self._class = actor_class(
-            EnvironmentActor, options, max_restarts=0, max_task_retries=0, max_concurrency=max_calls + 1
+            EnvironmentActor, options, max_restarts=0, max_task_retries=0, max_concurrency=max_calls + 2
         )
 
     @property
@@ -171,6 +175,22 @@ class ActorLink:
         self.notify = notify
         for call in self.calls if added else ():
             call.future().add_done_callback(self._returned)
+
+    def ask(self, method: str, index: int, *arguments: Any) -> Any:
+        """Call a method of the actor for one of its environments, and wait; any thread may do so.
+
+        Raises:
+            ActorLostError: if the actor is lost.
+        """
+        actor = self._actor
+        if actor is None:
+            raise ActorLostError("the actor has ended")
+        try:
+            return unpack(ray.get(getattr(actor, method).remote(self._numbers[index], *arguments)))
+        except ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        except ray.exceptions.RayError as error:
+            raise ActorLostError(_reason(error)) from None
 
     def close(self) -> Any:
         """Begin to close the environments; return the call, None without an actor."""

@@ -15,7 +15,7 @@ from gem.plugins import lookup
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
 from gem.vector.packing import portable
-from gem_ray.packing import pack, unpack
+from gem_ray.packing import pack, pack_code, unpack
 
 __all__ = ["EnvironmentActor", "Outcome"]
 
@@ -39,6 +39,7 @@ class EnvironmentActor:
         self._results: list[Outcome] = []
         self._news = threading.Condition()
         self._count_of_news = 0
+        self._makers: dict[int, _ObservedMaker] = {}
 
     def build(self, packed_makers: bytes, mode: str, autoreset: AutoresetMode, step_timeout: float | None) -> bytes:
         """Make the environments.
@@ -52,13 +53,13 @@ class EnvironmentActor:
         backend = lookup("gem_vector_backends", mode, "vectorization mode")
         with self._lock:
             self._envs = envs = backend([None] * len(makers), autoreset=autoreset, step_timeout=step_timeout)
-            observed = {number: _ObservedMaker(maker) for number, maker in enumerate(makers) if maker is not None}
-            for number, maker in observed.items():
-                envs.send_make(number, maker)
-            made = envs.recv(min_ready=len(observed)) if observed else None
+            for number, maker in enumerate(makers):
+                if maker is not None:
+                    self._make(number, maker)
+            made = envs.recv(min_ready=envs.num_pending) if envs.num_pending else None
             envs.notify(self._notify)
         faults: list[Outcome] = [
-            (number, observed[number].error or VectorError(info["error"]))
+            (number, self._makers[number].error or VectorError(info["error"]))
             for number, info in (zip(made.indices, made.infos, strict=True) if made else ())
             if "error" in info
         ]
@@ -97,6 +98,40 @@ class EnvironmentActor:
                 self._news.wait_for(lambda seen=seen: self._count_of_news != seen, deadline - now)  # type: ignore[misc]
         return _packed(results)
 
+    def describe(self, number: int) -> bytes:
+        """Return the packed spec of an environment, the name of its class, and the exception of its last maker."""
+        assert self._envs is not None
+        maker = self._makers.get(number)
+        error = None if maker is None or maker.error is None else portable(maker.error)
+        if maker is None or maker.error is not None:
+            return pack_code((None, "", error))
+        env = self._envs.env_at(number)
+        return pack_code((env.spec, type(env).__name__, None))
+
+    def look(self, number: int, name: str) -> bytes:
+        """Return, packed, whether an attribute of an environment is a method, and its value if it is none."""
+        value = self._attribute(number, name)
+        return pack((True, None) if callable(value) else (False, value))
+
+    def call(self, number: int, name: str, packed_arguments: bytes) -> bytes:
+        """Call a method of an environment; dots lead to attributes of attributes.
+
+        Returns:
+            The packed exception and result.
+        """
+        args, kwargs = unpack(packed_arguments)
+        try:
+            return pack((None, self._attribute(number, name)(*args, **kwargs)))
+        except Exception as error:
+            return pack((portable(error), None))
+
+    def _attribute(self, number: int, name: str) -> Any:
+        assert self._envs is not None
+        value: Any = self._envs.env_at(number)
+        for part in name.split("."):
+            value = getattr(value, part)
+        return value
+
     def close(self) -> str | None:
         """Close the environments; return what went wrong."""
         with self._lock:
@@ -121,7 +156,12 @@ class EnvironmentActor:
             envs._submit_resets(list(resets), list(resets.values()))
         for kind, number, argument in commands:
             if kind == "make":
-                envs.send_make(number, argument)
+                self._make(number, argument)
+
+    def _make(self, number: int, maker: Maker) -> None:
+        assert self._envs is not None
+        self._makers[number] = observed = _ObservedMaker(maker)
+        self._envs.send_make(number, observed)
 
     def _notify(self) -> None:
         with self._news:
@@ -138,6 +178,7 @@ class _ObservedMaker:
         self.error: BaseException | None = None
 
     def __call__(self) -> Env[Any, Any]:
+        self.error = None
         try:
             env = self._maker()
             check_single_agent(env)

@@ -44,6 +44,8 @@ class _Shard:
     def __init__(self) -> None:
         self.actor: Any = None
         self.incarnation = 0
+        self.started = False
+        """Whether the actor has answered a call."""
         self.playing: dict[EpisodeKey, EpisodeRequest] = {}
         """What the actor has been given and has not finished."""
         self.calls: dict[Any, str] = {}
@@ -198,6 +200,7 @@ class ShardedRollout:
             self._lost(shard, error)
             return
         self._idle_since = time.monotonic()
+        shard.started = True
         del shard.calls[call]
         for line in lines or ():
             trajectory = Trajectory.from_dict(json.loads(line))
@@ -212,6 +215,11 @@ class ShardedRollout:
     def _lost(self, shard: _Shard, error: Exception) -> None:
         """Play the episodes of a lost actor again; the next :meth:`_feed` starts another in its place."""
         lost = list(shard.playing.values())
+        if not shard.started:  # it has played nothing, so none of them is to blame
+            (self._suspects if self._losses[lost[0].key] else self._fresh).extendleft(reversed(lost))
+            _end(shard)
+            self._check_start()
+            return
         _end(shard)
         for request in lost:
             self._losses[request.key] += 1
@@ -229,13 +237,13 @@ class ShardedRollout:
         return builder.finish(None)
 
     def _check_start(self) -> None:
-        if self._start_timeout is not None and time.monotonic() - self._idle_since > self._start_timeout:
-            started = [shard for shard in self._shards if shard.actor and "add" not in shard.calls.values()]
-            if not started:  # episodes may take longer than that
-                raise VectorError(
-                    f"none of {len(self._shards)} Ray actors started within {self._start_timeout:g} s: "
-                    f"{describe_resources(self._options)}; add nodes, or change options= or start_timeout="
-                )
+        if self._start_timeout is None or any(shard.started for shard in self._shards):
+            return  # an episode may take longer than that
+        if time.monotonic() - self._idle_since > self._start_timeout:
+            raise VectorError(
+                f"none of {len(self._shards)} Ray actors started within {self._start_timeout:g} s: "
+                f"{describe_resources(self._options)}; add nodes, or change options= or start_timeout="
+            )
 
 
 def rollout(
@@ -310,6 +318,7 @@ def rollout(
 
 
 def _end(shard: _Shard) -> None:
+    shard.started = False
     shard.calls.clear()
     shard.playing.clear()
     if shard.actor is not None:

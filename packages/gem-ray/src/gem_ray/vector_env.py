@@ -5,24 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import ray
 
 from gem.arguments import integer, real, string
+from gem.core import Env
+from gem.env_spec import EnvSpec
 from gem.errors import VectorError
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker
+from gem.vector.process.remote_env import RemoteEnv
 from gem_ray.actor_link import ActorLink, ActorLostError
 from gem_ray.cluster import connect
 from gem_ray.episode_account import EnvCommand, EpisodeAccount
+from gem_ray.packing import pack
 from gem_ray.placement import place_environments
 
 __all__ = ["RayVectorEnv"]
 
 _CLOSE_TIMEOUT = 10.0  # seconds that actors have to close their environments
 _MAX_ATTEMPTS = 3
-"""Actors that may die one after the other before one has played a turn."""
+"""Actors that may die one after the other before one has played a turn …"""
+
+_MIN_SECONDS = 30.0
+"""… in this time at least: Ray places actors on a dead node for 15 seconds, until it declares it dead."""
 
 
 class RayVectorEnv(VectorEnv):
@@ -88,6 +96,7 @@ class RayVectorEnv(VectorEnv):
         self._start_timeout = None if start_timeout is None else real("start_timeout", start_timeout, minimum=0.001)
         self.lost_episodes = 0
         """Episodes in play that were lost with their actors."""
+        self._described: dict[int, tuple[Maker | None, Any]] = {}
         self._accounts = [
             EpisodeAccount(maker, self.autoreset, seed) for maker, seed in zip(self._makers, self._seeds, strict=True)
         ]
@@ -116,6 +125,39 @@ class RayVectorEnv(VectorEnv):
     def incarnations(self) -> tuple[int, ...]:
         """How many actors have held the environments of each place so far: ones, as long as none was lost."""
         return tuple(link.incarnation for link in self._links)
+
+    @property
+    def envs(self) -> tuple[Env[Any, Any], ...]:
+        """Stand-ins of the environments: each question is a call of an actor."""
+        return tuple(self.env_at(index) for index in range(self.num_envs))
+
+    def env_at(self, index: int) -> Env[Any, Any]:
+        self._check_open()
+        return RemoteEnv(
+            partial(self._call, index),
+            lambda name: self._home[index].ask("look", index, name),
+            lambda: self._describe(index)[0],
+        )
+
+    def kind_at(self, index: int) -> str:
+        return self._describe(index)[1]
+
+    def error_at(self, index: int) -> BaseException | None:
+        return self._describe(index)[2]
+
+    def _describe(self, index: int) -> tuple[EnvSpec | None, str, BaseException | None]:
+        maker = self._accounts[index].maker
+        known = self._described.get(index)
+        if known is None or known[0] is not maker:
+            known = self._described[index] = maker, self._home[index].ask("describe", index)
+        description: tuple[EnvSpec | None, str, BaseException | None] = known[1]
+        return description
+
+    def _call(self, index: int, name: str, *args: Any, **kwargs: Any) -> Any:
+        error, result = self._home[index].ask("call", index, name, pack((args, kwargs)))
+        if error is not None:
+            raise error
+        return result
 
     def _start(self) -> None:
         for link in self._links:
@@ -203,7 +245,7 @@ class RayVectorEnv(VectorEnv):
     def _replace(self, link: ActorLink, error: ActorLostError) -> None:
         """Put another actor in the place of a lost one, and end the episodes that were in play there."""
         message = f"ProcessCrashError: the Ray actor of this environment was lost ({error})"
-        for index in link.indices:
+        for index in link.indices if link.down_since is None else ():  # else nothing was sent to it yet
             account = self._accounts[index]
             self.lost_episodes += account.playing
             instead = account.lost(link.command(index), message)
@@ -249,8 +291,9 @@ class RayVectorEnv(VectorEnv):
             )
 
     def _check_attempts(self, link: ActorLink, error: ActorLostError) -> None:
-        if link.attempts >= _MAX_ATTEMPTS:
-            link.attempts = 0
+        down = 0.0 if link.down_since is None else time.monotonic() - link.down_since
+        if link.attempts >= _MAX_ATTEMPTS and down > _MIN_SECONDS:
+            link.attempts, link.down_since = 0, None
             self._build(link)  # a caller that goes on has it tried again
             raise VectorError(
                 f"{_MAX_ATTEMPTS} Ray actors died one after the other before they played a turn; the last: {error}"
