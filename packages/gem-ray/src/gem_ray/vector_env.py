@@ -16,7 +16,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import VectorError
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker
-from gem.vector.process.remote_env import RemoteEnv
+from gem.vector.process.stand_in import EnvStandIn
 from gem_ray.actor_link import ActorLink, ActorLostError
 from gem_ray.cluster import connect
 from gem_ray.episode_account import EnvCommand, EpisodeAccount
@@ -133,7 +133,7 @@ class RayVectorEnv(VectorEnv):
 
     def env_at(self, index: int) -> Env[Any, Any]:
         self._check_open()
-        return RemoteEnv(
+        return EnvStandIn(
             partial(self._call, index),
             lambda name: self._home[index].ask("look", index, name),
             lambda: self._describe(index)[0],
