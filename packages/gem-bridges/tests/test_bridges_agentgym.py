@@ -185,8 +185,8 @@ def test_offered_actions_are_shown_and_drawn(agentgym: Start) -> None:
         assert env.sample_random_action() == "turn left"
 
 
-def test_the_task_of_a_reset_is_shown() -> None:
-    """ScienceWorld states its task beside the observation."""
+def test_what_is_no_document_is_no_dialect() -> None:
+    """Whatever a server answers instead of an OpenAPI document."""
     assert recognised({"paths": {}}, "") is None
     assert recognised(None, "") is None
     assert recognised([], "/maze") is None
