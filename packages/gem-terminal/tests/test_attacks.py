@@ -22,7 +22,9 @@ from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
 
 FILES = {
-    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\nstorage_mb = 64\n",
+    "task.toml": (
+        "[agent]\ntimeout_sec = 600.0\n[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\nstorage_mb = 64\n"
+    ),
     "instruction.md": "Do no harm.",
     "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /desk\nWORKDIR /desk\n",
     "tests/test.sh": "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n",

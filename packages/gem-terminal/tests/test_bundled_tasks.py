@@ -54,6 +54,7 @@ def test_a_task_is_complete(name: str) -> None:
     assert task.seconds is not None
     assert task.user == "agent"
     assert not task.limits.network
+    assert not task.keep_processes
     assert task.metadata["difficulty"] in ("easy", "medium", "hard")
 
 

@@ -33,7 +33,10 @@ from gem_terminal.plugin import gem_commands
 from gem_terminal.task import Image
 
 FILES = {
-    "task.toml": "[agent]\ntimeout_sec = 60.0\n[metadata]\ndifficulty = 'easy'\n[environment]\nmemory_mb = 256\n",
+    "task.toml": (
+        "[agent]\ntimeout_sec = 60.0\n[metadata]\ndifficulty = 'easy'\n"
+        "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\n"
+    ),
     "instruction.md": "Write hello into /hello.txt.",
     "environment/Dockerfile": "FROM debian:bookworm-slim\n",
     "tests/test.sh": (
@@ -171,6 +174,23 @@ def test_metadata_may_hold_anything(tmp_path: Path) -> None:
         write_task(tmp_path / name, **{"task.toml": f"[metadata]\ndifficulty = {value}\n"})
     assert [row["difficulty"] for row in run_json("list", tmp_path)] == ["3", "2020-01-01", "['x']"]
     assert "3 tasks" in run("list", tmp_path)
+
+
+def test_a_list_without_a_usable_task_fails(tmp_path: Path) -> None:
+    """The exit code tells a workflow, the output the reasons."""
+    write_task(tmp_path / "windows", **{"task.toml": "[environment]\nos = 'windows'\n"})
+    assert "0 tasks, and 1 that cannot be used" in run("list", tmp_path, code=1)
+
+
+def test_a_list_is_of_the_selected_tasks_as_they_would_be_played(failing: Callable[..., str], tmp_path: Path) -> None:
+    """Filters, names and overrides are those of the environment; a wrong one is refused."""
+    write_task(tmp_path / "a")
+    write_task(tmp_path / "b", **{"task.toml": "[metadata]\ndifficulty = 'hard'\n"})
+    (row,) = run_json("list", tmp_path, "--filter", "difficulty=hard", "--strict", "--limit", "memory=3G")
+    assert (row["name"], row["network"], row["keep_processes"], row["memory"]) == ("b", False, False, 3 << 30)
+    assert [row["name"] for row in run_json("list", tmp_path, "--task", "a")] == ["a"]
+    assert "memory=4G" in failing("list", tmp_path, "--limit", "memory", code=2)
+    assert "has no argument 'ram'" in failing("list", tmp_path, "--limit", "ram=1")
 
 
 def test_what_is_no_task_is_refused(failing: Callable[..., str], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ pytestmark = [
 
 BASE = "debian:bookworm-slim"
 FILES = {
-    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
+    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\n",
     "instruction.md": "Wait.",
     "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /desk\nWORKDIR /desk\n",
     "tests/test.sh": "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n",

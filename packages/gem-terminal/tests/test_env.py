@@ -19,7 +19,7 @@ from gem_terminal.errors import EngineError
 from gem_terminal.oracle import OracleSolutionPolicy
 
 FILES = {
-    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nmemory_mb = 256\n",
+    "task.toml": "[agent]\ntimeout_sec = 600.0\n[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\n",
     "instruction.md": "Write hello into /desk/hello.txt.",
     "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir /desk\nWORKDIR /desk\n",
     "tests/test.sh": (
@@ -41,7 +41,7 @@ def write_task(folder: Path, **files: str) -> Path:
 @pytest.fixture
 def env(engine: Engine, tmp_path: Path) -> Iterator[TerminalEnv]:
     """The task of this file, begun."""
-    made = TerminalEnv(path=write_task(tmp_path / "hello"), engine=engine, max_turns=20)
+    made = TerminalEnv(path=write_task(tmp_path / "hello"), engine=engine, max_turns=20, strict=True)
     made.reset(seed=0)
     yield made
     made.close()
@@ -249,7 +249,9 @@ def test_running_out_of_time_verifies(engine: Engine, tmp_path: Path) -> None:
 def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much time an agent asks for, where neither the task nor the caller bounds the episode."""
     monkeypatch.setattr("gem_terminal.task_session._MOST_SECONDS", 0.5)
-    folder = write_task(tmp_path / "task", **{"task.toml": "[environment]\nmemory_mb = 256\n"})
+    folder = write_task(
+        tmp_path / "task", **{"task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\n"}
+    )
     with TerminalEnv(path=folder, engine=engine, command_seconds=0.2) as env:
         env.reset(seed=0)
         *_, truncated, info = env.step(call("bash", command="sleep 1000", timeout_secs=1e8))
@@ -295,8 +297,25 @@ def test_an_agent_that_breaks_its_container_is_answered(env: TerminalEnv, case: 
 def test_a_task_that_begins_in_no_folder_fails_at_once(engine: Engine, tmp_path: Path) -> None:
     """Its author hears of it: nobody works in another folder instead."""
     folder = write_task(tmp_path / "task", **{"task.toml": "[environment]\nworkdir = '/nowhere'\n"})
-    with TerminalEnv(path=folder, engine=engine) as env, pytest.raises(EngineError, match="nowhere"):
+    with TerminalEnv(path=folder, engine=engine, network=False) as env, pytest.raises(EngineError, match="nowhere"):
         env.reset(seed=0)
+
+
+def test_files_are_written_into_new_folders_and_read_in_parts(env: TerminalEnv) -> None:
+    """A file longer than an observation can be read whole; the parts say where they are."""
+    text = "".join(f"{number:07}\n" for number in range(3000))
+    env.step(call("write_file", path="/desk/a/b c/é.txt", content=text))
+    parts = [env.step(call("read_file", path="/desk/a/b c/é.txt", offset=at))[0] for at in (0, 16 << 10, 1 << 20)]
+    shown = [part.rpartition("\n") for part in parts]
+    assert "".join(content for content, *_ in shown) == text
+    assert [note for *_, note in shown] == [
+        "[bytes 0 to 16384 of 24000]",
+        "[bytes 16384 to 24000 of 24000]",
+        "[the file ends at byte 24000]",
+    ]
+    observation, *_, info = env.step(call("read_file", path="/desk/none", offset=0))
+    assert ("No such file" in observation, info["tool_results"][0]["ok"]) == (True, False)
+    assert "File exists" in env.step(call("write_file", path="/desk/a/b c/é.txt/x", content=""))[0]
 
 
 @pytest.mark.parametrize("length", [4096, 300_000])
@@ -412,7 +431,7 @@ def test_a_solution_of_many_commands_is_played(engine: Engine, tmp_path: Path, o
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    with TerminalEnv(path=folder, engine=engine) as env:
+    with TerminalEnv(path=folder, engine=engine, network=False) as env:
         policy = OracleSolutionPolicy(env)
         for _ in range(2):  # a policy is as good for the next episode
             observation, info = env.reset(seed=0)

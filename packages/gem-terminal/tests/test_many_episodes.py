@@ -16,7 +16,7 @@ from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.formats import load_task
 
 FILES = {
-    "task.toml": "[environment]\nmemory_mb = 64\n",
+    "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 64\n",
     "instruction.md": "Do nothing.",
     "environment/Dockerfile": "FROM debian:bookworm-slim\n",
     "tests/test.sh": "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n",

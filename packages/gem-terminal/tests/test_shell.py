@@ -201,3 +201,40 @@ def test_nothing_reaches_outside(shell: Shell) -> None:
     assert shell.run("exec 3<>/dev/tcp/127.0.0.1/22", PATIENT).exit_code != 0
     assert shell.run("ls /sys/class/net 2>/dev/null; cat /proc/net/route | wc -l", PATIENT).output.split()[-1] == "1"
     assert "NoNewPrivs:\t1" in shell.run("cat /proc/self/status", PATIENT).output
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize(
+    ("command", "code"), [("exit 3", 3), ("set -e; false", 1), ("set -u; echo $MISSING", 1), ("exit", 0)]
+)
+def test_a_shell_that_exits_goes_on_where_it_was(shell: Shell, command: str, code: int) -> None:
+    """The exit code is told; folder, variables, arrays and functions are those of the shell that has exited."""
+    shell.run("cd /tmp; export A='it'\\''s'; B=$'two\nlines'; L=(1 'x y'); f() { echo f$A; }; readonly R=r", PATIENT)
+    done = shell.run(command, PATIENT)
+    assert (done.exit_code, done.shell_ended, done.state_kept) == (code, True, True)
+    done = shell.run('pwd; printenv A; echo "$B"; echo "${L[1]}"; f; echo $R $-', PATIENT)
+    assert done.output == "/tmp\nit's\ntwo\nlines\nx y\nfit's\nr hBs\n"
+    assert not done.shell_ended
+
+
+@pytest.mark.parametrize("command", ["kill -9 $$", "trap - EXIT; exit 3", "exec true"])
+def test_a_shell_that_is_lost_says_so(shell: Shell, command: str) -> None:
+    """A shell that was killed, or that no longer tells, takes its variables with it."""
+    shell.run("A=5", PATIENT)
+    done = shell.run(command, PATIENT)
+    assert (done.shell_ended, done.state_kept) == (True, False)
+    assert shell.run("echo $A-", PATIENT).output == "-\n"
+
+
+def test_a_state_without_measure_is_lost_and_nothing_else(shell: Shell) -> None:
+    """The output of the command is kept, and none of the state is shown."""
+    done = shell.run("A=$(head -c 3000000 /dev/zero | tr '\\0' x); echo hi; exit 4", PATIENT)
+    assert (done.output, done.exit_code, done.state_kept) == ("hi\n", 4, False)
+    assert shell.run("echo on", PATIENT).output == "on\n"
+
+
+def test_an_exit_in_a_subshell_ends_no_shell(shell: Shell) -> None:
+    """Only the shell of the episode tells its state, and a trace of it is not shown."""
+    assert shell.run("(exit 3); echo $?; $(exit 4); echo $?", PATIENT).output == "3\n4\n"
+    done = shell.run("set -x; exit 5", PATIENT)
+    assert (done.output.lstrip("+"), done.exit_code) == (" exit 5\n", 5)

@@ -767,7 +767,7 @@ def test_an_episode_ends_in_a_verifier_of_its_own(engine: Engine, tmp_path: Path
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
-    with TerminalEnv(path=tmp_path, engine=engine) as env:
+    with TerminalEnv(path=tmp_path, engine=engine, strict=True) as env:
         env.reset(seed=0)
         env.step("<bash>echo 42 > /logs/artifacts/answer</bash>")
         _, reward, terminated, _, info = env.step("<finish/>")

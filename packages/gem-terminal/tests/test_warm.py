@@ -12,7 +12,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.task_session import TaskSession
 
 FILES = {
-    "task.toml": "[environment]\nmemory_mb = 64\n",
+    "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 64\n",
     "environment/Dockerfile": "FROM debian:bookworm-slim\n",
     "tests/test.sh": "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n",
 }

@@ -53,6 +53,8 @@ class SendKeys:
 
     keys: tuple[str, ...]
     seconds: float | None = None
+    wait: float | None = None
+    """Seconds to wait at least."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class ReadFile:
     """Read a file."""
 
     path: str
+    offset: int | None = None
+    """Bytes to skip."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +138,22 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
             "items": {"type": "string"},
             "description": "Text, and tmux names of keys: Enter, C-c, Up, Escape, …",
         },
-        timeout_secs={"type": "number", "description": "Seconds to wait for the screen to settle.", "default": 5},
+        timeout_secs={
+            "type": "number",
+            "description": "Seconds to wait at most until the program has ended or reads the next keys.",
+            "default": 5,
+        },
+        wait_secs={"type": "number", "description": "Seconds to wait at least.", "default": 0},
     ),
-    _schema("read_file", "Read a text file.", path={"type": "string", "description": "An absolute path."}),
+    _schema(
+        "read_file",
+        "Read a text file. The middle of a long file is cut out; with an offset the file is shown from there on.",
+        path={"type": "string", "description": "An absolute path."},
+        offset={"type": ["integer", "null"], "description": "Bytes to skip.", "default": None},
+    ),
     _schema(
         "write_file",
-        "Write a text file and replace its content.",
+        "Write a text file and replace its content. Missing folders are made.",
         path={"type": "string", "description": "An absolute path."},
         content={"type": "string", "description": "The whole content of the file."},
     ),
@@ -210,9 +224,10 @@ def _of_call(call: ToolCall) -> TerminalAction:
             keys = [keys] if isinstance(keys, str) else keys
             if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
                 return MalformedAction("The argument keys of send_keys must be a list of strings.")
-            return SendKeys(tuple(keys), _seconds(arguments.get("timeout_secs")))
+            limits = (_seconds(arguments.get(name)) for name in ("timeout_secs", "wait_secs"))
+            return SendKeys(tuple(keys), *limits)
         if call.name == "read_file":
-            return ReadFile(_text(arguments, "path"))
+            return ReadFile(_text(arguments, "path"), _offset(arguments.get("offset")))
         if call.name == "write_file":
             return WriteFile(_text(arguments, "path"), _text(arguments, "content"))
         if call.name == "finish":
@@ -228,6 +243,13 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"The argument {name} must be a string.")
     return value
+
+
+def _offset(value: object) -> int | None:
+    """Return a valid number of bytes, or None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1 << 53:
+        return None
+    return int(value)
 
 
 def _seconds(value: object) -> float | None:

@@ -28,13 +28,16 @@ from gem_terminal.actions import (
     parse_actions,
 )
 from gem_terminal.engines import NAMES, Engine, engine_by_name
-from gem_terminal.errors import EngineError
-from gem_terminal.formats import bundled_tasks, load_tasks
+from gem_terminal.errors import EngineError, TaskError
+from gem_terminal.formats import bundled_tasks
 from gem_terminal.session_pools import SessionSpec, session_pool
 from gem_terminal.task import Task
+from gem_terminal.task_options import TaskOptions
 from gem_terminal.task_session import ActionResult, TaskSession
+from gem_terminal.task_set import TaskSet, load_task_set
 from gem_terminal.verification import VerifierResult
 from gem_terminal.warm_pool import WarmPool
+from gem_terminal.warnings_once import warn_once
 
 __all__ = ["TerminalEnv"]
 
@@ -46,6 +49,12 @@ _HARMLESS = ("pwd", "ls", "ls -a", "true", "id -un", "echo $HOME")
 _SYNTAX = """\
 Write one action a turn: a command between <bash> and </bash>, which runs in a shell that lives through the whole task \
 (it reads from /dev/null and may take {seconds:g} seconds), or <finish/> when you are done. You have {turns} turns."""
+
+
+_HOST_NETWORK = (
+    "a task with a network shares the network of this machine in the namespace engine: its agent reaches services on "
+    "127.0.0.1 and abstract sockets, and parallel episodes reach each other; pass network=False, or use Docker"
+)
 
 
 class TerminalEnv(Env[str, Action]):
@@ -63,14 +72,27 @@ class TerminalEnv(Env[str, Action]):
     **Info.** Always ``task`` (name), ``turn``, ``action_status``. After a command ``exit_code``, ``timed_out``, and
     ``notices`` if it reached limits. After native calls ``tool_results``. At the end ``success``, ``rewards``,
     ``tests_passed`` and ``tests_total`` if the task reports them, ``verifier_log``, and ``verifier_error`` if the tests
-    gave no reward.
+    gave no reward; ``verifier_hint`` if the reward is 0.0 and the tests seem to miss a network or a server.
 
     If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts a new
     container.
 
     Args:
         task: the name of a bundled task.
-        path: a folder that is a task or contains tasks, in place of ``task``.
+        path: a folder that is a task or contains tasks, in place of ``task``; if it has a ``dataset.toml`` of Harbor,
+            the tasks that this file lists.
+        tasks: the names of the folder's tasks to use; None for all.
+        filter: a condition on the folder's tasks, such as ``"difficulty=easy and tag:git"``; see
+            :func:`~gem_terminal.task_filter.matching`.
+        split: a subfolder of the folder, or the value of ``split`` in the metadata of the tasks.
+        skip_unsupported: whether to leave out tasks that are malformed or need an unsupported feature, with one
+            warning that counts the reasons; :attr:`skipped` names them all. False raises the error of the first.
+        strict: the rules for training on tasks of one's own: a Harbor task has a network only if it asks for one, and
+            the agent's processes are killed before the tests. By default the rules of the format hold; see
+            :class:`~gem_terminal.task_options.TaskOptions`. The bundled tasks are strict by themselves.
+        network: gives every task a network, or none; None for the task's own.
+        limits: ``cpus``, ``memory``, ``processes`` and ``disk`` in place of the tasks' own, such as
+            ``{"memory": "4G", "disk": "10G"}``.
         engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of docker and namespace that
             works, or an :class:`~gem_terminal.engines.Engine`.
         max_turns: the turns of an episode.
@@ -79,8 +101,8 @@ class TerminalEnv(Env[str, Action]):
         episode_seconds: the time limit of an episode, in seconds; None for the task's own.
         output: the bytes of a command's output in an observation; the middle of a longer output is cut out.
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.
-        keep_processes: whether the agent's processes continue during the tests. A task that verifies a server needs
-            this; :func:`~gem_terminal.verification.verify` explains the cost.
+        keep_processes: whether the agent's processes continue during the tests; None for the rule of the task. A task
+            that verifies a server needs this; :func:`~gem_terminal.verification.verify` explains the cost.
         instructions: whether the first observation explains text actions and the turn limit. Turn it off if the model
             receives ``tool_schemas`` through its chat API.
         warm: the number of episodes whose containers are started ahead, from the second episode on. With several
@@ -91,17 +113,28 @@ class TerminalEnv(Env[str, Action]):
         self,
         task: str | None = None,
         path: str | Path | None = None,
+        tasks: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002  # the word that users look for
+        split: str | None = None,
+        skip_unsupported: bool = True,
+        strict: bool = False,
+        network: bool | None = None,
+        limits: Mapping[str, Any] | None = None,
         engine: str | Engine = "auto",
         max_turns: int = 50,
         command_seconds: float = 30.0,
         episode_seconds: float | None = None,
         output: int = 16 << 10,
         reward: str = "task",
-        keep_processes: bool = False,
+        keep_processes: bool | None = None,
         instructions: bool = True,
         warm: int = 1,
     ) -> None:
-        self.tasks = _tasks(task, path)
+        options = TaskOptions.checked(strict, network, limits, keep_processes)
+        found = _task_set(task, path, tasks, filter, split, boolean("skip_unsupported", skip_unsupported))
+        self.skipped = found.skipped
+        """The tasks of the folder that cannot be used, each with the reason as ``error``."""
+        self.tasks = tuple(map(options.applied, found.tasks))
         self._engine = engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", *NAMES))
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
@@ -110,7 +143,6 @@ class TerminalEnv(Env[str, Action]):
         )
         self.output = integer("output", output, minimum=100)
         self.reward = choice("reward", reward, ("task", "fraction", "binary"))
-        self.keep_processes = boolean("keep_processes", keep_processes)
         self.instructions = boolean("instructions", instructions)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
@@ -251,7 +283,7 @@ class TerminalEnv(Env[str, Action]):
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
             return _observation(actions, action_results), 0.0, False, False, info
-        result = session.verify(keep_processes=self.keep_processes)
+        result = session.verify()
         self._leave()
         self._phase = _OVER
         # The turn limit terminates the episode only if it was announced; the time limit is never announced.
@@ -270,6 +302,8 @@ class TerminalEnv(Env[str, Action]):
             pool = self._pool = session_pool(self.engine)
             _IN_USE.add(self)
         self._begun += 1
+        if self.task.limits.network and self.engine.name == "namespace":
+            warn_once(_HOST_NETWORK)
         try:
             session = pool.take(
                 self, self._session_spec(self._index), [self._session_spec(index) for index in self._ahead()]
@@ -348,13 +382,27 @@ def _tool_results(actions: Sequence[RequestedAction], action_results: Sequence[A
     ]
 
 
-def _tasks(task: str | None, path: str | Path | None) -> tuple[Task, ...]:
+def _task_set(
+    task: str | None,
+    path: str | Path | None,
+    tasks: Sequence[str] | None,
+    condition: str | None,
+    split: str | None,
+    skip_unsupported: bool,
+) -> TaskSet:
     if (task is None) == (path is None):
         raise ArgumentError("pass either task (a name) or path (a folder)")
-    if path is not None:
-        return load_tasks(path)
-    names = sorted(child.name for child in bundled_tasks().iterdir())
-    return load_tasks(bundled_tasks() / str(choice("task", task, names)))
+    if path is None:
+        if not tasks is condition is split is None:
+            raise ArgumentError("tasks, filter and split select from a folder of tasks; pass them with path")
+        names = sorted(child.name for child in bundled_tasks().iterdir())
+        path = bundled_tasks() / str(choice("task", task, names))
+    found = load_task_set(path, tasks, condition, split)
+    if found.skipped and not (skip_unsupported and found.tasks):
+        raise TaskError(found.skipped[0].error or "", found.skipped[0].need)
+    if found.skipped:
+        warn_once(found.summary())
+    return found
 
 
 def _said(result: VerifierResult) -> Info:
@@ -363,6 +411,7 @@ def _said(result: VerifierResult) -> Info:
         "rewards": result.rewards,
         "verifier_log": result.log,
         "verifier_error": result.error,
+        "verifier_hint": result.hint,
         "tests_passed": result.passed,
         "tests_total": result.total,
     }

@@ -10,6 +10,11 @@ __all__ = ["EngineError", "TaskError"]
 class TaskError(GemError, ValueError):
     """A task folder is malformed, or needs an unsupported feature."""
 
+    def __init__(self, message: str, need: str | None = None) -> None:
+        super().__init__(message)
+        self.need = need
+        """The unsupported feature, for counts: ``several containers``, ``Windows``; None for a malformed task."""
+
 
 class EngineError(GemError, RuntimeError):
     """A container engine is missing, refuses a request, or failed."""

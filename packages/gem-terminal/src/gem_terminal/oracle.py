@@ -89,6 +89,7 @@ def _typed(solution: Path) -> list[dict[str, Any]]:
             {
                 "keys": [step.command, *(["Enter"] if step.append_enter else [])],
                 "timeout_secs": step.max_timeout_sec if step.block else max(step.min_timeout_sec, 1.0),
+                "wait_secs": step.min_timeout_sec,
             },
         )
         for step in steps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -14,7 +16,34 @@ __all__ = ["Screen", "bytes_of"]
 
 _COLUMNS, _ROWS = 120, 40
 _SETTLED = 0.15
-"""Seconds without output after which a screen counts as complete."""
+"""Seconds without output after which a screen counts as complete, if the shell or a program waits for keys."""
+_LONGEST_PAUSE = 1.0
+"""Seconds between two looks at a program that neither writes nor reads."""
+_ENTERING = (b"\r", b"\n", b"\x03", b"\x04", b"\x1a")
+"""Keys after which a shell shows a new prompt."""
+_LONGEST_MARK = 80
+_BUSY = 9
+_ANSWERS_IN = 60.0
+"""Seconds; a container in which nothing runs for so long is broken."""
+
+# $1: the shell on the terminal. A program reads keys if the terminal is in raw mode, as line editors and full-screen
+# programs set it, or if a process in the foreground sleeps in a read of a terminal.
+_ASKS_FOR_READERS = r"""
+shell=$1
+read -r line < "/proc/$shell/stat" || exit 1
+set -- ${line##*) }
+front=$6
+case " $(stty -a < "/proc/$shell/fd/0" | tr ';\n' '  ') " in *" -icanon "*) exit 0 ;; esac
+for stat in /proc/[0-9]*/stat; do
+  read -r line < "$stat" || continue
+  process=${line%% *}
+  set -- ${line##*) }
+  [ "$3" = "$front" ] || continue
+  read -r where < "/proc/$process/wchan" || :
+  case $where in n_tty_read | wait_woken) exit 0 ;; esac
+done
+exit 9
+"""
 
 _NAMED = {
     "Enter": "\r", "Tab": "\t", "BTab": "\x1b[Z", "Space": " ", "BSpace": "\x7f", "Escape": "\x1b",
@@ -60,7 +89,22 @@ class Screen:
         workdir: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        told = {"TERM": "xterm", "COLUMNS": str(_COLUMNS), "LINES": str(_ROWS), **(environment or {})}
+        mark = secrets.token_hex(16)
+        # The escape sequence by which terminals recognise a prompt (OSC 133), here with the number of the shell.
+        told = {
+            "TERM": "xterm",
+            "COLUMNS": str(_COLUMNS),
+            "LINES": str(_ROWS),
+            "PROMPT_COMMAND": rf'printf "\033]133;A;{mark};$$\007"',
+            **(environment or {}),
+        }
+        self._prompt = re.compile(rb"\x1b\]133;A;%s;(\d{1,10})\x07" % mark.encode())
+        self._prompts_due = 1
+        self._shell = ""
+        """The process of the last shell that showed a prompt."""
+        self._tail = b""
+        self._container = container
+        self._user = user
         self._channel = container.open(("bash",), terminal=True, user=user, workdir=workdir, environment=told)
         with suppress(EngineError):  # a shell that could not start has ended; the screen shows its message
             self._channel.resize(_COLUMNS, _ROWS)
@@ -69,30 +113,63 @@ class Screen:
         """Whether the shell was alive when the first key was typed."""
         self.ended = False
 
-    def press(self, keys: Iterable[str], seconds: float) -> str:
-        """Type keys, wait for their effect, and return the text of the screen.
+    def press(self, keys: Iterable[str], seconds: float, wait: float = 0.0) -> str:
+        """Type keys, wait for their effect, and return the lines that scrolled off meanwhile and the screen.
 
-        The method waits until the program has drawn and then pauses, at most ``seconds``. Without keys it only waits.
+        The method waits until the shell shows its prompt again, or a program waits for the next keys. Without keys it
+        only waits.
+
+        Args:
+            keys: text and tmux names of keys.
+            seconds: the time limit.
+            wait: seconds to wait at least.
         """
-        deadline = time.monotonic() + seconds
+        deadline, earliest = time.monotonic() + seconds, time.monotonic() + wait
         if not self.begun:  # keys typed before the prompt would appear twice
-            self._settle(deadline)
+            self._settle(deadline, 0.0)
             self.begun = not self.ended
-        self._channel.write(bytes_of(keys, self._terminal.application_keys), max(deadline - time.monotonic(), 0.0))
-        self._settle(deadline)
-        return self._terminal.text()
+        shown_before = self._terminal.cursor.y
+        self._terminal.scrolled.clear()
+        data = bytes_of(keys, self._terminal.application_keys)
+        self._prompts_due += sum(data.count(key) for key in _ENTERING)
+        self._channel.write(data, max(deadline - time.monotonic(), 0.0))
+        self._settle(deadline, earliest)
+        return "\n".join([*self._terminal.scrolled_text()[shown_before:], self._terminal.text()])
 
-    def _settle(self, deadline: float) -> None:
-        drawn = False
+    def _settle(self, deadline: float, earliest: float) -> None:
+        drawn, pause, asked = False, _SETTLED, False
         while not self.ended and (left := deadline - time.monotonic()) > 0:
-            data = self._channel.read(min(left, _SETTLED) if drawn else left)
+            data = self._channel.read(min(left, pause))
             if data is None:
                 self.ended = True
             elif data:
-                self._terminal.feed(data)
-                drawn = True
-            elif drawn:
+                self._received(data)
+                drawn, pause, asked = True, _SETTLED, False
+            elif time.monotonic() < earliest:
+                continue
+            elif self._prompts_due <= 0 or asked or (drawn and not self._shell):
+                self._prompts_due = 0
                 break
+            elif self._shell and self._waits_for_keys():
+                asked = True  # what was written before the answer must still be read
+            else:
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _received(self, data: bytes) -> None:
+        self._terminal.feed(data)
+        self._tail = (self._tail + data)[-_LONGEST_MARK - len(data) :]
+        found = None
+        for found in self._prompt.finditer(self._tail):
+            self._prompts_due -= 1
+            self._shell = found[1].decode()
+        self._tail = self._tail[found.end() :] if found is not None else self._tail[-_LONGEST_MARK:]
+
+    def _waits_for_keys(self) -> bool:
+        """Whether the program in the foreground reads from the terminal; asks the kernel, in the container."""
+        done = self._container.run(
+            ("sh", "-c", _ASKS_FOR_READERS, "sh", self._shell), seconds=_ANSWERS_IN, user=self._user, workdir="/"
+        )
+        return done.exit_code != _BUSY  # another code: the shell is gone, or no program can run
 
     def close(self) -> None:
         """End the terminal. A second call does nothing."""

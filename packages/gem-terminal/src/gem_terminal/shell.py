@@ -32,6 +32,23 @@ _TOLD = (
     "readonly -f _gem_told\n"
 )
 
+# A shell that exits tells its folder, variables and functions, so that the next one continues with them. $1 marks the
+# beginning, $2 the end. The options are not told: a new shell with `set -e` would exit as easily.
+_TELLS_AT_EXIT = (
+    "trap '{ _gem_state=$(declare -p; declare -f); "
+    'printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$_gem_state" $2; } 2>/dev/null\' EXIT\n'
+)
+_STATE = re.compile(rb":([^\0]*)\0([^\0]*)\0")
+"""The text after the mark of an exit: the folder, and declarations of variables and functions."""
+_NOT_TOLD = re.compile(
+    r"^declare -\S+ (?:BASH\w*|DIRSTACK|EUID|FUNCNAME|GROUPS|PIPESTATUS|PPID|SHELLOPTS|UID)(?:=[^\n]*)?\n"
+    r"|^_gem_told \(\) *\n\{.*?^\}$",
+    re.MULTILINE | re.DOTALL,
+)
+"""What every shell has of its own: an assignment to one of these arrays would end the whole script."""
+_MOST_STATE = 1 << 20
+"""Bytes of the state of a shell that exits; a larger one is lost."""
+
 _BASH = ("bash", "--noprofile", "--norc")
 _MOST_OUTPUT = 64 << 20
 """The output limit of a command in bytes; a command that writes more is killed, as at its time limit."""
@@ -75,12 +92,14 @@ class CommandResult:
     output: str
     """stdout and stderr in order; the middle of a long output is cut out."""
     exit_code: int | None
-    """None if the command was killed, or ended the shell."""
+    """None if the command was killed, or killed the shell; the code of ``exit`` if it ended the shell."""
     timed_out: bool = False
     flooded: bool = False
     """Whether the command was killed because its output reached the limit."""
     shell_ended: bool = False
     """Whether the command ended the shell; the next command starts a new shell."""
+    state_kept: bool = False
+    """Whether the new shell begins in the same folder, with the same variables and functions."""
     notices: tuple[str, ...] = ()
     """The limits that the container reached meanwhile, in words."""
 
@@ -115,6 +134,9 @@ class Shell:
         self._jobs = ""
         self._early = b""
         self._kills = 0
+        self._exit_marks = ("", "")
+        self._state: tuple[str, str] | None = None
+        """The folder and the declarations of a shell that has exited."""
         self._begun = False
         if why := self._open():
             raise EngineError(f"container {container.id[:12]} gives no shell: {why}")
@@ -162,6 +184,8 @@ class Shell:
             killed = "timed out" if self.is_open else ""
             self._abandon()
             return _ended(kept, self._early, killed, shell_ended=True)
+        ending: bytes | None = None
+        exit_marker = f"\n{self._exit_marks[0]}".encode()
         while True:
             left = deadline - time.monotonic()
             flooded = kept.total > most
@@ -176,9 +200,22 @@ class Shell:
                 continue
             data = self._channel.read(left)
             if data is None:
+                self._state = None if killed else _state_of(ending, self._exit_marks[1])
+                code = None if killed else self._channel.exit_code(_PATIENCE)
                 self._abandon()
-                return _ended(kept, tail, killed, shell_ended=True)
+                ended = _ended(kept, tail, killed, shell_ended=True)
+                if code is None or code > 128:  # a signal
+                    return ended
+                return replace(ended, exit_code=code, state_kept=self._state is not None)
+            if ending is not None:
+                ending += data if len(ending) < _MOST_STATE else b""
+                continue
             tail += data
+            found = tail.find(exit_marker)
+            if found >= 0:
+                kept.add(tail[:found])
+                ending, tail = tail[found + len(exit_marker) :], b""
+                continue
             found = tail.find(marker)
             status = _STATUS.match(tail, found + len(marker)) if found >= 0 else None
             if status is not None:
@@ -216,6 +253,9 @@ class Shell:
         """Start the shell; return the reason of a failure, or an empty text."""
         # An agent may have removed the folder; a task whose first folder is missing is an error.
         places = (self._workdir, "/") if self._begun else (self._workdir,)
+        state, self._state = self._state, None
+        if state is not None:
+            places = (state[0], *places)
         why = ""
         for _ in range(2):
             for place in places:
@@ -223,10 +263,14 @@ class Shell:
                     _BASH, user=self._user, workdir=place, environment=self._environment
                 )
                 self._pid, self._jobs, self._early, self._kills = "", "", b"", self._container.kills
-                self._channel.write(_TOLD.encode(), _BEGINS_IN)
+                first, last = self._exit_marks = (secrets.token_hex(16), secrets.token_hex(16))
+                tells = _TELLS_AT_EXIT.replace("$1", first).replace("$2", last)
+                self._channel.write((_TOLD + tells).encode(), _BEGINS_IN)
                 started = self._evaluate("echo $$", _BEGINS_IN)
                 if started.exit_code == 0:
                     self._pid = started.output.strip()
+                    if state is not None:
+                        self._evaluate(f"{{ {state[1]}\n}} >/dev/null 2>&1", _BEGINS_IN)
                     return ""
                 self.close()
                 why = started.output[-200:].strip() or "it does not answer"
@@ -251,6 +295,17 @@ class Shell:
 def _ended(kept: BoundedOutput, tail: bytes, killed: str, shell_ended: bool) -> CommandResult:
     kept.add(tail)
     return CommandResult(kept.text(), None, killed == "timed out", killed == "flooded", shell_ended)
+
+
+def _state_of(ending: bytes | None, last: str) -> tuple[str, str] | None:
+    """Return the folder and the declarations that an exiting shell has told; None unless all arrived unmixed."""
+    found = _STATE.match(ending or b"")
+    if found is None or not (ending or b"").startswith(last.encode(), found.end()):
+        return None
+    try:
+        return found[1].decode(), _NOT_TOLD.sub("", found[2].decode())
+    except UnicodeDecodeError:
+        return None
 
 
 def _quoted(command: str) -> str:

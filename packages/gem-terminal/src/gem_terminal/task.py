@@ -63,6 +63,8 @@ class SeparateVerifier:
     limits: ResourceLimits
     environment: Mapping[str, str] = field(default_factory=dict)
     workdir: str | None = None
+    network_is_stated: bool = True
+    """See :class:`Task`."""
     artifacts: tuple[Artifact, ...] = ()
     """The only files of the agent that it receives."""
     collect: tuple[CollectCommand, ...] = ()
@@ -117,6 +119,10 @@ class Task:
     format: str
     """``"harbor"`` or ``"terminal-bench"``."""
     limits: ResourceLimits = ResourceLimits()
+    network_is_stated: bool = True
+    """Whether the task's files say whether it has a network; False if ``limits.network`` is its format's default."""
+    keep_processes: bool = False
+    """Whether the agent's processes continue during the tests, by the rule of the format or the task's own word."""
     seconds: float | None = None
     """The time limit of an episode, in seconds of wall-clock time; None for no limit."""
     workdir: str | None = None

@@ -36,7 +36,9 @@ _REGULAR = """
 if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1: not a regular file"; exit 1; fi
 """
 _READ = _REGULAR + 'head -c 67108864 -- "$1"'
-_WRITE = _REGULAR + 'head -c "$2" > "$1"'
+# $2: the number of the first byte, $3: how many bytes. The size is the last line.
+_READ_FROM = _REGULAR + 'tail -c "+$2" -- "$1" | head -c "$3" && echo && wc -c < "$1"'
+_WRITE = _REGULAR + 'mkdir -p -- "$(dirname -- "$1")" && head -c "$2" > "$1"'
 
 
 @dataclass(frozen=True)
@@ -120,26 +122,46 @@ class TaskSession:
         return ActionResult(text, info, done.exit_code == 0)
 
     def send_keys(self, action: SendKeys) -> ActionResult:
-        """Type into the terminal, which opens on first use."""
-        seconds = self._granted(action.seconds or _SCREEN_SECONDS)
+        """Type into the terminal, which opens on first use; the result is its screen and what it scrolled off."""
+        wait = self._granted(action.wait or 0.0)
+        seconds = self._granted(max(action.seconds or _SCREEN_SECONDS, wait))
         screen = self._screen
         if screen is None or screen.ended:
             screen = self._open_screen(self.task.workdir)
-        text = screen.press(action.keys, seconds)
+        text = screen.press(action.keys, seconds, wait)
         if screen.ended and not screen.begun:  # its first folder may be gone
             screen = self._open_screen("/")
-            text = screen.press(action.keys, seconds)
+            text = screen.press(action.keys, seconds, wait)
+        kept = BoundedOutput(self._output)
+        kept.add(text.encode(errors="replace"))
+        text = kept.text()
         return ActionResult(f"{text}\n[the terminal has ended]" if screen.ended else text)
 
     def read_file(self, action: ReadFile) -> ActionResult:
-        """Return the content of a file, read with the rights of the agent's user."""
+        """Return the content of a file, read with the rights of the agent's user.
+
+        The middle of a long file is cut out, unless the action has an offset: then the file is shown from there on.
+        """
+        if action.offset is not None:
+            return self._read_from(action.path, action.offset)
         done = self._with_file(_READ, action.path)
         kept = BoundedOutput(self._output)
         kept.add(done.output or _silence(done, action.path))
         return ActionResult(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
+    def _read_from(self, path: str, offset: int) -> ActionResult:
+        done = self._with_file(_READ_FROM, path, str(offset + 1), str(self._output))
+        content, _, size = done.output.rstrip(b"\n").rpartition(b"\n")
+        if done.exit_code != 0 or not size.strip().isdigit():
+            told = (done.output or _silence(done, path)).decode(errors="replace")
+            return ActionResult(told, {"exit_code": done.exit_code}, ok=False)
+        total, end = int(size), min(offset + self._output, int(size))
+        note = f"[bytes {offset} to {end} of {total}]" if offset < total else f"[the file ends at byte {total}]"
+        text = f"{content.decode(errors='replace')}\n{note}" if content else note
+        return ActionResult(text, {"exit_code": 0})
+
     def write_file(self, action: WriteFile) -> ActionResult:
-        """Write a file with the rights of the agent's user."""
+        """Write a file, and the folders that it is in, with the rights of the agent's user."""
         content = action.content.encode(errors="replace")
         done = self._with_file(_WRITE, action.path, str(len(content)), stdin=content)
         told = (done.output or _silence(done, action.path)).decode(errors="replace").strip()
@@ -166,10 +188,10 @@ class TaskSession:
         done = run(self.task.workdir)
         return run("/") if done.exit_code in _NOT_RUN and path.startswith("/") else done
 
-    def verify(self, *, keep_processes: bool = False) -> VerifierResult:
+    def verify(self) -> VerifierResult:
         """Run the tests; see :func:`~gem_terminal.verification.verify`."""
         self.let_go()
-        return verify(self.task, self._container, self._engine, keep_processes=keep_processes)
+        return verify(self.task, self._container, self._engine)
 
     def close(self) -> None:
         """Remove the container, except in a forked child, whose parent owns it. A second call does nothing."""
@@ -194,7 +216,9 @@ def _notes(done: CommandResult, seconds: float) -> list[str]:
         notes.append(f"[ended after {seconds:g} seconds]")
     if done.flooded:
         notes.append("[ended, since it wrote without end]")
-    if done.shell_ended:
+    if done.shell_ended and done.state_kept:
+        notes.append("[the shell has exited; the next command runs in a new one with its folder and variables]")
+    elif done.shell_ended:
         notes.append("[the shell has ended; the next command runs in a new one]")
     return notes
 

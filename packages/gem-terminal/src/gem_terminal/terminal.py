@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,8 @@ _STRING_END = re.compile(r"\x07|\x1b\\|\x18|\x1a")
 _MOST = 9999
 """The largest value of a parameter; larger ones are clipped."""
 
+_MOST_SCROLLED = 2000
+"""Lines that are remembered after they have scrolled off the screen."""
 _MOST_MARKS = 8
 """The largest number of combining characters in one cell."""
 
@@ -59,6 +62,8 @@ class Terminal(pyte.Screen):
         self._in_string = False
         self._other: tuple[Any, Any] | None = None
         self._last = ""
+        self.scrolled: deque[Any] = deque(maxlen=_MOST_SCROLLED)
+        """The lines that have scrolled off the top of the main screen, as pyte has them; see :meth:`scrolled_text`."""
         self.application_keys = False
         """Whether the program expects arrow keys as ``ESC O`` instead of ``ESC [`` (DECCKM)."""
         super().__init__(columns, rows)
@@ -86,8 +91,23 @@ class Terminal(pyte.Screen):
         """Return the text of the screen without trailing blanks."""
         return "\n".join(self._row(y).rstrip() for y in range(self.lines)).rstrip("\n")
 
+    def scrolled_text(self) -> list[str]:
+        """Return the text of the lines in :attr:`scrolled`."""
+        return [self._text_of(line).rstrip() for line in self.scrolled]
+
+    def index(self) -> None:
+        """Move the cursor down; at the bottom margin the lines scroll up."""
+        top, bottom = self.margins or (0, self.lines - 1)
+        if self.cursor.y == bottom and top == 0 and self._other is None:
+            self.scrolled.append(self.buffer[0])
+        super().index()
+
     def _row(self, y: int) -> str:
-        line, shown, x = self.buffer[y], [], 0
+        return self._text_of(self.buffer[y])
+
+    def _text_of(self, line: Any) -> str:
+        shown: list[str] = []
+        x = 0
         while x < self.columns:
             char = line[x].data
             if not char:  # the second half of an overwritten wide character

@@ -1,10 +1,11 @@
 """Verification of an agent's work: :func:`verify`.
 
-**In the agent's container** (the shared mode of Harbor, and Terminal-Bench 1). The verifier first kills every process
-of the agent and confirms their deaths from outside. It removes ``/tests`` and ``/logs/verifier``, in whatever form it
-finds them, and creates both again. It copies the tests in and runs them with the environment of the image and the task
-only: no variables of the agent, no profile, no ``.bashrc``. It reads the reports from outside, without running a
-program of the container, following a link, or opening anything but regular files.
+**In the agent's container** (the shared mode of Harbor, and Terminal-Bench 1). Unless the task keeps the agent's
+processes, the verifier first kills all of them and confirms their deaths from outside. It removes ``/tests`` and
+``/logs/verifier``, in whatever form it finds them, and creates both again. It copies the tests in and runs them with
+the environment of the image and the task only: no variables of the agent, no profile, no ``.bashrc``. It reads the
+reports from outside, without running a program of the container, following a link, or opening anything but regular
+files.
 
 The guarantees depend on the user that the agent works as.
 
@@ -42,9 +43,11 @@ import tarfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from gem_terminal.archive import archive_of, files_in, sanitize_artifact
+from gem_terminal.connection_hints import connection_hint
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.errors import EngineError
 from gem_terminal.progress import showing
@@ -88,7 +91,7 @@ _MOST_CARRIED = 1 << 30
 
 
 def verify(
-    task: Task, container: Container, engine: Engine | None = None, *, keep_processes: bool = False
+    task: Task, container: Container, engine: Engine | None = None, *, keep_processes: bool | None = None
 ) -> VerifierResult:
     """Run the tests of a task.
 
@@ -96,15 +99,26 @@ def verify(
         task: the task.
         container: the agent's container.
         engine: starts the container of a separate verifier; other tasks need none.
-        keep_processes: whether the agent's processes continue during the tests, as in Terminal-Bench 1 and Harbor. A
-            task in which the agent starts a server needs this. It gives up the guarantees of killing them: a process
-            may change files while the tests read them, and a process of the tests' user may change the tests or write
-            the reward. A separate verifier is safe from both.
+        keep_processes: whether the agent's processes continue during the tests, as in Terminal-Bench 1 and Harbor;
+            None for the rule of the task. A task in which the agent starts a server needs this. It gives up the
+            guarantees of killing them: a process may change files while the tests read them, and a process of the
+            tests' user may change the tests or write the reward. A separate verifier is safe from both.
 
     Raises:
         EngineError: if the container or the engine died, a process survives, the container of a separate verifier
             does not start, or the task needs a separate verifier and no engine is given.
     """
+    keep = task.keep_processes if keep_processes is None else keep_processes
+    result = _verified(task, container, engine, keep)
+    return replace(result, hint=connection_hint(result, has_network=_tests_have_network(task), kept=keep))
+
+
+def _tests_have_network(task: Task) -> bool:
+    separate = task.tests.separate
+    return (task if separate is None else separate).limits.network
+
+
+def _verified(task: Task, container: Container, engine: Engine | None, keep_processes: bool) -> VerifierResult:
     separate = task.tests.separate
     if separate is None:
         if not keep_processes:

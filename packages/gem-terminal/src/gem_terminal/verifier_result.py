@@ -51,6 +51,8 @@ class VerifierResult:
     """The end of the tests' output."""
     tests: dict[str, bool] = field(default_factory=dict)
     """Name → whether the test passed, if the task reports single tests."""
+    hint: str | None = None
+    """Why a reward of 0.0 may be the setting's fault and not the agent's, with the option that changes it."""
 
     @property
     def reward(self) -> float:

@@ -9,11 +9,12 @@ import click
 
 from gem.cli.output import Table, json_option, print_json
 from gem.errors import GemError
-from gem_terminal.cli.options import engine_option, targets_argument
-from gem_terminal.cli.task_targets import TaskFolder, tasks_of
+from gem_terminal.cli.options import engine_option, selection_options, targets_argument
+from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import ProgressStage
 from gem_terminal.task import Image, Task
+from gem_terminal.task_set import TaskFolder
 
 __all__ = ["build_command"]
 
@@ -21,8 +22,9 @@ __all__ = ["build_command"]
 @click.command("build")
 @targets_argument
 @engine_option
+@selection_options
 @json_option
-def build_command(targets: tuple[str, ...], engine_name: str, as_json: bool) -> None:
+def build_command(targets: tuple[str, ...], engine_name: str, selection: Selection, as_json: bool) -> None:
     """Build the images of tasks ahead of their first episodes.
 
     A digest of the folder identifies an image, so existing images are not built again. The exit code is 1 if a build
@@ -35,7 +37,7 @@ def build_command(targets: tuple[str, ...], engine_name: str, as_json: bool) -> 
     """
     from gem_terminal.engines import engine_by_name
 
-    found = tasks_of(targets)
+    found = tasks_of(targets, selection)
     engine = engine_by_name(engine_name)
     rows = [row for number, one in enumerate(found, 1) for row in _made(engine, one, number, len(found))]
     if as_json:

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from gem.cli.output import Table, json_option, print_json
-from gem_terminal.cli.options import targets_argument
-from gem_terminal.cli.task_targets import TaskFolder, tasks_of
+from gem_terminal.cli.options import selection_options, targets_argument
+from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.task import Image
+from gem_terminal.task_set import TaskFolder
 
 __all__ = ["list_command"]
 
@@ -19,23 +20,30 @@ _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILIN
 
 @click.command("list")
 @targets_argument
+@selection_options
 @json_option
-def list_command(targets: tuple[str, ...], as_json: bool) -> None:
+def list_command(targets: tuple[str, ...], selection: Selection, as_json: bool) -> None:
     """List the tasks of folders, or the bundled tasks.
 
     A folder is a task or contains tasks. A malformed or unsupported task is listed with the reason and does not affect
-    the others. The command needs no engine.
+    the others. The command needs no engine. The exit code is 1 if no task can be used.
 
     \b
     Examples:
       gem terminal list
       gem terminal list ~/terminal-bench-2
-      gem terminal list my-tasks --json
+      gem terminal list my-tasks --filter "difficulty=easy and not tag:git" --json
     """
-    found = tasks_of(targets)
+    found = tasks_of(targets, selection)
     if as_json:
         print_json([_described(one) for one in found])
-        return
+    else:
+        _show(found)
+    if all(one.task is None for one in found):
+        raise click.exceptions.Exit(1)
+
+
+def _show(found: list[TaskFolder]) -> None:
     rows = Table(("task", "format", "difficulty", "image", "network", "time", "solution"), right=("time",))
     for one in found:
         row = _described(one)
@@ -77,6 +85,8 @@ def _described(one: TaskFolder) -> dict[str, Any]:
         "verifier": "shared" if task.tests.separate is None else "separate",
         "cpus": task.limits.cpus,
         "memory": task.limits.memory,
+        "disk": task.limits.disk,
+        "keep_processes": task.keep_processes,
     }
 
 

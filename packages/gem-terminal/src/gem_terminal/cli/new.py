@@ -26,6 +26,7 @@ keywords = ["text-processing"]
 
 [metadata]
 difficulty = "easy"
+keep_processes = false  # nothing of the agent is alive when the tests begin
 
 [agent]
 timeout_sec = 600.0

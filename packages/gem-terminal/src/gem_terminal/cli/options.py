@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
+from gem_terminal.cli.task_targets import Selection
 from gem_terminal.engines import NAMES
+from gem_terminal.task_options import TaskOptions
 
-__all__ = ["engine_option", "targets_argument"]
+__all__ = ["engine_option", "selection_options", "targets_argument"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,3 +32,57 @@ def engine_option(command: F) -> F:
 def targets_argument(command: F) -> F:
     """Add any number of folders and names of tasks, passed on as ``targets``."""
     return click.argument("targets", metavar="[PATH|NAME]...", nargs=-1)(command)
+
+
+def selection_options(command: F) -> F:
+    """Add the options that select tasks and override what they say, passed on as one ``selection``."""
+
+    @wraps(command)
+    def selecting(
+        *args: Any,
+        tasks: tuple[str, ...],
+        condition: str | None,
+        split: str | None,
+        strict: bool,
+        network: bool | None,
+        limits: tuple[str, ...],
+        keep_processes: bool | None,
+        **kwargs: Any,
+    ) -> Any:
+        options = TaskOptions.checked(strict, network, dict(map(_limit, limits)), keep_processes)
+        return command(*args, selection=Selection(list(tasks) or None, condition, split, options), **kwargs)
+
+    for option in reversed(_SELECTION):
+        selecting = option(selecting)
+    return cast(F, selecting)
+
+
+_SELECTION = (
+    click.option("--task", "tasks", metavar="NAME", multiple=True, help="Only this task; repeat it for several."),
+    click.option(
+        "--filter", "condition", metavar="CONDITION", help="Only these tasks, such as 'difficulty=easy and tag:git'."
+    ),
+    click.option("--split", metavar="NAME", help="Only this subfolder, or tasks with this split in their metadata."),
+    click.option("--strict", is_flag=True, help="A network only for tasks that ask; kill processes before tests."),
+    click.option("--network/--no-network", default=None, help="Give every task a network, or none."),
+    click.option(
+        "--limit", "limits", metavar="NAME=VALUE", multiple=True,
+        help="Override a limit of the tasks: cpus, memory, processes or disk, such as memory=4G.",
+    ),
+    click.option(
+        "--keep-processes/--kill-processes", default=None,
+        help="Let the agent's processes, such as a server, continue during the tests, or kill them.",
+    ),
+)  # fmt: skip
+
+
+def _limit(text: str) -> tuple[str, object]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise click.BadParameter(f"{text!r} must be a name and a value, such as memory=4G", param_hint="--limit")
+    if name == "cpus":
+        try:
+            return name, float(value)
+        except ValueError:
+            return name, value
+    return name, int(value) if value.isdecimal() else value

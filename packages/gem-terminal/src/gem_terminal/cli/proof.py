@@ -9,10 +9,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gem.errors import GemError
-from gem_terminal.cli.task_targets import TaskFolder
 from gem_terminal.engines import Engine
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Task
+from gem_terminal.task_options import TaskOptions
+from gem_terminal.task_set import TaskFolder
 
 if TYPE_CHECKING:
     from gem_terminal.env import TerminalEnv
@@ -51,13 +52,13 @@ class Prover:
     Args:
         engine: the engine.
         attempts: the number of episodes of each kind.
-        keep_processes: see :class:`~gem_terminal.TerminalEnv`.
+        options: what to change of the tasks.
     """
 
-    def __init__(self, engine: Engine, attempts: int, *, keep_processes: bool = False) -> None:
+    def __init__(self, engine: Engine, attempts: int, options: TaskOptions | None = None) -> None:
         self._engine = engine
         self._attempts = attempts
-        self._keep_processes = keep_processes
+        self._options = options or TaskOptions()
         self._lock = Lock()
         self._open: set[TerminalEnv] = set()
         self._stopped = False
@@ -125,6 +126,8 @@ class Prover:
         if reward != 1.0:
             why = info.get("verifier_error") or info.get("error") or f"its output ended with: {said[-_LONGEST:]!r}"
             proof.problems.append(f"the solution earned {reward:g}: {why}")
+            if hint := info.get("verifier_hint"):
+                proof.problems.append(str(hint))
             proof.log = str(info.get("verifier_log", ""))
 
     def _do_nothing(self, task: Task, proof: Proof, attempt: int) -> None:
@@ -148,7 +151,7 @@ class Prover:
     ) -> tuple[float, dict[str, Any], str]:
         from gem_terminal.env import TerminalEnv
 
-        with TerminalEnv(path=task.folder, engine=self._engine, keep_processes=self._keep_processes) as env:
+        with TerminalEnv(path=task.folder, engine=self._engine, **self._options.arguments()) as env:
             self._check()
             with self._lock:
                 self._open.add(env)

@@ -13,8 +13,8 @@ import click
 
 from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError
-from gem_terminal.cli.options import engine_option
-from gem_terminal.cli.task_targets import readable, tasks_of
+from gem_terminal.cli.options import engine_option, selection_options
+from gem_terminal.cli.task_targets import Selection, readable, tasks_of
 
 if TYPE_CHECKING:
     from gem_terminal.env import TerminalEnv
@@ -36,8 +36,9 @@ _SECONDS = 600.0
 @click.command("shell")
 @click.argument("target", metavar="PATH|NAME")
 @engine_option
+@selection_options
 @json_option
-def shell_command(target: str, engine_name: str, as_json: bool) -> None:
+def shell_command(target: str, engine_name: str, selection: Selection, as_json: bool) -> None:
     """Try a task yourself: each typed line is an action of an episode.
 
     With --json the command prints one object at the end, with the typed lines, the observations and the result.
@@ -52,13 +53,19 @@ def shell_command(target: str, engine_name: str, as_json: bool) -> None:
     from gem_terminal.env import TerminalEnv
     from gem_terminal.progress import showing
 
-    tasks = readable(tasks_of((target,)))
+    tasks = readable(tasks_of((target,), selection))
     if len(tasks) > 1:
         raise ArgumentError(f"{target} holds {len(tasks)} tasks; choose one: {', '.join(task.name for task in tasks)}")
     task, engine = tasks[0], engine_by_name(engine_name)
     with showing(f"image of {task.name}") as tell:
         engine.prepare(task.image, tell)
-    with TerminalEnv(path=task.folder, engine=engine, max_turns=_TURNS, command_seconds=_SECONDS) as env:
+    with TerminalEnv(
+        path=task.folder,
+        engine=engine,
+        max_turns=_TURNS,
+        command_seconds=_SECONDS,
+        **selection.options.arguments(),
+    ) as env:
         session = _Session(env, quiet=as_json)
         session.play()
     if as_json:

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gem.arguments import nearest
 from gem.errors import ArgumentError
 from gem_terminal.errors import TaskError
-from gem_terminal.formats import bundled_tasks, load_task, task_folders
+from gem_terminal.formats import bundled_tasks, task_folders
 from gem_terminal.task import Task
+from gem_terminal.task_options import TaskOptions
+from gem_terminal.task_set import TaskFolder, load_task_set
 
-__all__ = ["TaskFolder", "readable", "tasks_of"]
+__all__ = ["Selection", "readable", "tasks_of"]
 
 
 @dataclass(frozen=True)
-class TaskFolder:
-    """A folder with a task, or with a malformed one."""
+class Selection:
+    """The part of the tasks that a command works on, and what it changes of them."""
 
-    folder: Path
-    task: Task | None
-    error: str | None = None
-    """The reason for a missing task: it is malformed or unsupported."""
+    tasks: Sequence[str] | None = None
+    filter: str | None = None
+    split: str | None = None
+    options: TaskOptions = field(default_factory=TaskOptions)
 
-    @property
-    def name(self) -> str:
-        return self.folder.name if self.task is None else self.task.name
+    def of(self, target: str) -> tuple[TaskFolder, ...]:
+        """Return the tasks of a folder.
+
+        Raises:
+            ArgumentError: if the folder has no task, or none of the selection.
+        """
+        found = load_task_set(target, self.tasks, self.filter, self.split)
+        return tuple(
+            entry if entry.task is None else replace(entry, task=self.options.applied(entry.task))
+            for entry in found.entries
+        )
 
 
-def tasks_of(targets: Iterable[str]) -> list[TaskFolder]:
+def tasks_of(targets: Iterable[str], selection: Selection | None = None) -> list[TaskFolder]:
     """Return the tasks of folders and names, or all bundled tasks if there are no targets.
 
     Raises:
         ArgumentError: if a target is neither a folder with a task nor the name of a bundled task.
     """
-    folders = [folder for target in targets for folder in _folders(target)] or list(task_folders(bundled_tasks()))
-    return [_read(folder) for folder in dict.fromkeys(folders)]
+    chosen = selection or Selection()
+    found = [entry for target in targets for entry in _entries(target, chosen)] or chosen.of(str(bundled_tasks()))
+    return list({entry.folder: entry for entry in found}.values())
 
 
 def readable(found: Iterable[TaskFolder]) -> list[Task]:
@@ -48,24 +59,19 @@ def readable(found: Iterable[TaskFolder]) -> list[Task]:
     tasks = []
     for one in found:
         if one.task is None:
-            raise TaskError(one.error)
+            raise TaskError(str(one.error), one.need)
         tasks.append(one.task)
     return tasks
 
 
-def _folders(target: str) -> tuple[Path, ...]:
+def _entries(target: str, selection: Selection) -> tuple[TaskFolder, ...]:
     if Path(target).expanduser().is_dir():
-        return task_folders(target)
+        return selection.of(target)
     names = sorted(folder.name for folder in task_folders(bundled_tasks()))
     if target in names:
-        return (bundled_tasks() / target,)
+        return selection.of(str(bundled_tasks() / target))
+    if "/" in target or "@" in target:
+        load_task_set(target)  # raises with the reason
     hint = nearest(target, names)
     advice = f"did you mean {hint!r}?" if hint else "'gem terminal list' shows those that come with the package"
     raise ArgumentError(f"{target!r} is neither a folder nor the name of a task; {advice}")
-
-
-def _read(folder: Path) -> TaskFolder:
-    try:
-        return TaskFolder(folder, load_task(folder))
-    except (TaskError, OSError) as error:
-        return TaskFolder(folder, None, str(error))

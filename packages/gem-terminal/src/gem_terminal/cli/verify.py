@@ -9,9 +9,9 @@ from dataclasses import asdict
 import click
 
 from gem.cli.output import Table, json_option, print_json
-from gem_terminal.cli.options import engine_option, targets_argument
+from gem_terminal.cli.options import engine_option, selection_options, targets_argument
 from gem_terminal.cli.proof import Proof, Prover
-from gem_terminal.cli.task_targets import tasks_of
+from gem_terminal.cli.task_targets import Selection, tasks_of
 
 __all__ = ["verify_command"]
 
@@ -30,14 +30,10 @@ _LOG_LINES = 12
     show_default=True,
     help="Repeat each; all must agree.",
 )
-@click.option(
-    "--keep-processes",
-    is_flag=True,
-    help="Let the processes of the solution, such as a server, continue during the tests.",
-)
+@selection_options
 @json_option
 def verify_command(
-    targets: tuple[str, ...], engine_name: str, jobs: int | None, attempts: int, keep_processes: bool, as_json: bool
+    targets: tuple[str, ...], engine_name: str, jobs: int | None, attempts: int, selection: Selection, as_json: bool
 ) -> None:
     """Test whether tasks are sound: the solution earns 1.0, and doing nothing earns less.
 
@@ -50,14 +46,15 @@ def verify_command(
       gem terminal verify
       gem terminal verify my-tasks --jobs 2
       gem terminal verify my-tasks/flaky --attempts 10
+      gem terminal verify terminal-bench --filter "difficulty=easy and tag:git"
     """
     from gem.processes.cpus import usable_cpus
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.base import ProgressStage
     from gem_terminal.progress import showing
 
-    found = tasks_of(targets)
-    prover = Prover(engine_by_name(engine_name), attempts, keep_processes=keep_processes)
+    found = tasks_of(targets, selection)
+    prover = Prover(engine_by_name(engine_name), attempts, selection.options)
     proofs: dict[int, Proof] = {}
     with showing("verified") as tell, ThreadPoolExecutor(jobs or usable_cpus()) as threads:
         running = {threads.submit(prover.prove, one): number for number, one in enumerate(found)}

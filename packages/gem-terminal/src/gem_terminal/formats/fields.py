@@ -10,9 +10,12 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from gem_terminal.errors import TaskError
 
-__all__ = ["Bytes", "Mebibytes", "Pause", "Seconds", "compose_file", "validated"]
+__all__ = ["SEVERAL", "Bytes", "Mebibytes", "Pause", "Seconds", "bytes_of_size", "compose_file", "validated"]
 
 M = TypeVar("M", bound=BaseModel)
+
+SEVERAL = "several containers"
+"""The need of a task whose compose file or verifier describes more than one service."""
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -21,13 +24,16 @@ _LONGEST = 10_000_000.0
 """Seconds; about four months."""
 
 
-def _bytes(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    match = _SIZE.fullmatch(value.strip())
+def bytes_of_size(text: str) -> int:
+    """Return the bytes of a size such as ``"2G"``; raises ValueError for other text."""
+    match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError("a size is a number with K, M, G or T")
     return int(float(match[1]) * _FACTORS[match[2].lower()])
+
+
+def _bytes(value: object) -> object:
+    return bytes_of_size(value) if isinstance(value, str) else value
 
 
 def _mebibytes(value: object) -> object:

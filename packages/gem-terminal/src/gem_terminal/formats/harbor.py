@@ -4,8 +4,8 @@ Supports schema versions 1.0 to 1.4, and the older keys that current tasks still
 ``allow_internet``). Rejects unsupported keys that change the meaning of a task. Ignores unknown keys,
 because the format grows. The differences from Harbor 0.24:
 
-- A task that does not mention the network has none; in Harbor it has full access. Tasks request it explicitly
-  (``allow_internet = true``, ``network_mode = "public"``).
+- ``keep_processes`` in ``[metadata]``, a free table in Harbor, overrides Harbor's rule that the agent's processes
+  continue during the tests.
 - A Dockerfile takes precedence over ``docker_image``; Harbor pulls ``docker_image`` first.
 - Tests run as root unless ``verifier.user`` names a user; in Harbor they run as the image's user.
 - A size in plain bytes, or with ``T``, is valid; Harbor drops or rejects it.
@@ -24,7 +24,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds, compose_file, validated
+from gem_terminal.formats.fields import SEVERAL, Bytes, Mebibytes, Pause, Seconds, compose_file, validated
 from gem_terminal.task import (
     Artifact,
     CollectCommand,
@@ -167,6 +167,8 @@ def load(folder: Path) -> Task:
         folder=folder,
         format="harbor",
         limits=_limits(environment, config.agent.network_mode),
+        network_is_stated=_states_network(config.agent.network_mode, environment),
+        keep_processes=_keeps_processes(folder, config.metadata),
         seconds=config.agent.timeout_sec,
         workdir=environment.workdir,
         user=_user(config.agent.user),
@@ -197,8 +199,8 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
     services = [entry.service for entry in config.artifacts if isinstance(entry, _Artifact)]
     services += [hook.service for hook in config.verifier.collect]
     needs = {
-        "several containers (docker-compose.yaml)": compose_file(folder / "environment") is not None,
-        "several containers (the service of an artifact or a collect command)": not {None, _MAIN}.issuperset(services),
+        f"{SEVERAL} (docker-compose.yaml)": compose_file(folder / "environment") is not None,
+        f"{SEVERAL} (the service of an artifact or a collect command)": not {None, _MAIN}.issuperset(services),
         "Windows": any(place.os == "windows" for place in places),
         "a GPU": any(place.gpus for place in places),
         "a TPU": any(place.tpu is not None for place in places),
@@ -208,7 +210,8 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
     }
     for need, is_needed in needs.items():
         if is_needed:
-            raise TaskError(f"{folder / 'task.toml'}: the task needs {need}, which is not supported")
+            message = f"{folder / 'task.toml'}: the task needs {need}, which is not supported"
+            raise TaskError(message, need.partition(" (")[0])
     verifier = config.verifier
     if verifier.environment_mode == "shared" and verifier.environment is not None:
         raise TaskError(f"{folder / 'task.toml'}: verifier.environment is given, and environment_mode is 'shared'")
@@ -226,7 +229,8 @@ def _refuse_two_networks(folder: Path, config: _Harbor) -> None:
         raise TaskError(
             f"{folder / 'task.toml'}: the network_mode of the agent is {modes[0]!r} and that of the verifier "
             f"{modes[1]!r}, but both share one container, whose network does not change; give them the same, or the "
-            "verifier a container of its own (verifier.environment_mode = 'separate')"
+            "verifier a container of its own (verifier.environment_mode = 'separate')",
+            "a network that changes",
         )
 
 
@@ -276,7 +280,7 @@ def _separate(folder: Path, config: _Harbor) -> tuple[SeparateVerifier, bool]:
     place = verifier.environment or config.environment
     tests = folder / "tests"
     if (compose := compose_file(tests)) is not None:
-        raise TaskError(f"{compose}: the verifier needs several containers, which is not supported")
+        raise TaskError(f"{compose}: the verifier needs several containers, which is not supported", SEVERAL)
     own_image = verifier.environment.docker_image if verifier.environment else None
     if own_image:
         image = Image(name=own_image)
@@ -287,6 +291,7 @@ def _separate(folder: Path, config: _Harbor) -> tuple[SeparateVerifier, bool]:
     separate = SeparateVerifier(
         image=image,
         limits=_limits(place, verifier.network_mode),
+        network_is_stated=_states_network(verifier.network_mode, place),
         environment=_filled(folder, place.env),
         workdir=place.workdir,
         artifacts=tuple(_artifact(folder, entry, config.environment.workdir) for entry in config.artifacts),
@@ -329,9 +334,20 @@ def _limits(place: _Environment, mode: NetworkMode | None) -> ResourceLimits:
 
 
 def _has_network(mode: NetworkMode | None, environment: _Environment) -> bool:
-    """Return whether the container has a network, as declared; the default is no network."""
+    """Return whether the container has a network, as declared; by default it has one, as in Harbor."""
     mode = mode or environment.network_mode
-    return mode == "public" if mode is not None else bool(environment.allow_internet)
+    return mode == "public" if mode is not None else environment.allow_internet is not False
+
+
+def _states_network(mode: NetworkMode | None, environment: _Environment) -> bool:
+    return bool(mode or environment.network_mode) or environment.allow_internet is not None
+
+
+def _keeps_processes(folder: Path, metadata: dict[str, Any]) -> bool:
+    keeps = metadata.get("keep_processes", True)
+    if not isinstance(keeps, bool):
+        raise TaskError(f"{folder / 'task.toml'}: metadata.keep_processes must be true or false, got {keeps!r}")
+    return keeps
 
 
 def _user(user: str | int | None) -> str | None:

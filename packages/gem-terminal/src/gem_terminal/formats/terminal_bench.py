@@ -5,8 +5,8 @@ file and rejects a task with several services or with privileges. The other diff
 
 - Containers have a network, as in the harness, since most ``run-tests.sh`` scripts download pytest. Only
   ``network_mode: none`` in the compose file disables it.
-- Tests run after the agent's processes were killed, so a task whose tests must run in the agent's own shell
-  (``run_tests_in_same_shell``) is rejected.
+- Tests run in a shell of their own, so a task whose tests must run in the agent's shell
+  (``run_tests_in_same_shell``) is rejected. The agent's processes continue during the tests, as in the harness.
 - pytest's parser is the only one.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import Bytes, Seconds, compose_file, validated
+from gem_terminal.formats.fields import SEVERAL, Bytes, Seconds, compose_file, validated
 from gem_terminal.task import Image, ResourceLimits, Task, Tests
 from gem_terminal.yaml_text import yaml_of
 
@@ -105,9 +105,11 @@ def load(folder: Path) -> Task:
     path = folder / "task.yaml"
     task = validated(_TaskFile, _yaml(path), path)
     if task.parser_name not in _PARSERS:
-        raise TaskError(f"{path}: parser_name is {task.parser_name!r}, but GEM supports only {', '.join(_PARSERS)}")
+        message = f"{path}: parser_name is {task.parser_name!r}, but GEM supports only {', '.join(_PARSERS)}"
+        raise TaskError(message, f"parser {task.parser_name}")
     if task.run_tests_in_same_shell:
-        raise TaskError(f"{path}: run_tests_in_same_shell is set, but the agent's shell is killed before the tests")
+        message = f"{path}: run_tests_in_same_shell is set, but the agent's shell ends before the tests"
+        raise TaskError(message, "tests in the agent's shell")
     if not task.instruction.strip():
         raise TaskError(f"{path}: instruction is empty; it must hold the instruction for the agent")
     if not (folder / "run-tests.sh").is_file():
@@ -131,6 +133,7 @@ def load(folder: Path) -> Task:
             memory=service.mem_limit or ResourceLimits.memory,
             network=service.network_mode != "none",
         ),
+        keep_processes=True,
         seconds=task.max_agent_timeout_sec,
         workdir=service.working_dir,
         user=None if service.user is None else str(service.user),
@@ -170,13 +173,14 @@ def _only_service(folder: Path) -> _Service:
         raise TaskError(f"{path} lists no services")
     if len(services) > 1:
         raise TaskError(
-            f"{path}: the task needs several containers ({', '.join(map(str, services))}), which is not supported"
+            f"{path}: the task needs several containers ({', '.join(map(str, services))}), which is not supported",
+            SEVERAL,
         )
     (given,) = services.values()
     service = validated(_Service, given if given is not None else {}, path)
     for privilege in _PRIVILEGES:
         if (service.model_extra or {}).get(privilege):
-            raise TaskError(f"{path}: the task needs {privilege}, which no container has here")
+            raise TaskError(f"{path}: the task needs {privilege}, which no container has here", privilege)
     return service
 
 

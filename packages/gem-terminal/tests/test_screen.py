@@ -1,0 +1,76 @@
+"""The terminal of an episode, on every engine: the first screen has what the program shows, however long it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from gem_terminal.engines import Container, Engine
+from gem_terminal.screen import Screen
+from gem_terminal.task import Image, ResourceLimits
+
+PATIENT = 60.0
+"""Seconds for what ends by itself."""
+
+
+@pytest.fixture(scope="module")
+def container(engine: Engine, small: Image) -> Iterator[Container]:
+    """A container that the tests of this file share."""
+    with engine.start(engine.prepare(small), ResourceLimits(memory=256 << 20)) as made:
+        yield made
+
+
+@pytest.fixture
+def screen(container: Container) -> Iterator[Screen]:
+    """A fresh terminal in it."""
+    made = Screen(container)
+    yield made
+    made.close()
+
+
+@pytest.mark.every_engine
+def test_the_first_screen_has_the_output(screen: Screen) -> None:
+    """A program that is silent for longer than a screen takes to settle, twice, is waited for until the prompt."""
+    text = screen.press(["sleep 0.6; echo fir''st; sleep 0.6; echo la''st", "Enter"], PATIENT)
+    assert "\nfirst\nlast\n" in text
+    assert text.rstrip().endswith("#")
+
+
+@pytest.mark.parametrize(
+    ("command", "asks", "answer", "shown"),
+    [
+        ("sleep 0.5; read -p 'Na''me? ' x; echo \"<$x>\"", "Name?", "Ada", "<Ada>"),
+        ("head -n 1 | tr a-z A-Z", "A-Z", "ada", "ADA"),
+        ("sh", "# ", "sleep 0.5; echo in''ner", "inner"),
+    ],
+)
+def test_a_program_that_waits_for_keys_is_shown_at_once(
+    screen: Screen, command: str, asks: str, answer: str, shown: str
+) -> None:
+    """Long before the time limit, which such a program would reach."""
+    begin = time.monotonic()
+    assert asks in screen.press([command, "Enter"], 600.0)
+    assert shown in screen.press([answer, "Enter"], 600.0)
+    assert time.monotonic() - begin < 300.0
+
+
+def test_the_time_limit_and_the_least_wait_hold(screen: Screen) -> None:
+    """A program that goes on is shown as it is; without keys it is waited for again; a wait is waited out."""
+    begin = time.monotonic()
+    assert "en''ded" in screen.press(["sleep 2; echo en''ded", "Enter"], 0.5)
+    assert "\nended" in screen.press([], PATIENT)
+    assert time.monotonic() - begin >= 2.0
+    begin = time.monotonic()
+    screen.press(["x"], PATIENT, 0.5)
+    assert time.monotonic() - begin >= 0.5
+
+
+def test_lines_that_scroll_off_are_shown_once(screen: Screen) -> None:
+    """A long output is whole; what was on the screen before is not shown again with it."""
+    screen.press(["echo be''fore", "Enter"], PATIENT)
+    lines = screen.press(["seq 1 100", "Enter"], PATIENT).splitlines()
+    assert [line for line in lines if line.isdigit()] == [str(number) for number in range(1, 101)]
+    assert "before" not in lines
+    assert "1" not in screen.press(["true", "Enter"], PATIENT).splitlines()
