@@ -154,11 +154,16 @@ def start_head(cpus: int) -> subprocess.Popen[str]:
     command = [sys.executable, ray_command, "start", *options]
     head = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert head.stdout is not None
+    address = ""
     for line in head.stdout:
         if found := re.search(r"--address='([\d.:]+)'", line):
             address = found[1]
         if "--block" in line:
             break
+    if not address:
+        raise SystemExit(
+            "Ray could not start a node: it gives its agents 15 seconds, and this machine is busier than that"
+        )
     ray.init(address, log_to_driver=False)
     return head
 
