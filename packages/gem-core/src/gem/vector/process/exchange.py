@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import select
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -58,6 +59,10 @@ class WorkerExchange:
         """What a worker said of the environment that ``make`` made."""
         self._notifier = notifier
         self._epoll = select.epoll()
+        # Wakes poll when a thread that asks has received results: the channel is then no longer readable.
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        weakref.finalize(self, os.close, self._wake)
+        self._epoll.register(self._wake, select.EPOLLIN)
         self._by_descriptor: dict[int, WorkerHandle] = {}
         self._tickets = itertools.count()
         self._replies: dict[int, tuple[bool, Any]] = {}
@@ -111,6 +116,10 @@ class WorkerExchange:
             pause = 0.0
         events = self._epoll.poll(pause)
         for descriptor, _ in events:
+            if descriptor == self._wake:
+                with suppress(BlockingIOError):
+                    os.eventfd_read(self._wake)
+                continue
             worker = self._by_descriptor[descriptor]
             if descriptor == worker.channel.fileno():
                 goes_on = self._receive(worker)
@@ -159,6 +168,7 @@ class WorkerExchange:
         while goes_on and worker.channel.is_readable:
             goes_on = self._receive(worker)
         if len(self.results) > before:
+            os.eventfd_write(self._wake, 1)
             self._notifier.notify()  # its thread may have missed them
         return goes_on
 
