@@ -70,7 +70,7 @@ def played(site: PluginSite, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     files = {"hostile_envs/__init__.py": PACKAGE, "hostile_envs/environments.toml": MANIFEST}
     site.add("hostile-envs", {"hostile": "hostile_envs"}, files)
     command = [sys.executable, "-m", "gem", "serve", "hostile:Page-v0", "game:Sudoku-v0-easy", "--port", "0"]
-    command += ["--workers", "1", "--token", TOKEN]
+    command += ["--workers", "1", "--token", TOKEN, "--drain-timeout", "0"]
     path = pathsep.join(filter(None, (str(site.folder), environ.get("PYTHONPATH"))))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**environ, "PYTHONPATH": path})
     try:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from test_trust_hub import client, gem_hub, own_folders, root_key, signed
+from hub_command import gem_hub
+from test_trust_hub import client, root_key, signed
 from toy_hub import make_wheel, publish_wheel
 
 from gem_hub.serve import HubServer
@@ -22,7 +23,9 @@ from gem_hub_client.state import utc
 from gem_hub_client.sync import update
 from gem_hub_client.trust.metadata import SignedTimestamp, known_timestamp
 
-__all__ = ["own_folders", "root_key", "signed"]
+__all__ = ["root_key", "signed"]
+
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 DAY = 86_400.0
 

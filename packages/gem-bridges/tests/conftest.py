@@ -58,6 +58,8 @@ class OpenEnvServer:
         self.full = 0
         self.answers: dict[str, list[str | bytes | Callable[[ServerConnection], None]]] = {}
         self._server: Server | None = None
+        self._open = 0
+        self._ended = threading.Condition()
         self.port = 0
         self.start()
 
@@ -79,6 +81,11 @@ class OpenEnvServer:
             self._thread.join()
             self._server = None
 
+    def wait_for_ends(self) -> None:
+        """Wait until all sessions have ended: their last messages may arrive after the client has closed."""
+        with self._ended:
+            assert self._ended.wait_for(lambda: self._open == 0, 60.0)
+
     def _http(self, connection: ServerConnection, request: Any) -> Response | None:
         self.headers.append(request.headers)
         if request.path == "/ws":
@@ -89,7 +96,17 @@ class OpenEnvServer:
         return Response(200, "OK", Headers({"Content-Length": str(len(body))}), body)
 
     def _session(self, connection: ServerConnection) -> None:
-        self.sessions += 1
+        with self._ended:
+            self.sessions += 1
+            self._open += 1
+        try:
+            self._serve(connection)
+        finally:
+            with self._ended:
+                self._open -= 1
+                self._ended.notify_all()
+
+    def _serve(self, connection: ServerConnection) -> None:
         secret = 0
         try:
             if self.full > 0:

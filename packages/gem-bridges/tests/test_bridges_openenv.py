@@ -44,6 +44,7 @@ def test_an_episode_is_played_over_one_session(openenv: OpenEnvServer) -> None:
             env.step("7")
         assert env.reset(seed=4)[1] == {"turn": 0}
         assert env.step({"role": "assistant", "content": "4"})[1] == 1.0
+    openenv.wait_for_ends()
     assert openenv.sessions == 1
     assert [message["type"] for message in openenv.received] == [
         *["reset", "step", "step"],

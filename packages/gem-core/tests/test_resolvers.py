@@ -213,15 +213,15 @@ def test_a_prefix_without_its_entry_point_is_a_problem(site: PluginSite) -> None
 
 
 def test_gem_list_has_one_line_for_a_resolver(site: PluginSite) -> None:
-    """The line has prefix, description and package; JSON has the same, and --ids has none, as a prefix is no id."""
+    """The line has prefix, description and package; --json and --ids list environments, and a prefix is none."""
     add(site, "far-envs")
     lines = [line for line in run("list").output.splitlines() if "far:" in line]
     assert len(lines) == 1
     assert "Things that are far." in lines[0]
-    only = {"prefix": "far:", "description": "Things that are far.", "package": "far-envs", "version": "1.0"}
     for choice in (["far"], ["far:"], ["--package", "far-envs"]):
-        assert json.loads(run("list", *choice, "--json").output) == [only]
-    assert run("list", "far", "--ids").output == ""
+        assert "far:" in run("list", *choice).output
+        assert json.loads(run("list", *choice, "--json").output) == []
+        assert run("list", *choice, "--ids").output == ""
 
 
 def test_the_commands_take_resolved_ids(site: PluginSite, tmp_path: Path) -> None:

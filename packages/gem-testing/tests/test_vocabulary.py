@@ -59,6 +59,6 @@ def test_every_tag_has_a_description() -> None:
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parts[-4])
 def test_the_environments_of_this_repository_are_tagged(path: Path) -> None:
     """Every environment of ours has a domain and a skill, and no tag that the gate would refuse."""
-    for entry in parse(path)["environment"]:
+    for entry in parse(path).get("environment", ()):  # a package may bring resolvers alone
         assert propose_tags(entry["tags"]) is None, entry["id"]
         assert [tag for tag in entry["tags"] if problem_of_tag(tag)] == [], entry["id"]

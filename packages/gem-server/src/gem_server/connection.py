@@ -127,6 +127,7 @@ class ClientConnection(asyncio.Protocol):
         self._handler: SocketHandler | None = None
         self._assembled: _Assembled | None = None
         self._slow: asyncio.TimerHandle | None = None
+        self._ending: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -140,7 +141,8 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._host.leave(self)
-        for timer in (self._timer, self._slow):
+        # A timer would keep the connection, with its buffers, in memory until its time.
+        for timer in (self._timer, self._slow, self._ending):
             if timer is not None:
                 timer.cancel()
         if self._task is not None:
@@ -165,12 +167,17 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def _abort_within(self, seconds: float) -> None:
+        """Close at once after a while, unless the connection has ended by itself."""
+        if self._ending is None and self._transport is not None:
+            self._ending = self._loop.call_later(seconds, self.abort)
+
     def close(self, code: int = 1001, reason: str = "the server is shutting down") -> None:
         """Close in order: a WebSocket with a closing frame, an HTTP connection after its answer."""
         if self._socket is not None and self._socket.state is State.OPEN:
             self._socket.send_close(code, reason)
             self._pass_on()
-            self._loop.call_later(min(1.0, self._host.request_timeout), self.abort)
+            self._abort_within(min(1.0, self._host.request_timeout))
         elif self._task is None:
             self.abort()
 
@@ -291,7 +298,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(data)
         if close or self._http.our_state is not h11.DONE:
             self._transport.close()
-            self._loop.call_later(self._host.request_timeout, self.abort)
+            self._abort_within(self._host.request_timeout)
 
     # WebSocket
 
@@ -366,8 +373,9 @@ class ClientConnection(asyncio.Protocol):
             return
         self._transport.write(b"".join(data) if len(data) > 1 else data[0])
         if data[-1] == b"" or self._socket.close_expected():
-            self._transport.close() if data[-1] == b"" else None
-            self._loop.call_later(self._host.request_timeout, self.abort)
+            if data[-1] == b"":
+                self._transport.close()
+            self._abort_within(self._host.request_timeout)
 
 
 def _error(kind: str, message: str) -> dict[str, Any]:

@@ -27,13 +27,15 @@ _ANSWERS_IN = 60.0
 """Seconds; a container in which nothing runs for so long is broken."""
 
 # $1: the shell on the terminal. A program reads keys if the terminal is in raw mode, as line editors and full-screen
-# programs set it, or if a process in the foreground sleeps in a read of a terminal.
+# programs set it, or if a process in the foreground sleeps in a read of a terminal. Where the user must not open the
+# terminal, as on Kubernetes, the shell counts as waiting whenever it is in the foreground itself.
 _ASKS_FOR_READERS = r"""
 shell=$1
 read -r line < "/proc/$shell/stat" || exit 1
 set -- ${line##*) }
 front=$6
-case " $(stty -a < "/proc/$shell/fd/0" | tr ';\n' '  ') " in *" -icanon "*) exit 0 ;; esac
+modes=$(stty -a < "/proc/$shell/fd/0") 2>&- || [ "$front" != "$3" ] || exit 0
+case " $(echo "$modes" | tr ';\n' '  ') " in *" -icanon "*) exit 0 ;; esac
 for stat in /proc/[0-9]*/stat; do
   read -r line < "$stat" || continue
   process=${line%% *}

@@ -77,7 +77,7 @@ def list_command(namespace: str | None, tags: tuple[str, ...], package: str | No
         and package in (None, normalized_distribution(resolver.distribution or ""))
     ]
     if as_json:
-        print_json([*map(_summary, specs), *map(_summary_of_resolver, prefixes)])
+        print_json([_summary(spec) for spec in specs])
     elif ids:
         click.echo("".join(f"{spec.id}\n" for spec in specs), nl=False)
     elif specs or prefixes:
@@ -96,15 +96,6 @@ def _summary(spec: EnvSpec) -> dict[str, Any]:
         "requires": list(spec.requires),
         "package": spec.distribution,
         "version": spec.version,
-    }
-
-
-def _summary_of_resolver(resolver: Resolver) -> dict[str, Any]:
-    return {
-        "prefix": resolver.prefix,
-        "description": resolver.description,
-        "package": resolver.distribution,
-        "version": resolver.version,
     }
 
 

@@ -33,7 +33,8 @@ def text_of(content: object) -> str:
 def raw_text(message: Mapping[str, Any]) -> str:
     """Return an assistant message as the model writes it: its text, then its tool calls in tags."""
     text = text_of(message.get("content"))
-    for call in message.get("tool_calls") or ():
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():  # anything may come from a client
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             arguments = function.get("arguments") or "{}"
