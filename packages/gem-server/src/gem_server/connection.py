@@ -176,8 +176,8 @@ class ClientConnection(asyncio.Protocol):
         """Close in order: a WebSocket with a closing frame, an HTTP connection after its answer."""
         if self._socket is not None and self._socket.state is State.OPEN:
             self._socket.send_close(code, reason)
+            self._abort_within(min(1.0, self._host.request_timeout))  # before _pass_on gives it more time
             self._pass_on()
-            self._abort_within(min(1.0, self._host.request_timeout))
         elif self._task is None:
             self.abort()
 

@@ -36,6 +36,8 @@ _STARTS = 4
 """The number of containers started at once; further ones would only wait in the engine."""
 _REAPS_IN = 10.0
 """The time limit in seconds for removals; an engine may wait forever for a process that it cannot start."""
+_BEING_BUILT = 3600.0
+"""Seconds for which an image without a name may belong to a build of another process."""
 _ANSWERS_IN = 30
 """Seconds without an answer after which an engine counts as gone."""
 
@@ -118,8 +120,9 @@ class DockerEngine(Engine):
             _try_remove(partial(api.remove_volume, volume["Name"], force=True))
         for network in _abandoned(networks):
             _try_remove(partial(api.remove_network, network["Id"]))
-        for image in images:  # unnamed images of interrupted builds
-            _try_remove(partial(api.remove_image, image["Id"]))
+        for image in images:  # unnamed images of interrupted builds; a new one may get its name in a moment
+            if time.time() - image["Created"] > _BEING_BUILT:
+                _try_remove(partial(api.remove_image, image["Id"]))
         return count
 
     def release_idle(self) -> None:
