@@ -193,7 +193,8 @@ def test_an_episode_that_meets_a_fault_ends_as_it_should(name: str) -> None:
     """It finishes, or fails with the kind that fits; the others win their games."""
     trajectories, model = running(name, 6)
     check(name, trajectories, 6)
-    assert model.counts.faults[name] >= 3
+    # A server that has died meets no further request; how many came before is a matter of time.
+    assert model.counts.faults[name] >= (1 if name in ENDLESS_FOR_ALL else 3)
     assert model.counts.in_flight == 0
 
 
