@@ -144,6 +144,17 @@ class PluginSite:
         )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _registrations() -> Iterator[None]:
+    """End the registrations of a module's tests with the module, so that no other module's tests see them."""
+    from gem import registry
+
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginSite]:
     """An empty folder for distributions, first on ``sys.path``."""
