@@ -1,150 +1,260 @@
-"""What an experiment came to: raw figures, a picture and a table, written into docs/."""
+"""The page docs/paper.md from the raw figures in docs/paper: ``python examples/paper/report.py``.
+
+The text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is written anew for each experiment whose figures are
+there, and its picture beside the figures. The rest of the page is written by hand.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
-from collections.abc import Callable, Sequence
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gem_eval.statistics.estimates import mean_bounds
 
-if TYPE_CHECKING:
-    from run_experiment import Experiment, Run
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
-__all__ = ["write_report"]
+__all__ = ["DATA", "mean_of_last", "read_figures", "tables", "write_page"]
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
+DATA = PAGE.with_suffix("")
 TARGET = 0.9
 LAST = 6
-PANELS = {
-    "success": "Success",
-    "turns_of_won_episodes": "Turns of won episodes",
-    "entropy": "Entropy, nats a token",
-    "malformed": "Share of malformed actions",
-}
+"""Updates at the beginning and at the end whose mean is reported."""
+
+Figures = Mapping[str, Any]
+"""The figures of a run: a line of the raw data."""
 
 
-def write_report(experiment: Experiment) -> None:
-    """Write ``docs/paper/NAME.json`` and ``NAME.svg``, and replace the table of the experiment in ``docs/paper.md``."""
-    runs = experiment.counted_runs()
-    missing = [run for run in [*experiment.tuning_runs(), *runs] if run.result is None]
-    if missing:
-        raise SystemExit(f"{len(missing)} runs are missing, such as {missing[0].folder}; make them without --report")
-    folder = DOCS / "paper"
-    folder.mkdir(exist_ok=True)
-    raw = {
-        "runs": [run.result for run in runs],
-        "tuning": [
-            {"arm": run.arm, "seed": run.seed, "final_success": round(run.final_success, 4), **_tried(experiment, run)}
-            for run in experiment.tuning_runs()
-        ],
-    }
-    (folder / f"{experiment.name}.json").write_text(json.dumps(raw, separators=(",", ":")) + "\n", encoding="utf-8")
-    _draw(runs, folder / f"{experiment.name}.svg")
-    page = DOCS / "paper.md"
-    begin, end = f"<!-- begin {experiment.name} -->\n", f"<!-- end {experiment.name} -->"
-    text = page.read_text(encoding="utf-8")
-    if begin not in text:
-        raise SystemExit(f"{page} has no line {begin.strip()!r}, so there is no place for the table")
-    body = _table(experiment, runs)
-    page.write_text(
-        re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}{body}{end}", text, flags=re.DOTALL),
-        encoding="utf-8",
-    )
+def mean_of_first(values: Sequence[float | None]) -> float:
+    """Return the mean of the first updates."""
+    return _mean(values[:LAST])
 
 
-def _tried(experiment: Experiment, run: Run) -> dict[str, Any]:
-    name = experiment.entry["tuning"]["setting"]
-    return {name: run.settings[name]}
+def mean_of_last(values: Sequence[float | None]) -> float:
+    """Return the mean of the last updates."""
+    return _mean(values[-LAST:])
 
 
-def _table(experiment: Experiment, runs: Sequence[Run]) -> str:
-    rows = [
-        "| arm | success at first | at last | turns when won | updates to 0.9 | greedy | turns | stopped | CPU s |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for arm in experiment.arms:
-        results = [run.result or {} for run in runs if run.arm == arm]
-        setting = "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in experiment.tuned(arm).items())
-        reached = [count for result in results if (count := _updates_to_target(result["success"])) is not None]
-        way = f"{np.median(reached):.0f} ({len(reached)} of {len(results)})" if reached else f"none of {len(results)}"
-        cells = [
-            f"{arm}{setting}",
-            _interval([_mean(result["success"][:LAST]) for result in results], share=True),
-            _interval([_mean(result["success"][-LAST:]) for result in results], share=True),
-            _interval([_mean(result["turns_of_won_episodes"][-LAST:]) for result in results]),
-            way,
-            _interval([result["greedy_success"] for result in results], share=True),
-            _interval([_mean([result["greedy_turns_of_won_episodes"]]) for result in results]),
-            str(sum(result["stopped"] is not None for result in results)),
-            f"{sum(result['cpu_seconds'] for result in results):.0f}",
-        ]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+def mean_over_training(run: Figures) -> float:
+    """Return the mean success over all updates that were planned; a run that was stopped stays where it was."""
+    success = list(run["success"])
+    planned = run["recipe"].get("updates", len(success))
+    return _mean([*success, *[mean_of_last(success)] * (planned - len(success))])
 
 
-def _updates_to_target(success: Sequence[float | None]) -> int | None:
-    """Return the first update whose mean over the last ones reaches the target."""
+def updates_to_target(run: Figures) -> float:
+    """Return the first update at which the mean of the last ones reaches the target; infinity if none does."""
+    success = run["success"]
     for update in range(LAST, len(success) + 1):
         if _mean(success[update - LAST : update]) >= TARGET:
             return update
-    return None
+    return math.inf
 
 
 def _mean(values: Sequence[float | None]) -> float:
     known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else float("nan")
+    return float(np.mean(known)) if known else math.nan
 
 
-def _interval(values: Sequence[float], share: bool = False) -> str:
-    """Return the mean over seeds with its 95 % interval (Student's t)."""
-    known = np.array([value for value in values if np.isfinite(value)])
+def _greedy(name: str) -> Callable[[Figures], float]:
+    return lambda run: _mean([figures[name] for figures in run["greedy"].values()])
+
+
+def _at_first(name: str, less: float = 0.0) -> Callable[[Figures], float]:
+    return lambda run: mean_of_first(run[name]) - less
+
+
+def _at_last(name: str, less: float = 0.0) -> Callable[[Figures], float]:
+    return lambda run: mean_of_last(run[name]) - less
+
+
+COLUMNS: dict[str, tuple[str, Callable[[Figures], float]]] = {
+    "first": ("success at first", _at_first("success")),
+    "last": ("success at last", _at_last("success")),
+    "whole": ("mean over training", mean_over_training),
+    "turns": ("turns when won", _at_last("turns_of_won_episodes")),
+    "greedy": ("greedy success", _greedy("success")),
+    "greedy_turns": ("greedy turns when won", _greedy("turns_of_won_episodes")),
+    "calls_first": ("calls an episode at first", _at_first("turns_of_an_episode", less=1)),
+    "calls": ("calls at last", _at_last("turns_of_an_episode", less=1)),
+    "entropy_first": ("entropy at first", _at_first("entropy")),
+    "entropy": ("entropy at last", _at_last("entropy")),
+    "spread_first": ("spread at first", _at_first("within_group_spread")),
+    "spread": ("spread at last", _at_last("within_group_spread")),
+    "malformed": ("malformed at last", _at_last("malformed")),
+    "cpu": ("CPU s a run", lambda run: float(run["cpu_seconds"])),
+}
+"""Columns with an interval over seeds, by the name that experiments.toml uses."""
+SHARES = ("first", "last", "whole", "greedy", "malformed")
+
+
+def read_figures(name: str) -> list[Figures]:
+    """Return the figures of the runs of an experiment."""
+    lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def tables(entry: Mapping[str, Any], figures: Sequence[Figures]) -> str:
+    """Return the tables of an experiment in Markdown: arms, differences between arms, and the tuning if there was one.
+
+    Args:
+        entry: of experiments.toml.
+        figures: of all runs, those of the tuning included.
+    """
+    counted = [run for run in figures if not run["tuning"]]
+    arms = {arm: [run for run in counted if run["arm"] == arm] for arm in entry["arms"]}
+    parts = [_arms(entry, arms)]
+    if len(arms) > 1:
+        parts.append(_differences(entry["paired"], arms))
+    if "tuning" in entry:
+        parts.append(_tuning(entry["tuning"], [run for run in figures if run["tuning"]]))
+    return "\n".join(parts)
+
+
+def _arms(entry: Mapping[str, Any], arms: Mapping[str, list[Figures]]) -> str:
+    titles: list[str] = []
+    cells: dict[str, list[str]] = {arm: [] for arm in arms}
+    for column in entry["columns"]:
+        if column == "by_environment":
+            _add_environments(arms, titles, cells)
+            continue
+        titles.append({"target": f"updates to {TARGET}", "stopped": "stopped runs"}.get(column) or COLUMNS[column][0])
+        for arm, runs in arms.items():
+            cells[arm].append(_cell(column, runs))
+    setting = entry.get("tuning", {}).get("setting")
+    rows = []
+    for arm, runs in arms.items():
+        tuned = f", {setting.replace('_', ' ')} {_setting(runs[0], setting):g}" if setting else ""
+        rows.append([f"{arm}{tuned}", *cells[arm]])
+    return _markdown(["arm", *titles], rows)
+
+
+def _cell(column: str, runs: Sequence[Figures]) -> str:
+    if column == "target":
+        return _median([updates_to_target(run) for run in runs])
+    if column == "stopped":
+        return f"{sum(run['stopped'] is not None for run in runs)} of {len(runs)}"
+    return interval([COLUMNS[column][1](run) for run in runs], share=column in SHARES)
+
+
+def _add_environments(arms: Mapping[str, list[Figures]], titles: list[str], cells: dict[str, list[str]]) -> None:
+    """Add the greedy success in each environment, before and after training."""
+    names = dict.fromkeys(name for runs in arms.values() for run in runs for name in run["greedy"])
+    for name in names:
+        titles.append(f"greedy, {name.split(':')[-1]}")
+        for arm, runs in arms.items():
+            if name not in runs[0]["greedy"]:
+                cells[arm].append("")
+                continue
+            before = _mean([run["greedy_before"][name]["success"] for run in runs])
+            after = interval([run["greedy"][name]["success"] for run in runs], share=True)
+            cells[arm].append(f"{before:.2f} → {after}")
+
+
+def _differences(columns: Sequence[str], arms: Mapping[str, list[Figures]]) -> str:
+    first, *others = arms
+    base = {run["seed"]: run for run in arms[first]}
+    rows = []
+    for arm in others:
+        row = [f"{arm} − {first}"]
+        for column in columns:
+            figure = COLUMNS[column][1]
+            row.append(interval([figure(run) - figure(base[run["seed"]]) for run in arms[arm]], sign="+"))
+        rows.append(row)
+    return _markdown(["difference by seed", *(COLUMNS[column][0] for column in columns)], rows)
+
+
+def _tuning(tuning: Mapping[str, Any], runs: Sequence[Figures]) -> str:
+    rows = []
+    for arm in dict.fromkeys(run["arm"] for run in runs):
+        row = [arm]
+        for value in tuning["values"]:
+            chosen = [run for run in runs if run["arm"] == arm and _setting(run, tuning["setting"]) == value]
+            row.append(", ".join(f"{mean_of_last(run['success']):.2f}" for run in chosen))
+        rows.append(row)
+    name = tuning["setting"].replace("_", " ")
+    return _markdown([f"success at last by {name}", *(f"{value:g}" for value in tuning["values"])], rows)
+
+
+def _setting(run: Figures, name: str) -> Any:
+    from gem_rl.training.recipe import Recipe
+
+    return run["recipe"].get(name, getattr(Recipe, name))  # the raw data leave out defaults
+
+
+def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _median(updates: Sequence[float]) -> str:
+    """Return the median over all runs; one that never reached the target counts as later than any that did."""
+    reached = sum(map(math.isfinite, updates))
+    median = sorted(updates)[(len(updates) - 1) // 2]
+    return f"{f'{median:.0f}' if math.isfinite(median) else 'not reached'} ({reached} of {len(updates)})"
+
+
+def interval(values: Sequence[float], *, share: bool = False, sign: str = "") -> str:
+    """Return the mean over seeds with its 95 % interval, and how many runs have the figure if some have not."""
+    known = np.array([value for value in values if math.isfinite(value)])
     if not known.size:
         return "–"
+    few = f", {known.size} of {len(values)} runs" if known.size < len(values) else ""
     if known.size == 1 or np.ptp(known) == 0:
-        return f"{known.mean():.2f}"
+        return f"{known.mean():{sign}.2f}{few}"
     low, high = (float(bound) for bound in mean_bounds(known))
     if share:
         low, high = max(0.0, low), min(1.0, high)
-    return f"{known.mean():.2f} ({low:.2f} … {high:.2f})"
+    return f"{known.mean():{sign}.2f} ({low:{sign}.2f} … {high:{sign}.2f}){few}"
 
 
-def _draw(runs: Sequence[Run], path: Path) -> None:
-    """Draw the curves of all runs: a seed a thin line, the mean of an arm a thick one."""
-    import matplotlib as mpl
+def with_tables(page: str, written: Mapping[str, str]) -> str:
+    """Return the page with these texts between its marks.
 
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "gem"  # the same runs give the same file
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 7), layout="constrained")
-    arms = list(dict.fromkeys(run.arm for run in runs))
-    for axis, (name, title) in zip(axes.flat, PANELS.items(), strict=True):
-        for number, arm in enumerate(arms):
-            curves = [_padded((run.result or {})[name], runs) for run in runs if run.arm == arm]
-            for curve in curves:
-                axis.plot(curve, color=f"C{number}", linewidth=0.5, alpha=0.4)
-            axis.plot(_means(curves, np.nanmean), color=f"C{number}", linewidth=2, label=arm)
-        axis.set_title(title)
-        axis.set_xlabel("update")
-    axes.flat[0].legend()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    Raises:
+        SystemExit: if the page has no marks of that name.
+    """
+    for name, text in written.items():
+        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+        if begin not in page or end not in page:
+            raise SystemExit(f"{PAGE} has no lines {begin.strip()} and {end}, so there is no place for the tables")
+        before, rest = page.split(begin, 1)
+        page = f"{before}{begin}{text}{end}{rest.split(end, 1)[1]}"
+    return page
 
 
-def _padded(values: Sequence[float | None], runs: Sequence[Run]) -> np.ndarray[Any, Any]:
-    """Return a curve as long as the longest one; a run that was stopped has no figures afterwards."""
-    length = max(len((run.result or {})["success"]) for run in runs)
-    return np.array([*(np.nan if value is None else value for value in values), *[np.nan] * (length - len(values))])
+def write_page() -> None:
+    """Write tables and pictures of all experiments whose figures are in docs/paper."""
+    from pictures import draw
+
+    entries = tomllib.loads(Path(__file__).with_name("experiments.toml").read_text(encoding="utf-8"))
+    written = {}
+    for path in sorted(DATA.glob("*.jsonl")):
+        figures = read_figures(path.stem)
+        draw(entries[path.stem], figures, path.with_suffix(".svg"), digest_of(path))
+        written[path.stem] = section(path.stem, entries[path.stem], figures)
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), written), encoding="utf-8")
 
 
-def _means(curves: Sequence[Any], mean: Callable[..., Any]) -> Any:
-    stacked = np.stack(curves)
-    counted = np.isfinite(stacked).any(axis=0)
-    result = np.full(stacked.shape[1], np.nan)
-    result[counted] = mean(stacked[:, counted], axis=0)
-    return result
+def section(name: str, entry: Mapping[str, Any], figures: Sequence[Figures]) -> str:
+    """Return what stands between the marks of an experiment."""
+    return f"{tables(entry, figures)}\n![{entry['question']}]({DATA.name}/{name}.svg)\n"
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of raw data, which the picture made of it names."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    write_page()
