@@ -190,27 +190,6 @@ def test_runs_without_a_figure_are_not_forgotten(examples: SimpleNamespace) -> N
     assert report.mean_over_training(rising) == pytest.approx(0.5)
 
 
-def test_the_page_agrees_with_the_figures_that_are_kept(examples: SimpleNamespace) -> None:
-    """Each table is that of the raw data, each picture names them, and every counted run of an experiment is there."""
-    report = examples.report
-    page = report.PAGE.read_text(encoding="utf-8")
-    experiments = examples.run_experiment.known_experiments(Path("unused"))
-    kept = sorted(report.DATA.glob("*.jsonl"))
-    assert kept
-    assert {name.split(" ")[0] for name in page.split("<!-- begin ")[1:]} == {path.stem for path in kept}
-    for path in kept:
-        runs, entry = report.read_figures(path.stem), experiments[path.stem].entry
-        expected = report.with_tables(page, {path.stem: report.section(path.stem, entry, runs)})
-        assert page == expected, f"{path.name} gives other tables; run examples/paper/report.py"
-        assert report.digest_of(path) in path.with_suffix(".svg").read_text(encoding="utf-8")
-        counted = sorted((run["arm"], run["seed"]) for run in runs if not run["tuning"])
-        assert counted == sorted((arm, seed) for arm in entry["arms"] for seed in entry["seeds"])
-        for run in runs:
-            changed = {"updates": run["recipe"]["updates"], "learning_rate": run["recipe"].get("learning_rate", 2e-3)}
-            wanted = experiments[path.stem].recipe_of(run["arm"], changed)
-            assert examples.run_experiment.changed_settings(wanted) == run["recipe"], "the settings have changed since"
-
-
 def test_a_page_without_a_place_for_a_table_is_refused(examples: SimpleNamespace) -> None:
     """Only what stands between the marks changes."""
     with_tables = examples.report.with_tables
