@@ -76,6 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.addinivalue_line("markers", "every_engine: tests an engine's own code, so main runs it on every engine")
     config.addinivalue_line("markers", "only_engine(name): concerns this engine alone")
+    # On a machine without slirp4netns the images of tests are built all the same.
+    config.addinivalue_line("filterwarnings", "ignore:images are built with the network of this machine")
     if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
         config.stash[IMAGES] = Path(folder)
     elif (kept := getattr(config, "cache", None)) is not None:

@@ -248,7 +248,7 @@ def test_what_cannot_be_removed_holds_up_nobody(
             go_on.wait()
 
     monkeypatch.setattr(docker.client.api, "remove_container", removed)
-    monkeypatch.setattr(docker, "_unremoved", {"stuck"})
+    monkeypatch.setattr(docker, "_unremoved", {"stuck": None})
     for _ in range(2):
         docker.start(docker.prepare(small), LIMITS).remove()
     assert tried.wait(60)

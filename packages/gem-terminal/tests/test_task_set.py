@@ -332,10 +332,9 @@ def test_an_episode_that_missed_its_server_is_told(engine: Engine, tmp_path: Pat
     assert "keep_processes=True" in info["verifier_hint"]
 
 
-def test_a_network_in_the_namespace_engine_is_a_warning(engine: Engine, tmp_path: Path) -> None:
-    """It is the machine's own network; Docker's is not, and says nothing."""
-    with TerminalEnv(path=write_task(tmp_path / "a"), engine=engine) as env:
-        if engine.name == "namespace":
-            with pytest.warns(UserWarning, match="shares the network of this machine"):
-                env.reset()
+def test_the_network_of_the_machine_is_a_warning(engine: Engine, tmp_path: Path) -> None:
+    """Once for a process, and only where it is asked for."""
+    with TerminalEnv(path=write_task(tmp_path / "a"), engine=engine, network="host") as env:
+        with pytest.warns(UserWarning, match="gives the agent the network of this machine"):
+            env.reset()
         env.reset()

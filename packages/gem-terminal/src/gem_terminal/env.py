@@ -52,8 +52,8 @@ Write one action a turn: a command between <bash> and </bash>, which runs in a s
 
 
 _HOST_NETWORK = (
-    "a task with a network shares the network of this machine in the namespace engine: its agent reaches services on "
-    "127.0.0.1 and abstract sockets, and parallel episodes reach each other; pass network=False, or use Docker"
+    "network='host' gives the agent the network of this machine: it reaches services on 127.0.0.1, abstract sockets, "
+    "and parallel episodes reach each other"
 )
 
 
@@ -90,7 +90,8 @@ class TerminalEnv(Env[str, Action]):
         strict: the rules for training on tasks of one's own: a Harbor task has a network only if it asks for one, and
             the agent's processes are killed before the tests. By default the rules of the format hold; see
             :class:`~gem_terminal.task_options.TaskOptions`. The bundled tasks are strict by themselves.
-        network: gives every task a network, or none; None for the task's own.
+        network: gives every task a network, or none; None for the task's own. ``"host"`` gives it the network of this
+            machine, with its services on 127.0.0.1 and with other episodes.
         limits: ``cpus``, ``memory``, ``processes`` and ``disk`` in place of the tasks' own, such as
             ``{"memory": "4G", "disk": "10G"}``.
         engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of docker and namespace that
@@ -118,7 +119,7 @@ class TerminalEnv(Env[str, Action]):
         split: str | None = None,
         skip_unsupported: bool = True,
         strict: bool = False,
-        network: bool | None = None,
+        network: bool | str | None = None,
         limits: Mapping[str, Any] | None = None,
         engine: str | Engine = "auto",
         max_turns: int = 50,
@@ -302,7 +303,7 @@ class TerminalEnv(Env[str, Action]):
             pool = self._pool = session_pool(self.engine)
             _IN_USE.add(self)
         self._begun += 1
-        if self.task.limits.network and self.engine.name == "namespace":
+        if self.task.limits.host_network:
             warn_once(_HOST_NETWORK)
         try:
             session = pool.take(

@@ -33,6 +33,8 @@ class ResourceLimits:
     disk: int | None = None
     """Bytes that may be written, if the engine can limit them; None for the engine's default."""
     network: bool = False
+    host_network: bool = False
+    """Whether a container with a network shares the machine's, in place of a network of its own."""
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,14 @@ class TaskOptions:
     Args:
         strict: whether a task has a network only if its files ask for one, and the agent's processes are killed
             before the tests. Terminal-Bench 1 has no word for the network; its tasks keep it.
-        network: gives every task a network, or none.
+        network: gives every task a network, or none; ``"host"`` gives it the network of this machine.
         limits: ``cpus``, ``memory``, ``processes`` and ``disk`` of every container, in place of the task's own;
             memory and disk in bytes or as ``"4G"``.
         keep_processes: whether the agent's processes continue during the tests of every task.
     """
 
     strict: bool = False
-    network: bool | None = None
+    network: bool | str | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     keep_processes: bool | None = None
 
@@ -56,7 +56,7 @@ class TaskOptions:
         """
         return cls(
             boolean("strict", strict),
-            None if network is None else boolean("network", network),
+            network if network is None or network == "host" else boolean("network", network),
             {} if limits is None else _limits(limits),
             None if keep_processes is None else boolean("keep_processes", keep_processes),
         )
@@ -82,9 +82,12 @@ class TaskOptions:
         return replace(task, limits=self._adapted(task.limits, task.network_is_stated), keep_processes=keep)
 
     def _adapted(self, limits: ResourceLimits, network_is_stated: bool) -> ResourceLimits:
-        network = limits.network and (network_is_stated or not self.strict) if self.network is None else self.network
+        if self.network is None:
+            network = limits.network and (network_is_stated or not self.strict)
+        else:
+            network = bool(self.network)
         given: dict[str, Any] = dict(self.limits)
-        return replace(limits, network=network, **given)
+        return replace(limits, network=network, host_network=self.network == "host", **given)
 
 
 def _limits(limits: object) -> dict[str, float]:

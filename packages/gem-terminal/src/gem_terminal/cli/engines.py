@@ -20,6 +20,7 @@ class _Engine:
     """Whether ``engine="auto"`` chooses it."""
     version: str = ""
     bounds: dict[str, bool] = field(default_factory=dict)
+    network: str = ""
     problem: str | None = None
 
 
@@ -42,12 +43,12 @@ def engines_command(as_json: bool) -> None:
     if as_json:
         print_json([asdict(engine) for engine in found])
         return
-    rows = Table(("engine", "works", "version", "bounds", "does not bound"))
+    rows = Table(("engine", "works", "version", "bounds", "does not bound", "network"))
     for engine in found:
         kept = ", ".join(name for name, is_kept in engine.bounds.items() if is_kept)
         missing = ", ".join(name for name, is_kept in engine.bounds.items() if not is_kept)
         works = "no" if not engine.works else "yes, auto" if engine.auto else "yes"
-        rows.add_row(engine.name, works, engine.version, kept, missing)
+        rows.add_row(engine.name, works, engine.version, kept, missing, engine.network)
     rows.show()
     for engine in found:
         if engine.problem is not None:
@@ -62,7 +63,7 @@ def _looked_at(name: str) -> _Engine:
         about = engine_by_name(name).about()
     except EngineError as error:
         return _Engine(name, problem=str(error))
-    return _Engine(name, works=True, version=about.version, bounds=dict(about.bounds))
+    return _Engine(name, works=True, version=about.version, bounds=dict(about.bounds), network=about.network)
 
 
 def _auto() -> str | None:

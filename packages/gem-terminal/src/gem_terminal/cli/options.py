@@ -45,11 +45,14 @@ def selection_options(command: F) -> F:
         split: str | None,
         strict: bool,
         network: bool | None,
+        host_network: bool,
         limits: tuple[str, ...],
         keep_processes: bool | None,
         **kwargs: Any,
     ) -> Any:
-        options = TaskOptions.checked(strict, network, dict(map(_limit, limits)), keep_processes)
+        options = TaskOptions.checked(
+            strict, "host" if host_network else network, dict(map(_limit, limits)), keep_processes
+        )
         return command(*args, selection=Selection(list(tasks) or None, condition, split, options), **kwargs)
 
     for option in reversed(_SELECTION):
@@ -65,6 +68,9 @@ _SELECTION = (
     click.option("--split", metavar="NAME", help="Only this subfolder, or tasks with this split in their metadata."),
     click.option("--strict", is_flag=True, help="A network only for tasks that ask; kill processes before tests."),
     click.option("--network/--no-network", default=None, help="Give every task a network, or none."),
+    click.option(
+        "--host-network", is_flag=True, help="Give every task the network of this machine, with its local services."
+    ),
     click.option(
         "--limit", "limits", metavar="NAME=VALUE", multiple=True,
         help="Override a limit of the tasks: cpus, memory, processes or disk, such as memory=4G.",

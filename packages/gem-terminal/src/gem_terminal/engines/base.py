@@ -62,6 +62,8 @@ class EngineInfo:
     version: str
     bounds: Mapping[str, bool]
     """Each of :data:`LIMIT_NAMES` → whether the engine enforces that limit on this machine."""
+    network: str = ""
+    """What the network of a task is, in a few words, or what is missing for one."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.docker.networks import BridgeNetwork, refuse_own_networks
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
@@ -73,6 +74,7 @@ class DockerContainer(Container):
         description: the engine's description of the container.
         limits: the limits of the container.
         forget: called when the container is no longer usable, with a flag for its successful removal.
+        network: the network of its episode, if it has one.
     """
 
     def __init__(
@@ -81,7 +83,9 @@ class DockerContainer(Container):
         description: Mapping[str, Any],
         limits: ResourceLimits,
         forget: Callable[[DockerContainer, bool], None],
+        network: BridgeNetwork | None = None,
     ) -> None:
+        self.network = network
         self.id: str = description["Id"]
         self._client = client
         self._limits = limits
@@ -186,6 +190,15 @@ class DockerContainer(Container):
             self._client.api.restart(self.id, timeout=0)
             self._pid = self._client.api.inspect_container(self.id)["State"]["Pid"]
             self._counting = CounterFiles.of_process(self._pid, self.id)
+        self.refuse_machine()  # the restart has made a new network namespace
+
+    def refuse_machine(self) -> bool:
+        """Refuse the addresses of the engine's machine in this container, and return whether that could be done.
+
+        Raises:
+            EngineError: if the kernel does not take the routes.
+        """
+        return self.network is None or refuse_own_networks(self.first, self.network.subnet)
 
     def _kill(self, done: Future[bool]) -> None:
         """Kill all processes and return the success through ``done``."""

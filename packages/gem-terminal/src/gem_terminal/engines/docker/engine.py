@@ -17,10 +17,12 @@ from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, engine_errors
 from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch, du
 from gem_terminal.engines.docker.images import IMAGE, LABEL
+from gem_terminal.engines.docker.networks import BridgeNetwork, create_network
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
+from gem_terminal.warnings_once import warn_once
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -40,6 +42,11 @@ _BEING_BUILT = 3600.0
 """Seconds for which an image without a name may belong to a build of another process."""
 _ANSWERS_IN = 30
 """Seconds without an answer after which an engine counts as gone."""
+
+_OPEN_MACHINE = (
+    "agents of Docker tasks with a network reach services that listen on all addresses of the engine's machine; GEM "
+    "closes them only as root on that machine"
+)
 
 
 class DockerEngine(Engine):
@@ -81,7 +88,7 @@ class DockerEngine(Engine):
             "disk": True,  # enforced by the engine, or by the disk watch
             "network": True,
         }
-        return EngineInfo(str(info.get("ServerVersion", "")), bounds)
+        return EngineInfo(str(info.get("ServerVersion", "")), bounds, "one for each episode, a bridge")
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         return docker_images.prepare(self.client, image, progress)
@@ -99,9 +106,19 @@ class DockerEngine(Engine):
         disk = limits.disk or DISK
         if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
+        network: BridgeNetwork | None = None
         with self._starting, engine_errors(f"the container engine could not start {reference}"):
-            description = self._start_container(reference, limits, disk, dict(environment or {}))
-        container = DockerContainer(self.client, description, limits, self._forget)
+            if limits.network and not limits.host_network:
+                network = create_network(self.client, {LABEL: str(self._owner)})
+            try:
+                description = self._start_container(reference, limits, disk, dict(environment or {}), network)
+            except BaseException:
+                if network is not None:
+                    _try_remove(partial(self.client.api.remove_network, network.id))
+                raise
+        container = DockerContainer(self.client, description, limits, self._forget, network)
+        if network is not None:
+            self._close_machine(container)
         if not self._bounds_disks:
             self._containers[container.id] = container
             self._disks.add(container, disk)
@@ -145,7 +162,7 @@ class DockerEngine(Engine):
         self._starting = BoundedSemaphore(_STARTS)
         self._bounds_disks = True  # assumed until the storage driver refuses
         self._containers: dict[str, DockerContainer] = {}
-        self._unremoved: set[str] = set()
+        self._unremoved: dict[str, BridgeNetwork | None] = {}
         self._disks = DiskWatch(self._measure)
 
     def _connected(self) -> DockerClient:
@@ -167,7 +184,12 @@ class DockerEngine(Engine):
         return client
 
     def _start_container(
-        self, reference: str, limits: ResourceLimits, disk: int, environment: dict[str, str]
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        disk: int,
+        environment: dict[str, str],
+        network: BridgeNetwork | None,
     ) -> Mapping[str, Any]:
         """Start a container and return the engine's description of it."""
         from docker.errors import APIError
@@ -186,7 +208,7 @@ class DockerEngine(Engine):
                 cap_drop=["ALL"],
                 cap_add=list(CAPABILITIES),
                 security_opt=["no-new-privileges"],
-                network_mode="bridge" if limits.network else "none",
+                network_mode=network.name if network is not None else "host" if limits.network else "none",
                 nano_cpus=int(limits.cpus * 1e9),
                 mem_limit=limits.memory,
                 memswap_limit=limits.memory,
@@ -204,7 +226,7 @@ class DockerEngine(Engine):
             if not options or "storage" not in str(error.explanation).lower():
                 raise
             self._bounds_disks = False
-            return self._start_container(reference, limits, disk, environment)
+            return self._start_container(reference, limits, disk, environment, network)
         identifier = str(made.id)
         try:
             api.start(identifier)
@@ -225,23 +247,37 @@ class DockerEngine(Engine):
             listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
         return {each["Id"]: DiskUsage(each.get("SizeRw") or 0) for each in listed}
 
+    def _close_machine(self, container: DockerContainer) -> None:
+        """Refuse the addresses of the engine's machine in a container, or warn that they are open."""
+        try:
+            closed = container.refuse_machine()
+        except BaseException:
+            container.remove()
+            raise
+        if not closed:
+            warn_once(_OPEN_MACHINE)
+
     def _forget(self, container: DockerContainer, removed: bool) -> None:
         self._containers.pop(container.id, None)
         self._disks.remove(container)
         if not removed:
-            self._unremoved.add(container.id)
+            self._unremoved[container.id] = container.network
+        elif container.network is not None:
+            _try_remove(partial(self.client.api.remove_network, container.network.id))
 
     def _remove_rest(self) -> int:
         """Remove the containers that an absent engine could not remove; return their number."""
         from docker.errors import NotFound
 
         count = 0
-        for each in list(self._unremoved):
+        for each, network in list(self._unremoved.items()):
             with suppress(EngineError), engine_errors(""):  # the engine is still gone
                 with suppress(NotFound):
                     self.client.api.remove_container(each, force=True, v=True)
                     count += 1
-                self._unremoved.discard(each)
+                if network is not None:
+                    _try_remove(partial(self.client.api.remove_network, network.id))
+                self._unremoved.pop(each, None)
         return count
 
     def _remove_aside(self) -> None:

@@ -21,6 +21,7 @@ from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.namespace import network
 from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
@@ -82,6 +83,7 @@ class NamespaceContainer(Container):
         # Weaker limits without control groups: memory of each process, and number of processes in the user namespace.
         self._rlimits = {"RLIMIT_DATA": limits.memory, "RLIMIT_NPROC": limits.processes} if spawner.rootless else {}
         self.id = self._cgroup.name
+        self._network: network.UserModeNetwork | None = None
         try:
             self._first, self._target, self._lifeline = self._start_first(layers)
         except BaseException:
@@ -220,6 +222,8 @@ class NamespaceContainer(Container):
         os.close(self._lifeline)
         self._first.wait(_BEGINS_IN)
         self._first.close()
+        if self._network is not None:
+            self._network.wait()
         self._cgroup.remove()
 
     def disown(self) -> None:
@@ -229,6 +233,8 @@ class NamespaceContainer(Container):
             os.close(self._lifeline)
             os.close(self._target)
             self._first.close()
+            if self._network is not None:
+                self._network.disown()
 
     def save(self, folder: Path) -> None:
         """Copy the changes in this container into a folder, as a layer with marks of deleted files."""
@@ -257,7 +263,14 @@ class NamespaceContainer(Container):
                 os.close(said)
                 said = -1
                 self._pid = _first_pid(told)
-                return first, os.pidfd_open(self._pid), lifeline
+                target = os.pidfd_open(self._pid)
+                if _has_own_network(self._limits):
+                    try:
+                        self._network = network.connect(self._spawner, self._pid, target, reader)
+                    except BaseException:
+                        os.close(target)
+                        raise
+                return first, target, lifeline
             except BaseException as error:
                 os.close(lifeline)
                 if first is not None:
@@ -322,7 +335,7 @@ def start_container(
         "--bind", root or f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
         *(word for name in devices for word in ("--dev-bind", f"{place}/devices/{name}", f"/dev/{name}")),
         "--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
-        "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network(limits.network),
+        "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network_options(limits, place),
         *(("--unshare-user", "--uid", "0", "--gid", "0") if spawner.rootless else ()),
         *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
         "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -331,7 +344,7 @@ def start_container(
     ]  # fmt: skip
     build = {
         "place": place, "size": size, "files": files_of(size), "layers": list(map(str, layers)),
-        "devices": bool(devices),
+        "devices": bool(devices), "resolver": network.resolver() if _has_own_network(limits) else "",
     }  # fmt: skip
     return spawner.start(command, ends, build=build, cgroups=list(cgroups))
 
@@ -363,10 +376,16 @@ def _masks() -> list[str]:
     return words
 
 
-def _network(wanted: bool) -> list[str]:
-    """Return bubblewrap's options for the network: the host's with its resolver, or an empty one."""
-    if not wanted:
+def _has_own_network(limits: ResourceLimits) -> bool:
+    return limits.network and not limits.host_network
+
+
+def _network_options(limits: ResourceLimits, place: str) -> list[str]:
+    """Return bubblewrap's options for the network: an empty one, which may be connected later, or the machine's."""
+    if not limits.network:
         return ["--unshare-net"]
+    if _has_own_network(limits):
+        return ["--unshare-net", "--ro-bind", f"{place}/resolv.conf", "/etc/resolv.conf"]
     resolver = Path("/etc/resolv.conf").resolve()
     return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []
 

@@ -24,6 +24,7 @@ from gem_terminal.engines.base import LIMIT_NAMES, Container, Engine, EngineInfo
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
 from gem_terminal.engines.namespace.images import ImageStore
+from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -78,7 +79,8 @@ class NamespaceEngine(Engine):
         self.check()
         asked = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
         bounds = {**dict.fromkeys(LIMIT_NAMES, True), **dict.fromkeys(self.unenforced, False)}
-        return EngineInfo(asked.stdout.strip() or "bubblewrap", bounds)
+        network = f"one for each episode, by {PROGRAM}" if has_program() else f"none: {PROGRAM} is missing"
+        return EngineInfo(asked.stdout.strip() or "bubblewrap", bounds, network)
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         return self._images.prepare(image, progress)
@@ -103,7 +105,18 @@ class NamespaceEngine(Engine):
         environment: Mapping[str, str],
         config: Mapping[str, Any],
     ) -> NamespaceContainer:
-        """Start a container on stacked folders, topmost first."""
+        """Start a container on stacked folders, topmost first.
+
+        Raises:
+            EngineError: if the container does not start, or it needs a network of its own, which this machine cannot
+                give it.
+        """
+        if limits.network and not limits.host_network and not has_program():
+            raise EngineError(
+                f"a container with a network of its own needs {PROGRAM} and access to /dev/net/tun; install it "
+                f"(Debian: apt install {PROGRAM}), pass network=False, or let the agent use this machine's network "
+                "with all its services: network='host'"
+            )
         with self._starting:
             self._underway += 1
         try:

@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,11 @@ from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, debian_suite
 from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
+from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.task import Image, ResourceLimits
+from gem_terminal.warnings_once import warn_once
 
 if TYPE_CHECKING:
     from gem_terminal.engines.namespace.container import NamespaceContainer
@@ -36,6 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["ImageStore"]
 
 _BUILD = ResourceLimits(cpus=float(usable_cpus()), memory=8 << 30, processes=4096, disk=8 << 30, network=True)
+
+_SHARED_BUILD = (
+    f"images are built with the network of this machine, since {PROGRAM} is missing: the commands of a Dockerfile "
+    f"reach the services on 127.0.0.1 (Debian: apt install {PROGRAM})"
+)
 
 
 class ImageStore:
@@ -173,7 +181,11 @@ class ImageStore:
         """Return the folder of what one instruction changes."""
 
         def make(folder: Path) -> None:
-            with self._start(layers, _BUILD, environment, config) as container:
+            own_network = has_program()
+            if not own_network:
+                warn_once(_SHARED_BUILD)
+            limits = replace(_BUILD, host_network=not own_network)
+            with self._start(layers, limits, environment, config) as container:
                 if step.name == "RUN":
                     command = step.words() if step.text.startswith("[") else ["sh", "-c", step.text]
                     done = container.run(command, seconds=image.build_seconds)

@@ -3,7 +3,8 @@
 The process stays small, so a fork takes a millisecond. As the parent of all started processes, it knows their exit
 codes. A bare interpreter runs it, so it imports only the standard library and modules of :mod:`gem.processes` that do
 the same. A request is JSON with four or five descriptors: the stdin, stdout and stderr of the process, a pipe
-that receives its exit status as one decimal line, and the first process of its container.
+that receives its exit status as one decimal line, and the first process of its container. A helper outside of all
+containers has its descriptor 3 in place of the latter.
 
 The process drops its privileges before it executes a file of the container: the bounding set, then the user, then
 ``no_new_privs``, then system calls through the filter.
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem.processes import linux, rlimits
 from gem.processes.fork_loop import Child, ForkLoop, serve
+from gem_terminal.engines.namespace import netlink
 
 if TYPE_CHECKING:
     import resource
@@ -107,7 +109,7 @@ def _tell(where: int, what: str) -> None:
 
 def _start(request: dict[str, Any], ends: tuple[int, int, int], own: int) -> int:
     """Fork a process in the process namespace of the container. The process joins the other namespaces itself."""
-    if request["target"] is None:
+    if request["pid"] is None:
         pid = os.fork()
         if not pid:
             _execute_here(request, ends)
@@ -153,15 +155,18 @@ def _start_through_helper(request: dict[str, Any], ends: tuple[int, int, int], t
 
 
 def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
-    """Execute a trusted program in the spawner's own namespaces to start a container; never returns."""
+    """Execute a trusted program in the spawner's own namespaces, to start a container or to help it; never returns."""
     try:
         _leave_the_spawner(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
-        _build_root(**request["build"])
-        reader, writer = os.pipe()
-        os.write(writer, request["seccomp"])
-        os.dup2(reader, 3)  # the path in bubblewrap's options
+        if request["build"] is None:
+            os.dup2(request["target"], 3)
+        else:
+            _build_root(**request["build"])
+            reader, writer = os.pipe()
+            os.write(writer, request["seccomp"])
+            os.dup2(reader, 3)  # the path in bubblewrap's options
         os.closerange(4, 1 << 16)
         os.execvp(request["command"][0], request["command"])  # noqa: S606  # no shell is wanted
     except BaseException as error:  # the copy of the spawner must not continue
@@ -169,7 +174,7 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
     os._exit(127)
 
 
-def _build_root(place: str, size: int, files: int, layers: list[str], devices: bool) -> None:
+def _build_root(place: str, size: int, files: int, layers: list[str], devices: bool, resolver: str) -> None:
     """Build the root of a container, ``root`` in a folder, in its own mount namespace.
 
     Args:
@@ -179,6 +184,7 @@ def _build_root(place: str, size: int, files: int, layers: list[str], devices: b
         layers: the folders below it, topmost first.
         devices: whether to create devices as well, in ``devices``. With the devices of the machine instead, root in
             the container could change their modes for the whole machine.
+        resolver: the content of ``resolv.conf`` in that folder; none if empty.
     """
     linux.unshare(linux.CLONE_NEWNS)
     linux.make_private()
@@ -191,6 +197,8 @@ def _build_root(place: str, size: int, files: int, layers: list[str], devices: b
     for name, major, minor in _DEVICES if devices else ():
         os.mknod(f"devices/{name}", stat.S_IFCHR, os.makedev(major, minor))
         Path("devices", name).chmod(0o666)
+    if resolver:
+        Path("resolv.conf").write_text(resolver, encoding="utf-8")
     os.chdir("/")
 
 
@@ -236,6 +244,9 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
         rlimits.lower_limits(request["rlimits"])  # before joining: the limit counts in this namespace
         for namespace, kind in namespaces:
             linux.setns(namespace, kind)
+        if request["refused"]:
+            netlink.refuse_destinations(request["refused"])
+            os._exit(0)
         os.fchdir(root)
         os.chroot(".")
         os.closerange(3, 1 << 16)

@@ -101,7 +101,7 @@ class Spawner:
             command: the command line.
             ends: its stdin, stdout and stderr.
             target: a descriptor of the first process of its container (pidfd_open(2)); None for a process that starts a
-                container.
+                container; for a helper outside of all containers, its descriptor 3.
             request: further fields of the request; see the spawner.
 
         Raises:
@@ -109,7 +109,8 @@ class Spawner:
         """
         asked = {
             "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
-            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": {}, **request,
+            "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": {},
+            "refused": [], **request,
         }  # fmt: skip
         body = json.dumps(asked).encode()
         if len(body) > _LONGEST_REQUEST:

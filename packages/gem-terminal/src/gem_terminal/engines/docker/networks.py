@@ -1,0 +1,132 @@
+"""The bridge networks of Docker episodes: one for each, with a small subnet of its own.
+
+Docker's own pools of addresses hold about thirty networks, so each network names its subnet: sixteen addresses from
+pools with thousands of them. Docker separates the bridges from each other. A machine's own addresses, which Docker
+leaves open to every container, are refused by routes in the network namespace of the container. That needs root on
+the machine of the engine.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from ipaddress import IPv4Network
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from gem_terminal.engines.host_networks import own_networks, routed_networks
+from gem_terminal.errors import EngineError
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+__all__ = ["POOLS", "BridgeNetwork", "create_network", "refuse_own_networks"]
+
+POOLS = "GEM_TERMINAL_SUBNETS"
+"""The environment variable with the networks, separated by commas, that episodes take their subnets from."""
+_POOLS = "10.249.0.0/16,172.30.0.0/16,192.168.128.0/17"
+_LENGTH = 28
+"""Bits of a subnet's prefix: thirteen containers, the bridge, and two reserved addresses."""
+_TRIES = 64
+"""Subnets tried of each pool; a taken one costs a question to the engine."""
+
+
+class BridgeNetwork:
+    """The network of one episode."""
+
+    def __init__(self, identifier: str, name: str, subnet: IPv4Network) -> None:
+        self.id = identifier
+        self.name = name
+        self.subnet = subnet
+
+
+def create_network(client: DockerClient, labels: dict[str, str]) -> BridgeNetwork:
+    """Create a network with a free subnet.
+
+    Raises:
+        EngineError: if no subnet is free, or the pools are malformed.
+        docker.errors.DockerException: if the engine refuses for another reason.
+    """
+    from docker.errors import APIError
+    from docker.types import IPAMConfig, IPAMPool
+
+    taken = routed_networks()
+    chooser = random.Random(os.urandom(16))  # no secret
+    for pool in _pools():
+        for _ in range(_TRIES):
+            offset = chooser.randrange(1 << (_LENGTH - pool.prefixlen)) << (32 - _LENGTH)
+            subnet = IPv4Network((int(pool.network_address) + offset, _LENGTH))
+            if any(subnet.overlaps(other) for other in taken):
+                continue
+            name = f"gem-terminal-{chooser.randbytes(8).hex()}"
+            try:
+                made = client.api.create_network(
+                    name,
+                    driver="bridge",
+                    ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(subnet))]),
+                    labels=labels,
+                )
+            except APIError as error:
+                if "overlap" in str(error.explanation).lower():  # another process was quicker
+                    continue
+                raise
+            return BridgeNetwork(made["Id"], name, subnet)
+    raise EngineError(
+        "no subnet is free for the network of an episode; remove networks that nobody needs (docker network prune), or "
+        f"name other pools in {POOLS}, such as {_POOLS}"
+    )
+
+
+def refuse_own_networks(pid: int, inside: IPv4Network) -> bool:
+    """Refuse the addresses of this machine in the network namespace of a container.
+
+    Args:
+        pid: the process id of the container's first process; 0 if the engine is on another machine.
+        inside: the network of the container.
+
+    Returns:
+        Whether that could be done: it needs root, and the engine on this machine.
+
+    Raises:
+        EngineError: if the kernel refuses the routes.
+    """
+    if not pid or os.geteuid() != 0:
+        return False
+    failures: list[OSError] = []
+    try:
+        with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
+            descriptor = namespace.fileno()
+            # A thread can enter a network namespace by itself, and must end there.
+            thread = Thread(
+                target=_refuse, args=(descriptor, own_networks(inside), failures), name="gem-terminal routes"
+            )
+            thread.start()
+            thread.join()
+    except OSError as error:
+        failures.append(error)
+    if failures:
+        raise EngineError(f"the machine's addresses cannot be refused in a container: {failures[0]}")
+    return True
+
+
+def _refuse(descriptor: int, networks: list[str], failures: list[OSError]) -> None:
+    from gem.processes import linux
+    from gem_terminal.engines.namespace.netlink import refuse_destinations
+
+    try:
+        linux.setns(descriptor, linux.CLONE_NEWNET)
+        refuse_destinations(networks)
+    except OSError as error:
+        failures.append(error)
+
+
+def _pools() -> list[IPv4Network]:
+    text = os.environ.get(POOLS) or _POOLS
+    try:
+        pools = [IPv4Network(each.strip()) for each in text.split(",")]
+    except ValueError as error:
+        raise EngineError(f"{POOLS} must be IPv4 networks separated by commas, such as {_POOLS}: {error}") from error
+    if any(pool.prefixlen > _LENGTH for pool in pools):
+        raise EngineError(f"{POOLS}: a network must hold {1 << (32 - _LENGTH)} addresses or more, got {text!r}")
+    return pools
