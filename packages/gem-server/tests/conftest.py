@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -53,6 +55,69 @@ def running(*arguments: str, stop: int = signal.SIGKILL, **variables: str) -> It
         process.wait(timeout=60)
         assert process.stdout is not None
         process.stdout.close()
+
+
+class Relay:
+    """A link between clients and a server that can lose what is on it.
+
+    ``lose`` says what becomes of the next bytes: ``"answer"`` drops what the server sends, ``"request"`` what the
+    client sends, and then the connection breaks. The other direction is unharmed, so a lost answer is one that the
+    server has given.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.lost = 0
+        self.lose: str | None = None
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Break all connections, and take no more."""
+        for each in (self._listener, *self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client = self._listener.accept()[0]
+                server = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                return
+            self._open += [client, server]
+            for ends in ((client, server, "request"), (server, client, "answer")):
+                threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket, kind: str) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if self.lose == kind:
+                    self.lose = None
+                    self.lost += 1
+                    break
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(scope="session")
+def relay() -> Callable[[int], Any]:
+    """The context manager that puts a :class:`Relay` before a port."""
+
+    @contextmanager
+    def relayed(port: int) -> Iterator[Relay]:
+        link = Relay(port)
+        try:
+            yield link
+        finally:
+            link.close()
+
+    return relayed
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """One connection: HTTP requests one after the other, or a WebSocket after an upgrade, both without I/O of their own.
 
-h11 parses HTTP, ``websockets`` the frames; this module moves their bytes and keeps time. Limits: the head of a request
-within its time and size, the body within its time and size, an answer taken within its time. A client that reads too
-slowly is not read from either, and then closed.
+h11 parses HTTP, :class:`~gem_server.message_stream.MessageStream` the frames; this module moves their bytes and keeps
+time. Limits: the head of a request within its time and size, the body within its time and size, an answer taken within
+its time. A client that reads too slowly is not read from either, and then closed.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 import h11
-from websockets.exceptions import InvalidState
-from websockets.frames import Opcode
 from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from gem_server.errors import AccessDeniedError
+from gem_server.message_stream import MessageStream
 
 __all__ = ["ClientConnection", "ConnectionHost", "HttpAnswer", "PlainRequest", "SocketHandler", "denied"]
 
@@ -101,14 +100,6 @@ class ConnectionHost(Protocol):
         """Return the answer to a request whose body is not worth reading; None for all others."""
 
 
-@dataclass
-class _Assembled:
-    """The parts of a message in several frames."""
-
-    parts: list[bytes] = field(default_factory=list)
-    size: int = 0
-
-
 class ClientConnection(asyncio.Protocol):
     """The server's end of one connection."""
 
@@ -124,18 +115,17 @@ class ClientConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._socket: ServerProtocol | None = None
+        self._stream: MessageStream | None = None  # once the handshake is over
         self._handler: SocketHandler | None = None
-        self._assembled: _Assembled | None = None
         self._slow: asyncio.TimerHandle | None = None
         self._ending: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # other event loops have classes of their own
         if not self._host.admit(self):
-            transport.abort()
+            self._transport.abort()
             return
-        transport.set_write_buffer_limits(high=_HIGH_WATER)
+        self._transport.set_write_buffer_limits(high=_HIGH_WATER)
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -182,9 +172,8 @@ class ClientConnection(asyncio.Protocol):
             self.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._socket is not None:
-            self._socket.receive_data(data)
-            self._socket_events()
+        if self._stream is not None:
+            self._messages(self._stream.receive(data))
             return
         if self._request is None:
             self._head += data
@@ -194,7 +183,7 @@ class ClientConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         if self._socket is not None:
             self._socket.receive_eof()
-            self._socket_events()
+            self._pass_on()
         return self._task is not None  # keep open only for the answer that is being made
 
     # HTTP
@@ -308,7 +297,8 @@ class ClientConnection(asyncio.Protocol):
             self._write(handler, close=True)
             return
         protocol = ServerProtocol(max_size=self._host.max_message)
-        protocol.receive_data(bytes(self._head))
+        early = self._http.trailing_data[0]  # frames that came with the request
+        protocol.receive_data(bytes(self._head[: len(self._head) - len(early)]))
         self._head.clear()
         events = protocol.events_received()
         if not events or not isinstance(events[0], Request):
@@ -325,29 +315,17 @@ class ClientConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._stream = MessageStream(protocol, self._host.max_message)
         self._handler = handler
         handler.opened(self)
-        self._take(events[1:])
-        self._pass_on()
+        self._messages(self._stream.receive(early))
 
-    def _socket_events(self) -> None:
-        assert self._socket is not None
-        self._take(self._socket.events_received())
-        self._pass_on()
-
-    def _take(self, events: list[Any]) -> None:
-        for frame in events:
+    def _messages(self, messages: list[bytes]) -> None:
+        for message in messages:
             if self._handler is None or self._transport is None:
                 return
-            if frame.opcode in (Opcode.TEXT, Opcode.BINARY) and frame.fin:
-                self._message(bytes(frame.data))
-            elif frame.opcode in (Opcode.TEXT, Opcode.BINARY):
-                self._assembled = _Assembled([bytes(frame.data)], len(frame.data))
-            elif frame.opcode is Opcode.CONT and self._assembled is not None:
-                self._assembled.parts.append(bytes(frame.data))
-                if frame.fin:
-                    message, self._assembled = b"".join(self._assembled.parts), None
-                    self._message(message)
+            self._message(message)
+        self._pass_on()
 
     def _message(self, message: bytes) -> None:
         assert self._handler is not None
@@ -359,12 +337,10 @@ class ClientConnection(asyncio.Protocol):
 
     def send_text(self, text: bytes) -> None:
         """Send a text message; nothing if the connection is closing."""
-        if self._socket is not None:
-            try:
-                self._socket.send_text(text)
-            except InvalidState:  # the client has said goodbye meanwhile
-                return
-            self._pass_on()
+        if self._stream is None or self._socket is None or self._socket.state is not State.OPEN:
+            return
+        if self._transport is not None:
+            self._transport.write(self._stream.text(text))
 
     def _pass_on(self) -> None:
         assert self._socket is not None

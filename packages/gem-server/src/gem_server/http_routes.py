@@ -12,9 +12,10 @@ from urllib.parse import unquote
 from gem.errors import ArgumentError, ArgumentTypeError, GemError, NotSupportedError, UnknownEnvironmentError
 from gem_server.access import TICKET_SECONDS, AccessControl
 from gem_server.connection import HttpAnswer, PlainRequest
+from gem_server.env_session import EnvSession
 from gem_server.errors import CapacityError, SequenceError, UnknownSessionError, WorkerLostError
 from gem_server.operations import GET_STATE, REFUSED, RESET, SAMPLE, SET_STATE, STEP
-from gem_server.sessions import EnvSession, SessionTable
+from gem_server.session_table import SessionTable
 from gem_server.wire_errors import error_of
 
 __all__ = ["ROUTES", "HttpRoute", "HttpService"]

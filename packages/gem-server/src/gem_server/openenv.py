@@ -21,8 +21,9 @@ from uuid import uuid4
 
 from gem.errors import GemError, ResetNeededError
 from gem_server.connection import ClientConnection, HttpAnswer, PlainRequest
+from gem_server.env_session import EnvSession
 from gem_server.errors import CapacityError
-from gem_server.sessions import EnvSession, SessionTable
+from gem_server.session_table import SessionTable
 
 if TYPE_CHECKING:
     from gem_server.server import EnvironmentServer

@@ -16,7 +16,7 @@ from gem_server.errors import AccessDeniedError
 from gem_server.http_routes import ROUTES, AboutServer, HttpService
 from gem_server.metrics import CONTENT_TYPE, ServerMetrics, rendered
 from gem_server.openapi import document
-from gem_server.sessions import SessionTable
+from gem_server.session_table import SessionTable
 from gem_server.settings import ServingSettings
 from gem_server.socket_protocol import SUBPROTOCOL, SessionSocket
 from gem_server.worker_pool import WorkerPool
@@ -63,7 +63,7 @@ class EnvironmentServer(AboutServer):
 
     A protocol of another framework adds itself before ``start``: :meth:`add_socket` for WebSockets of a path,
     :meth:`add_routes` for HTTP paths. It opens sessions in :attr:`sessions`
-    (:class:`gem_server.sessions.SessionTable`), where all limits apply; requests reach it only after the check of
+    (:class:`gem_server.session_table.SessionTable`), where all limits apply; requests reach it only after the check of
     their token, whose owner it is given.
 
     Args:

@@ -16,7 +16,7 @@ CHANNEL is a number that the client chooses, for this connection. SECRET names t
 string of 16 to 64 characters that nobody can guess. ``open`` with ``"resume": true`` attaches to an open session, on
 any connection; without it, ``open`` makes the environment, and a second ``open`` of the same name attaches. The value
 of ``open`` is ``{"resumed": bool, "step_id": int, "follows_order": bool}``. The further fields of ``open`` are those
-of :class:`gem_server.sessions.OpenRequest`.
+of :class:`gem_server.open_request.OpenRequest`.
 
 STEP_ID grows by one with each call but ``open`` and ``close``, from 1. A call with the id of the last one runs nothing
 and is answered with the same result; so after a lost connection the client attaches again and repeats what it got no
@@ -25,21 +25,23 @@ answer to.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
 from gem.errors import ArgumentError, ArgumentTypeError, GemError
 from gem_server.connection import ClientConnection
+from gem_server.env_session import EnvSession
 from gem_server.errors import SequenceError, UnknownSessionError
+from gem_server.open_request import OpenRequest
 from gem_server.operations import MAKE, NAMES, REFUSED
-from gem_server.sessions import EnvSession, OpenRequest, SessionTable
+from gem_server.session_table import SessionTable
 from gem_server.wire_errors import refused_text
 
 __all__ = ["SUBPROTOCOL", "SessionSocket"]
 
 SUBPROTOCOL = "gem.v1"
 
+_decode = json.JSONDecoder().decode
 _SECRET = range(16, 65)
 _OPEN_FIELDS = {"env", "seed", "autoreset", "arguments", "wrappers", "step_timeout", "lost", "account"}
 _LARGEST_CHANNEL = 1 << 31
@@ -56,7 +58,6 @@ class SessionSocket:
         self._channels: dict[int, EnvSession] = {}
         self._channel_of: dict[int, int] = {}  # key of the session → channel
         self._answers: list[bytes] = []
-        self._loop = asyncio.get_running_loop()
 
     def opened(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -69,7 +70,7 @@ class SessionSocket:
 
     def received(self, text: bytes) -> None:
         try:
-            calls = json.loads(text)
+            calls = _decode(text.decode())
             if type(calls) is not list:
                 raise ArgumentTypeError("a message must be a JSON array of calls")
             if len(calls) > self._table.settings.max_batch:
@@ -177,7 +178,7 @@ class SessionSocket:
 
     def _answer(self, channel: int, sequence: int, text: bytes) -> None:
         if not self._answers:
-            self._loop.call_soon(self._flush)
+            self._table.at_end_of_turn(self._flush)
         self._answers.append(b"[%d,%d,%b" % (channel, sequence, text))
 
     def _flush(self) -> None:

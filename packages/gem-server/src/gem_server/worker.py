@@ -36,7 +36,7 @@ __all__ = ["HostingWorker", "main"]
 HEADER = struct.Struct("<I")
 """The length of the message that follows, in bytes. Both directions; the messages are marshalled lists."""
 
-_READ = 1 << 18
+_READ = 1 << 16  # the memory for a larger read would come from the system anew each time
 _POLL = 0.003  # seconds between two looks of the monitor while commands run
 _LONGEST_POLL = 0.024  # the same while all goes well: a look costs as much as several steps
 _QUIET_POLLS = 8  # after this many looks at a worker that waits for messages, the monitor sleeps

@@ -9,7 +9,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from gem.env_spec import EnvSpec
 from gem.processes.fork_server import exit_in_words, warm_python
@@ -49,8 +49,7 @@ class PooledWorker(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # other event loops have classes of their own
 
     def submit(self, key: int, operation: int, argument: Any) -> None:
         """Send a command soon."""

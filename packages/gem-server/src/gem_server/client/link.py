@@ -1,7 +1,7 @@
 """One WebSocket connection of a client, without threads: :class:`SocketLink`.
 
-The library ``websockets`` does the protocol without I/O; a step then costs two system calls in the thread of the
-trainer and no handoff to another one.
+The protocol is done without I/O (:class:`~gem_server.message_stream.MessageStream`); a step then costs two system calls
+in the thread of the trainer and no handoff to another one.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import time
 from contextlib import suppress
 
 from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidHandshake, InvalidState, InvalidStatus
-from websockets.frames import Opcode
+from websockets.exceptions import InvalidHandshake, InvalidStatus
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from gem_server.client.address import EnvAddress
 from gem_server.errors import AccessDeniedError, ServiceRefusedError, ServiceUnavailableError
+from gem_server.message_stream import MessageStream
 
 __all__ = ["SocketLink", "open_socket"]
 
-_READ = 1 << 18
+_READ = 1 << 16  # the memory for a larger read would come from the system anew each time
+_LONGEST_HEAD = 1 << 16  # of the answer to the handshake; beyond it the library refuses
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """Seconds and counts after which the kernel finds a dead peer. Pings of the protocol would need an answering thread."""
 
@@ -66,11 +67,11 @@ class SocketLink:
     def __init__(self, address: EnvAddress, token: str | None, timeout: float) -> None:
         self.messages: list[bytes] = []
         """Messages that have arrived, for the owner to take."""
-        self._parts: list[bytes] = []
         scheme = "wss" if address.scheme == "https" else "ws"
         self._protocol = ClientProtocol(
             parse_uri(f"{scheme}://{address.authority}{address.prefix}/v1/socket"), max_size=None
         )
+        self._stream = MessageStream(self._protocol, max_size=None)
         deadline = time.monotonic() + timeout
         try:
             self._socket = open_socket(address, timeout)
@@ -100,16 +101,26 @@ class SocketLink:
             request.headers["Authorization"] = f"Bearer {token}"
         self._protocol.send_request(request)
         self._socket.sendall(b"".join(self._protocol.data_to_send()))
+        received, in_head = b"", True
         while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
             self._socket.settimeout(max(0.001, deadline - time.monotonic()))
             data = self._socket.recv(_READ)
-            if data:
-                self._protocol.receive_data(data)
-            else:
+            if not data:
                 self._protocol.receive_eof()
+                break
+            if in_head:
+                received += data
+                head, end, data = received.partition(b"\r\n\r\n")
+                if not end and len(received) < _LONGEST_HEAD:
+                    continue
+                in_head = False
+                self._protocol.receive_data(head + end)
+            if self._protocol.state is State.CONNECTING:  # the body of a refusal
+                self._protocol.receive_data(data)
         if self._protocol.handshake_exc is not None:
             raise self._protocol.handshake_exc
-        self._take_events(skip=1)
+        self._protocol.events_received()
+        self.messages += self._stream.receive(data)
 
     def fileno(self) -> int:
         """The descriptor, for ``select``."""
@@ -121,24 +132,22 @@ class SocketLink:
         Raises:
             ConnectionError: if the connection is lost.
         """
-        try:
-            self._protocol.send_text(text)
-        except InvalidState as error:
-            raise ConnectionError(f"the connection is closed: {error}") from error
-        self._pass_on()
+        if self._protocol.state is not State.OPEN:
+            raise ConnectionError("the connection is closed")
+        self._deliver(self._stream.text(text))
 
-    def _pass_on(self) -> None:
-        for chunk in self._protocol.data_to_send():
-            left = memoryview(chunk)
-            while left:
-                try:
-                    left = left[self._socket.send(left) :]
-                except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
-                    readable, _, _ = select.select([self._socket], [self._socket], [])
-                    if readable:
-                        self._read()
-                except OSError as error:
-                    raise ConnectionError(f"the connection is lost: {error}") from error
+    def _deliver(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[self._socket.send(left) :]
+            except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                poller = select.poll()  # not select, which takes no descriptors above 1023
+                poller.register(self._socket, select.POLLIN | select.POLLOUT)
+                if any(event & select.POLLIN for _, event in poller.poll()):
+                    self._read()
+            except OSError as error:
+                raise ConnectionError(f"the connection is lost: {error}") from error
 
     def receive(self) -> None:
         """Put what has arrived into ``messages``, without waiting.
@@ -148,11 +157,12 @@ class SocketLink:
         """
         self._read()
         answers = self._protocol.data_to_send()  # pongs, and the answer to a closing frame
-        for chunk in answers:
-            with suppress(OSError):
-                self._socket.send(chunk)
         if self._protocol.state is not State.OPEN:
+            with suppress(OSError):
+                self._socket.send(b"".join(answers))
             raise ConnectionError(f"the server closed the connection: {self._protocol.close_reason or 'no reason'}")
+        if answers:
+            self._deliver(b"".join(answers))
 
     def _read(self) -> None:
         while True:
@@ -165,18 +175,9 @@ class SocketLink:
             if not data:
                 self._protocol.receive_eof()
                 raise ConnectionError("the server closed the connection")
-            self._protocol.receive_data(data)
-            self._take_events()
+            self.messages += self._stream.receive(data)
             if len(data) < _READ and not isinstance(self._socket, ssl.SSLSocket):
                 return
-
-    def _take_events(self, skip: int = 0) -> None:
-        for frame in self._protocol.events_received()[skip:]:
-            if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):  # type: ignore[union-attr]
-                self._parts.append(bytes(frame.data))  # type: ignore[union-attr]
-                if frame.fin:  # type: ignore[union-attr]
-                    self.messages.append(b"".join(self._parts) if len(self._parts) > 1 else self._parts[0])
-                    self._parts.clear()
 
     def close(self) -> None:
         """Say goodbye without waiting for an answer, and close the socket."""

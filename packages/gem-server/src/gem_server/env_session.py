@@ -1,76 +1,49 @@
-r"""Sessions: environments that clients have opened, whatever the protocol.
-
-A protocol (the WebSocket of :mod:`gem_server.socket_protocol`, the routes of :mod:`gem_server.http_routes`, a protocol
-of another framework) opens sessions in the server's :class:`SessionTable` and calls them::
-
-    session = await table.open("game:Sudoku-v0", owner="")     # limits and the list of served ids apply
-    observation, reward, terminated, truncated, info = await session.reset(seed=7)
-    observation, reward, terminated, truncated, info = await session.step("\\boxed{1 2 3}")
-    await session.close()
-
-These coroutines decode the results. A protocol that passes JSON through uses :meth:`EnvSession.submit`, which costs
-less.
-"""
+"""One environment of one client, whatever the protocol: :class:`EnvSession`."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from gem.arguments import choice, integer, nearest, real, seed_value
-from gem.env_spec import EnvSpec
-from gem.errors import ArgumentError, ArgumentTypeError, GemError, NotSupportedError, UnknownEnvironmentError
-from gem.vector.env_runner import AutoresetMode, StepResult
+from gem.arguments import seed_value
+from gem.errors import ArgumentError, ArgumentTypeError, GemError
+from gem.vector.env_runner import StepResult
 from gem_server.errors import CapacityError, SequenceError, UnknownSessionError, WorkerLostError
 from gem_server.metrics import ServerMetrics
+from gem_server.open_request import OpenRequest
 from gem_server.operations import ABANDON, ABANDONED, CLOSE, MAKE, REFUSED, RESET, STEP
 from gem_server.settings import ServingSettings
 from gem_server.wire_errors import decoded, refused_text
 from gem_server.worker_pool import PooledWorker, WorkerPool
 
-__all__ = ["EnvSession", "OpenRequest", "SessionTable"]
+__all__ = ["EnvSession", "SessionHost"]
 
 Deliver = Callable[["EnvSession", int, int, bytes], None]
 """Takes the session, the step id, the kind of the result, and the result as JSON: an array without its first
 bracket."""
 
-HARMLESS_WRAPPERS = frozenset(
-    {
-        "attempts",
-        "concat",
-        "concat_chat_on_reset",
-        "concat_with_action",
-        "episode_tracking",
-        "messages",
-        "time_limit",
-        "wall_clock_limit",
-    }
-)
 _ABANDON_WITHIN = 5.0  # seconds that a worker has to answer in place of a call that hangs; then it is killed
 
 
-@dataclass(frozen=True)
-class OpenRequest:
-    """What a client asks for when it opens a session; checked by :meth:`SessionTable.open_now`."""
+class SessionHost(Protocol):
+    """What a session needs of its table, :class:`gem_server.session_table.SessionTable`."""
 
-    env_id: str
-    seed: int | None = None
-    autoreset: str = "disabled"
-    arguments: Mapping[str, Any] | None = None
-    wrappers: Sequence[str] = ()
-    step_timeout: float | None = None
-    lost: str = ""
-    """The cause by which an earlier session of the client was lost. An episode that it was in is over: the first step
-    says
-    so, and the next seeds go on where its account ends."""
-    account: Sequence[int | None] | None = None
-    """The account of that session (:data:`gem.vector.env_runner.RunnerAccount`)."""
+    settings: ServingSettings
+    metrics: ServerMetrics
+    pool: WorkerPool
+    under_way: dict[int, EnvSession]
+
+    def drop(self, session: EnvSession) -> None:
+        """Close a session."""
+
+    def forget(self, session: EnvSession) -> None:
+        """Remove a session whose environment is closed or was never made."""
+
+    def close_when_made(self, key: int, worker: PooledWorker) -> None:
+        """Close an environment as soon as its worker has made it."""
 
 
 class EnvSession:
@@ -108,7 +81,7 @@ class EnvSession:
         "steps",
     )
 
-    def __init__(self, table: SessionTable, key: int, name: str, owner: str, request: OpenRequest, spec: str) -> None:
+    def __init__(self, table: SessionHost, key: int, name: str, owner: str, request: OpenRequest, spec: str) -> None:
         self._table = table
         self.key = key
         self.name = name
@@ -365,174 +338,3 @@ class EnvSession:
         if self._deliver is not None and operation is not None:
             deliver, self._deliver = self._deliver, None
             deliver(self, self.sequence, REFUSED, refused_text(UnknownSessionError("the session was closed")))
-
-
-class SessionTable:
-    """All sessions of a server, by name and by key.
-
-    Args:
-        specs: the environments that clients may open, by id.
-        settings: the limits.
-        metrics: counters.
-    """
-
-    def __init__(self, specs: Mapping[str, EnvSpec], settings: ServingSettings, metrics: ServerMetrics) -> None:
-        self.specs = dict(specs)
-        self.settings = settings
-        self.metrics = metrics
-        self.under_way: dict[int, EnvSession] = {}
-        """Sessions with a call under way, by key."""
-        self.draining = False
-        self.pool: WorkerPool
-        """The workers, which report to :meth:`on_results` and :meth:`on_loss`; set before any session is opened."""
-        self._encoded_specs = {env_id: spec.to_json() for env_id, spec in specs.items()}
-        self._by_key: dict[int, EnvSession] = {}
-        self._by_name: dict[str, EnvSession] = {}
-        self._keys = itertools.count(1)
-        self._unwanted: dict[int, PooledWorker] = {}  # environments that are being made for closed sessions
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
-    async def open(self, env_id: str, *, owner: str, **asked: Any) -> EnvSession:
-        """Open a session and wait until its environment is made.
-
-        Args:
-            env_id: one of the served ids.
-            owner: whose session it is: the name of the token, as :mod:`gem_server.access` gives it.
-            **asked: further fields of :class:`OpenRequest`.
-
-        Raises:
-            CapacityError: if the server is full or shutting down.
-            UnknownEnvironmentError: if the id is not served.
-            GemError: an error of the environment's constructor.
-        """
-        session = self.open_now(OpenRequest(env_id, **asked), owner)
-        await session.call(MAKE)
-        return session
-
-    def open_now(self, request: OpenRequest, owner: str, name: str | None = None) -> EnvSession:
-        """Add a session without waiting; the caller submits ``MAKE`` as its call 0.
-
-        Raises:
-            CapacityError, UnknownEnvironmentError, ArgumentError, ArgumentTypeError: as :meth:`open`.
-        """
-        if self.draining:
-            raise CapacityError("the server is shutting down; use another one")
-        if len(self._by_name) >= self.settings.max_sessions:
-            raise CapacityError(f"the server has all {self.settings.max_sessions} sessions open; try again later")
-        name = name or secrets.token_hex(16)
-        if name in self._by_name:
-            raise SequenceError("a session of this name is open; attach to it instead")
-        self._check(request)
-        session = EnvSession(self, next(self._keys), name, owner, request, self._encoded_specs[request.env_id])
-        self._by_key[session.key] = self._by_name[name] = session
-        self.metrics.opened += 1
-        return session
-
-    def get(self, name: str, owner: str) -> EnvSession:
-        """Return an open session of this owner.
-
-        Raises:
-            UnknownSessionError: if there is none.
-        """
-        session = self._by_name.get(name)
-        if session is None or session.owner != owner:
-            raise UnknownSessionError("no such session is open; it was closed, or reaped after too long without a call")
-        return session
-
-    def _check(self, request: OpenRequest) -> None:
-        settings = self.settings
-        if request.env_id not in self.specs:
-            hint = nearest(str(request.env_id), self.specs)
-            advice = f"did you mean {hint!r}?" if hint else "GET /v1/environments lists what is served"
-            raise UnknownEnvironmentError(f"this server does not serve {request.env_id!r}; {advice}")
-        if request.seed is not None:
-            seed_value(request.seed)
-        choice("autoreset", request.autoreset, [mode.value for mode in AutoresetMode])
-        if not isinstance(request.arguments or {}, Mapping):
-            raise ArgumentTypeError(f"arguments must be a JSON object, got {type(request.arguments).__name__}")
-        if request.arguments and not settings.arguments:
-            raise NotSupportedError(
-                f"this server takes no constructor arguments, got {', '.join(map(repr, request.arguments))}; "
-                "its operator allows them with gem serve --allow-arguments"
-            )
-        if isinstance(request.wrappers, str) or not all(isinstance(name, str) for name in request.wrappers):
-            raise ArgumentTypeError("wrappers must be a list of names")
-        for name in (part.strip() for item in request.wrappers for part in item.split(",")):
-            if name not in HARMLESS_WRAPPERS and name not in settings.wrappers:
-                raise NotSupportedError(
-                    f"this server does not apply the wrapper {name!r}; "
-                    f"its operator allows it with gem serve --allow-wrapper {name}"
-                )
-        if request.step_timeout is not None:
-            real("step_timeout", request.step_timeout, minimum=0.001, maximum=settings.step_timeout)
-        if not isinstance(request.lost, str) or bool(request.lost) != (request.account is not None):
-            raise ArgumentError("lost is a text, and comes with an account")
-        if request.account is not None:
-            _check_account(request.account)
-
-    def drop(self, session: EnvSession) -> None:
-        """Close a session; the worker closes its environment when no step is inside."""
-        if not session.closed:
-            session.end()
-            self.forget(session)
-
-    def forget(self, session: EnvSession) -> None:
-        """Remove a session whose environment is closed or was never made."""
-        if self._by_name.pop(session.name, None) is not None:
-            self._by_key.pop(session.key, None)
-            self.metrics.closed += 1
-            if not session.closed:
-                session.end()
-
-    def close_when_made(self, key: int, worker: PooledWorker) -> None:
-        """Close an environment as soon as its worker has made it."""
-        self._unwanted[key] = worker
-
-    def on_results(self, results: Sequence[tuple[int, int, bytes, Any]]) -> None:
-        """Pass results of workers on to their sessions."""
-        by_key = self._by_key
-        for key, kind, text, account in results:
-            session = by_key.get(key)
-            if session is not None:
-                session.take(kind, text, account)
-            elif key in self._unwanted:
-                worker = self._unwanted.pop(key)
-                worker.submit(key, CLOSE, None)
-                self.pool.release(worker, key)
-
-    def on_loss(self, keys: set[int], cause: str) -> None:
-        """Tell sessions that their environments ended."""
-        for key in sorted(keys):
-            self._unwanted.pop(key, None)
-            session = self._by_key.get(key)
-            if session is not None:
-                session.lose(cause)
-
-    def check_times(self) -> None:
-        """Give up calls that take too long, and close sessions that nobody uses; called a few times a second."""
-        now = time.monotonic()
-        for session in list(self.under_way.values()):
-            session.check_time(now)
-        idle, orphaned = self.settings.idle_timeout, min(self.settings.idle_timeout, self.settings.reconnect_timeout)
-        for session in list(self._by_name.values()):
-            if not session.busy and now - session.last_used > (orphaned if session.orphaned else idle):
-                self.metrics.reaped += 1
-                self.drop(session)
-
-    def close(self) -> None:
-        """Close all sessions."""
-        for session in list(self._by_name.values()):
-            self.drop(session)
-
-
-def _check_account(account: Any) -> None:
-    if not isinstance(account, (list, tuple)) or len(account) != 5:
-        raise ArgumentError("an account has five values: seed, faults, episodes, seed of the episode, phase")
-    seed, faults, episodes, episode_seed, phase = account
-    for value in (seed, episode_seed):
-        if value is not None:
-            seed_value(value)
-    for name, value in (("faults", faults), ("episodes", episodes), ("phase", phase)):
-        integer(name, value, minimum=0, maximum=2 if name == "phase" else None)
