@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -73,6 +74,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (marker := item.get_closest_marker("slow")) is not None and "reason" in marker.kwargs:
             item.user_properties.append((REASON, marker.kwargs["reason"]))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests, which live to the end, out of the garbage collections that tests ask for."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
