@@ -19,10 +19,12 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from gem.core import Env, Info
@@ -156,38 +158,105 @@ def blocking(rounds: int) -> None:
 
 
 def stragglers(rounds: int, seconds: float = 4.0) -> None:
-    """Print the share of the ideal throughput for some lengths of the ordinary step."""
+    """Print the share of the ideal throughput for some lengths of the ordinary step, and those of the references."""
+    sides: dict[str, Callable[[float, int, float, random.Random], float]] = {
+        "bare threads": share_of_bare_threads,
+        "pool": share_of_pool,
+        "thread mode": share_of_thread_mode,
+    }
+    print(f"| environments | step | {' | '.join(sides)} | thread mode / bare threads |")
+    print("|---|---|---|---|---|---|")
     for length, size in ((1e-3, 16), (1e-3, 64), (5e-3, 64), (10e-3, 64), (10e-3, 256)):
-        shares = [_share_of_ideal(length, size, seconds, random.Random(seed)) for seed in range(rounds)]
-        print(f"{size} environments, {1e3 * length:g} ms, 5 % of {100e3 * length:g} ms: {spread(shares)} of the ideal")
+        shares: dict[str, list[float]] = {name: [] for name in sides}
+        for number in range(rounds):
+            for name in [*sides][number % 3 :] + [*sides][: number % 3]:
+                shares[name].append(sides[name](length, size, seconds, random.Random(number)))
+        of_bare = [a / b for a, b in zip(shares["thread mode"], shares["bare threads"], strict=True)]
+        cells = " | ".join(spread(values) for values in (*shares.values(), of_bare))
+        print(f"| {size} | {1e3 * length:g} ms, 5 % of {100e3 * length:g} ms | {cells} |", flush=True)
 
 
-def _share_of_ideal(length: float, size: int, seconds: float, chance: random.Random) -> float:
-    """Return the share of the environments' time that their steps, as long as they should take, fill."""
+def share_of_bare_threads(length: float, size: int, seconds: float, chance: random.Random) -> float:
+    """Return the share of threads that do nothing but sleep, at the cost of timers and the interpreter's lock alone."""
+    filled = [0.0] * size
+    begin = time.perf_counter()
 
-    def action() -> float:
-        return 100 * length if chance.random() < 0.05 else length
+    def sleep_on(index: int, own: random.Random) -> None:
+        while (left := seconds - (time.perf_counter() - begin)) > 0:
+            current = straggling(length, own)
+            time.sleep(min(current, left))
+            filled[index] += min(current, left)
 
-    filled = 0.0
+    threads = [threading.Thread(target=sleep_on, args=(i, random.Random(chance.random()))) for i in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(filled) / (seconds * size)
+
+
+def share_of_pool(length: float, size: int, seconds: float, chance: random.Random) -> float:
+    """Return the share of a plain pool, whose results come in a queue from which the caller begins the next steps."""
+    results: SimpleQueue[int] = SimpleQueue()
+
+    def step(index: int, current: float) -> None:
+        time.sleep(current)
+        results.put(index)
+
+    with ThreadPoolExecutor(size) as pool:
+
+        def send(actions: dict[int, float]) -> None:
+            for index, current in actions.items():
+                pool.submit(step, index, current)
+
+        def ready() -> list[int]:
+            found = [results.get()]
+            while not results.empty():
+                found.append(results.get())
+            return found
+
+        return _share_of_ideal(length, size, seconds, chance, send, ready)
+
+
+def share_of_thread_mode(length: float, size: int, seconds: float, chance: random.Random) -> float:
+    """Return the share of thread mode."""
     with ThreadVectorEnv([Waits] * size) as envs:
         envs.reset()
-        current = [action() for _ in range(size)]
-        begin = time.perf_counter()
-        sent = [begin] * size
-        envs.send(current)
-        while (now := time.perf_counter()) - begin < seconds:
-            ready = envs.recv()
-            filled += sum(current[index] for index in ready.indices)
-            again = {index: action() for index in ready.indices}
-            now = time.perf_counter()
-            for index, length_now in again.items():
-                current[index], sent[index] = length_now, now
-            envs.send(again)
-        # Most environments are in one of the long steps at the end; what they have done of it counts.
-        filled += sum(min(current[index], now - sent[index]) for index in range(size))
-        spent = now - begin
-        envs.recv(min_ready=size)
-    return filled / (spent * size)
+        return _share_of_ideal(length, size, seconds, chance, envs.send, lambda: envs.recv().indices)
+
+
+def straggling(length: float, chance: random.Random) -> float:
+    """Return the seconds of a step."""
+    return 100 * length if chance.random() < 0.05 else length
+
+
+def _share_of_ideal(
+    length: float,
+    size: int,
+    seconds: float,
+    chance: random.Random,
+    send: Callable[[dict[int, float]], None],
+    ready: Callable[[], list[int]],
+) -> float:
+    """Return the share of the environments' time that their steps, as long as they should take, fill."""
+    filled = 0.0
+    begin = time.perf_counter()
+    current: dict[int, float] = {}
+    sent: dict[int, float] = {}
+    indices = list(range(size))
+    while (now := time.perf_counter()) - begin < seconds:
+        actions = {index: straggling(length, chance) for index in indices}
+        current.update(actions)
+        sent.update(dict.fromkeys(actions, now))
+        send(actions)
+        indices = ready()
+        filled += sum(current[index] for index in indices)
+    # Most environments are in one of the long steps at the end; what they have done of it counts.
+    waiting = set(range(size)) - set(indices)
+    filled += sum(min(current[index], now - sent[index]) for index in waiting)
+    while waiting:
+        waiting.difference_update(ready())
+    return filled / ((now - begin) * size)
 
 
 def main() -> None:

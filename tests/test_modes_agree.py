@@ -1,16 +1,22 @@
 """The same seeds and actions give the same episodes in every vectorization mode, byte for byte.
 
-All games and an environment of each other package play in one vector environment of each mode. A package that brings a
-mode adds it to ``MODES``.
+Games and an environment of each other package play in one vector environment of each mode.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import pickle
+import secrets
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,12 +29,6 @@ from gem.vector import VectorEnv, make_vec
 
 
 @contextmanager
-def nothing() -> Iterator[dict[str, Any]]:
-    """Start nothing: the mode needs no more than its name."""
-    yield {}
-
-
-@contextmanager
 def threads_switching_all_the_time() -> Iterator[None]:
     """Show the orders of events that a busy machine shows once a day."""
     interval = sys.getswitchinterval()
@@ -38,9 +38,6 @@ def threads_switching_all_the_time() -> Iterator[None]:
     finally:
         sys.setswitchinterval(interval)
 
-
-MODES: dict[str, Any] = {"thread": nothing, "process": nothing, "auto": nothing}
-"""Mode → a context manager that starts what the mode needs, such as a server, and yields its ``mode_kwargs``."""
 
 OTHERS = ["math:WordProblems-v0", "qa:Atlas-v0", "logic:RuleWorlds-v0", "rg:chain_sum", "code:Mini-v0"]
 """An environment of each other package that needs neither a container nor a download."""
@@ -61,6 +58,12 @@ def playable() -> list[EnvSpec]:
         for spec in specs
         if not spec.requires and find_spec(name_of(spec.entry_point).partition(":")[0].partition(".")[0]) is not None
     ]
+
+
+def selection() -> list[EnvSpec]:
+    """Return the specs of one variant of each game, and of the others."""
+    first = {name_of(spec.entry_point): spec for spec in reversed(playable())}
+    return list(first.values())
 
 
 def play(envs: VectorEnv, actions: list[list[Any]] | None) -> tuple[list[Any], list[list[Any]]]:
@@ -98,31 +101,122 @@ def _sampled(env: Any) -> Any:
         return "\\boxed{1 1 1}"
 
 
+@dataclass(frozen=True)
+class Run:
+    """What is played: environments, settings of ``make_vec``, and an action for each environment and turn.
+
+    Those that are made have other specs than those asked for: a constructor may get the seed.
+    """
+
+    specs: tuple[EnvSpec, ...]
+    made: tuple[EnvSpec | None, ...]
+    settings: dict[str, Any]
+    actions: list[list[Any]]
+
+
 @cache
-def in_sync_mode(setting: int) -> tuple[list[Any], list[list[Any]], Any]:
-    """Return what a run of sync mode gives: all results, the actions, the specs."""
-    with make_vec(playable(), seed=17, mode="sync", **SETTINGS[setting]) as envs:
-        return (*play(envs, None), envs.specs)
+def in_sync_mode(setting: int, selected: bool) -> tuple[list[Any], Run]:
+    """Return what a run of sync mode gives, and how to repeat it."""
+    specs = tuple(selection() if selected else playable())
+    with make_vec(specs, seed=17, mode="sync", **SETTINGS[setting]) as envs:
+        found, actions = play(envs, None)
+        return found, Run(specs, envs.specs, SETTINGS[setting], actions)
 
 
-@pytest.mark.slow(reason="every game plays in every mode; that is the promise")
-@pytest.mark.parametrize("setting", range(len(SETTINGS)), ids=[str(one["autoreset"]) for one in SETTINGS])
-@pytest.mark.parametrize("mode", MODES)
-def test_every_mode_gives_the_results_of_sync_mode(mode: str, setting: int) -> None:
-    """Observations, rewards, flags, infos and specs, with wrappers, autoreset of each kind, and send and recv."""
-    expected, actions, specs = in_sync_mode(setting)
-    with MODES[mode]() as mode_kwargs, threads_switching_all_the_time():
-        envs = make_vec(playable(), seed=17, mode=mode, mode_kwargs=mode_kwargs, **SETTINGS[setting])
-        with envs:
-            assert envs.specs == specs
-            found, _ = play(envs, actions)
+def in_this_process(mode: str, run: Run) -> list[Any]:
+    """Return what a run of a mode gives that this process drives alone."""
+    with threads_switching_all_the_time(), make_vec(run.specs, seed=17, mode=mode, **run.settings) as envs:
+        assert envs.specs == run.made
+        return play(envs, run.actions)[0]
+
+
+def on_a_server(run: Run) -> list[Any]:
+    """Return what a run gives through ``gem serve`` in a process of its own."""
+    wrappers = run.settings.get("wrappers", [])
+    allowed = [f"--allow-wrapper={name}" for name in ([wrappers] if isinstance(wrappers, str) else wrappers)]
+    command = [sys.executable, "-m", "gem", "serve", *(spec.id for spec in run.specs), *allowed]
+    with subprocess.Popen([*command, "--port=0", "--workers=2", "--json"], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            said = ""
+            while not said.rstrip().endswith("}"):
+                line = server.stdout.readline()
+                assert line, f"the server has ended with {server.wait()}"
+                said += line
+            url = json.loads(said)["url"]
+            addresses = [f"{url}/{spec.id}" for spec in run.specs]
+            with make_vec(addresses, seed=17, mode="server", **run.settings) as envs:
+                return play(envs, run.actions)[0]
+        finally:
+            server.kill()
+
+
+def on_ray(run: Run, folder: Path) -> list[Any]:
+    """Return what a run gives on a Ray cluster, of a process of its own: Ray reads its settings as it is imported."""
+    (folder / "run").write_bytes(pickle.dumps((run.specs, run.made, run.settings, run.actions)))
+    variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+    subprocess.run([sys.executable, __file__, folder], env={**os.environ, **variables}, check=True)
+    found: list[Any] = pickle.loads((folder / "found").read_bytes())
+    return found
+
+
+def play_on_ray(folder: Path) -> None:
+    """Play the run that lies in a folder; the main function of the process that the test above starts."""
+    import ray
+
+    run = Run(*pickle.loads((folder / "run").read_bytes()))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=80_000_000)
+    kwargs = {"envs_per_actor": 1 + len(run.specs) // 2}
+    with make_vec(run.specs, seed=17, mode="ray", mode_kwargs=kwargs, **run.settings) as envs:
+        assert envs.specs == run.made
+        found, _ = play(envs, run.actions)
+    (folder / "found").write_bytes(pickle.dumps(found))
+    ray.shutdown()
+
+
+MODES: dict[str, Callable[[Run, Path], list[Any]]] = {
+    "thread": lambda run, _: in_this_process("thread", run),
+    "process": lambda run, _: in_this_process("process", run),
+    "auto": lambda run, _: in_this_process("auto", run),
+    "server": lambda run, _: on_a_server(run),
+    "ray": on_ray,
+}
+
+
+def check(mode: str, setting: int, folder: Path, *, selected: bool) -> None:
+    """Fail where a mode gives another result than sync mode."""
+    expected, run = in_sync_mode(setting, selected)
+    found = MODES[mode](run, folder)
+    assert len(found) == len(expected)
     for turn, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
         for part, (column, wanted) in enumerate(zip(ours, theirs, strict=True)):
             for index, (one, other) in enumerate(zip(column, wanted, strict=True)):
-                assert repr(one) == repr(other), (mode, turn, part, index)
+                assert repr(one) == repr(other), (turn, part, run.specs[index].id)
+
+
+@pytest.mark.slow(reason="every game plays in every mode; that is the promise")
+@pytest.mark.parametrize(("mode", "setting"), [("thread", 0), ("process", 1), ("auto", 2), ("server", 0)])
+def test_every_mode_gives_the_results_of_sync_mode(mode: str, setting: int, tmp_path: Path) -> None:
+    """Observations, rewards, flags, infos and specs of every game, with wrappers, autoreset, and send and recv.
+
+    Ray mode plays them in the tests of gem-ray, which have a cluster.
+    """
+    check(mode, setting, tmp_path, selected=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("setting", range(len(SETTINGS)), ids=[str(one["autoreset"]) for one in SETTINGS])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_variant_gives_the_results_of_sync_mode(mode: str, setting: int, tmp_path: Path) -> None:
+    """The same for every variant of every game, and every kind of autoreset."""
+    check(mode, setting, tmp_path, selected=False)
 
 
 def test_there_is_something_to_compare() -> None:
     """Games, and something of each other package that is installed here."""
     namespaces = {spec.namespace for spec in playable()}
     assert {"game", "math", "qa", "logic", "rg", "code"} <= namespaces
+
+
+if __name__ == "__main__":
+    play_on_ray(Path(sys.argv[1]))

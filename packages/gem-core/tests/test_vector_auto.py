@@ -408,7 +408,139 @@ def test_an_environment_without_sampled_actions_is_measured_with_a_text() -> Non
     assert set(Asks.seen) == {"\\boxed{0}"}
 
 
-@pytest.mark.parametrize("make", [lambda: Walk(1), Waits])
-def test_measuring_counts_the_resets_between_episodes(make: Callable[[], Env[Any, Any]]) -> None:
-    """An environment whose episodes last one turn is reset again and again."""
-    assert step_cost(make, None).problem == ""
+class Clocks:
+    """The clocks of a machine on which nothing takes time but what an environment says."""
+
+    def __init__(self) -> None:
+        self.wall = self.cpu = 0.0
+        self.switches = 0
+
+    def perf_counter(self) -> float:
+        return self.wall
+
+    def thread_time(self) -> float:
+        return self.cpu
+
+    def compute(self, seconds: float) -> None:
+        self.wall += seconds
+        self.cpu += seconds
+
+    def wait(self, seconds: float) -> None:
+        self.wall += seconds
+        self.switches += 1
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    """The clocks that measuring reads."""
+    made = Clocks()
+    monkeypatch.setattr("gem.vector.step_cost.time", made)
+    monkeypatch.setattr("gem.vector.step_cost.voluntary_switches", lambda: made.switches)
+    return made
+
+
+class Timed(Walk):
+    """Takes the time that two functions say: of the number of a step, and of the number of a reset."""
+
+    def __init__(self, step: Callable[[int], object], reset: Callable[[int], object], length: int) -> None:
+        super().__init__(length)
+        self.steps = self.resets = 0
+        self.step_takes, self.reset_takes = step, reset
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        self.resets += 1
+        self.reset_takes(self.resets)
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
+        self.steps += 1
+        self.step_takes(self.steps)
+        return super().step(action)
+
+
+@pytest.mark.parametrize("length", [1, 7, 64, 100])
+def test_the_cost_of_a_step_has_its_share_of_the_reset(clocks: Clocks, length: int) -> None:
+    """A reset costs a thousand steps here; how many of them fall into the measured time hardly matters."""
+    cost = step_cost(lambda: Timed(lambda _: clocks.compute(1e-6), lambda _: clocks.compute(1e-3), length), None)
+    assert cost.computing == pytest.approx(1e-6 + 1e-3 / length, rel=0.2)
+    assert cost.waiting == 0.0
+
+
+def test_the_first_steps_are_left_out(clocks: Clocks) -> None:
+    """They build tables and fill caches: a second in one step, or ten milliseconds in a thousand."""
+    for slow in (
+        lambda step: clocks.compute(0.9 if step == 1 else 1e-5),
+        lambda step: clocks.compute(5e-5 if step < 200 else 1e-5),
+    ):
+        cost = step_cost(partial(Timed, slow, lambda _: None, 10**6), None)
+        assert cost.computing == pytest.approx(1e-5)
+
+
+def test_a_first_step_that_takes_long_is_the_measure_if_it_takes_a_second(clocks: Clocks) -> None:
+    """Another one would hold up the caller."""
+    made: list[Timed] = []
+
+    def make() -> Timed:
+        made.append(Timed(lambda _: clocks.wait(2.0), lambda _: None, 10**6))
+        return made[0]
+
+    cost = step_cost(make, None)
+    assert (cost.waiting, cost.computing, cost.steps, made[0].steps) == (2.0, 0.0, 1, 1)
+
+
+def test_a_burst_of_other_work_hardly_counts(clocks: Clocks) -> None:
+    """Some milliseconds in which every step takes ten times as long leave the figure as it is."""
+
+    def take(step: int) -> None:
+        clocks.compute(1e-4 if 2500 <= step < 2560 else 1e-5)
+
+    assert step_cost(lambda: Timed(take, lambda _: None, 10**6), None).computing == pytest.approx(1e-5)
+
+
+def test_steps_that_vary_are_measured_longer(clocks: Clocks) -> None:
+    """Up to a time that nobody notices."""
+    spent = []
+    for spread in (1, 20):
+        chance, begin = random.Random(1), clocks.wall
+        slow = partial(lambda chance, spread, _: clocks.compute(1e-4 * chance.choice([1, spread])), chance, spread)
+        assert step_cost(partial(Timed, slow, lambda _: None, 10**6), None).computing > 0.0
+        spent.append(clocks.wall - begin)
+    assert 0.03 < spent[0] < 0.06
+    assert 2 * spent[0] < spent[1] < 0.25
+
+
+def test_large_results_belong_to_no_other_process() -> None:
+    """Packing and unpacking them costs more than the other processor saves."""
+    small, large = (step_cost(partial(Large, size), None) for size in (10, 400_000))
+    assert 0.0 < small.packing < large.packing
+    assert 0.0 < small.unpacking < large.unpacking
+    modes = ["sync", "thread", "process"]
+    kept = {"steps": 9, "computing": 30e-6}
+    assert choose([("id", 64, StepCost(**kept, packing=1e-6, unpacking=1e-6))], modes, 2, None).mode == "process"  # type: ignore[arg-type]
+    assert choose([("id", 64, StepCost(**kept, packing=20e-6, unpacking=15e-6))], modes, 2, None).mode == "sync"  # type: ignore[arg-type]
+
+
+class Large(Walk):
+    """Returns observations of a given size."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
+        return str(self.rng.random()) * (self.length // 10), 1.0, False, False, {}
+
+
+def test_results_that_cannot_be_sent_are_measured_all_the_same() -> None:
+    """Whether another process can have them shows later; the steps cost what they cost."""
+
+    class Unsendable(Walk):
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
+            return threading.Lock(), 1.0, False, False, {}
+
+    cost = step_cost(Unsendable, None)
+    assert (cost.packing, cost.unpacking, cost.problem) == (0.0, 0.0, "")
+    assert cost.computing > 0.0
+
+
+def test_many_processes_are_worth_it_only_for_long_batches() -> None:
+    """Each costs a message, so that eight environments of 20 µs stay where they are however many processors wait."""
+    modes = ["sync", "process"]
+    assert choose([("id", 8, StepCost(9, 20e-6))], modes, 64, None).mode == "sync"
+    assert choose([("id", 512, StepCost(9, 20e-6))], modes, 8, None).mode == "process"

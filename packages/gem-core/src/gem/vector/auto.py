@@ -41,7 +41,7 @@ def auto_vector_env(
 ) -> VectorEnv:
     """Make a vector environment of the mode that suits these environments; its ``mode_choice`` says why.
 
-    Before all others, one environment of each id is made, stepped under random actions for 30 ms or at least one
+    Before all others, one environment of each id is made, stepped under random actions for a moment or at least one
     step, and closed; none where its class or its manifest says how it runs. The steps of a class with
     ``vector_mode = "…"`` belong to that mode, those that need a network or a container engine into threads.
     """

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 
 __all__ = ["ModeChoice", "StepCost", "choose"]
 
-# Seconds, as benchmarks/thread_mode.py and benchmarks/auto_mode.py find them on a busy machine; an idle one needs less.
+# As benchmarks/thread_mode.py, process_mode.py and auto_mode.py find them on a busy machine. In seconds:
 _HANDOFF = 25e-6  # that a step in a thread of its own costs the interpreter
-_SENT, _SERVED = 2.5e-6, 4.5e-6  # that a step in another process costs the caller, and the process
-_ROUND_TRIP = 150e-6  # of a batch's messages to the processes and back
-_WORTH = 0.9  # of a simpler mode's time, which another one must stay below
+_RUN = 1e-6  # that a step costs beside the environment's own work, in any mode
+_SENT, _SERVED = 1e-6, 1.6e-6  # that a step in another process costs the caller and the process, without its result
+_BATCH, _MESSAGE = 60e-6, 40e-6  # that the caller spends on the messages of a batch, and on those of each process
+# Factors of the work of one environment alone:
+_MANY = 1.1  # where many environments share the processor's caches
+_WOKEN = 1.1  # in a process that has slept since the last batch
+_WORTH = 0.95  # of a simpler mode's time, which another one must stay below
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,10 @@ class StepCost:
     """CPU seconds of the thread that steps, for each step."""
     waiting: float = 0.0
     """Seconds in which that thread waited, for each step."""
+    packing: float = 0.0
+    """CPU seconds that a process needs to pack the result of a step for another one."""
+    unpacking: float = 0.0
+    """The same for the process that unpacks it."""
     has_tools: bool = False
     """Whether tools answer some actions; random ones call none, so that the figures say nothing about them."""
     problem: str = ""
@@ -83,7 +91,7 @@ def choose(
 def _predict(kinds: Sequence[tuple[int, StepCost]], processors: int) -> dict[str, float]:
     """Return the seconds that a step of all environments takes, by mode, the simplest mode first."""
     total = sum(count for count, _ in kinds)
-    computing = sum(count * cost.computing for count, cost in kinds)
+    computing = sum(count * (_MANY * cost.computing + _RUN) for count, cost in kinds)
     waiting = sum(count * cost.waiting for count, cost in kinds)
     waiters = sum(count for count, cost in kinds if cost.waiting)
     predicted = {
@@ -92,7 +100,9 @@ def _predict(kinds: Sequence[tuple[int, StepCost]], processors: int) -> dict[str
     }
     workers = min(processors, total)
     if workers > 1:
-        predicted["process"] = (computing + waiting + total * _SERVED) / workers + total * _SENT + _ROUND_TRIP
+        served = _WOKEN * computing + waiting + sum(count * (cost.packing + _SERVED) for count, cost in kinds)
+        received = sum(count * (cost.unpacking + _SENT) for count, cost in kinds)
+        predicted["process"] = served / workers + received + workers * _MESSAGE + _BATCH
     return predicted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import sys
 import threading
 import time
@@ -13,13 +14,18 @@ from typing import Any
 from gem.core import Env
 from gem.errors import NotSupportedError
 from gem.tools import ToolEnvWrapper
-from gem.vector.env_runner import Maker, check_single_agent, describe
+from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
 from gem.vector.mode_choice import StepCost
+from gem.vector.packing import pack_batch, unpack_batch
 
 __all__ = ["step_cost", "voluntary_switches"]
 
-_SECONDS = 0.03  # of wall-clock time that the steps of an environment are measured for
-_FIRST = 1.0  # seconds up to which the first step counts as one that loads modules or builds tables, and is left out
+_WARMING = 0.01  # seconds of wall-clock time that are left out: first steps build tables and fill caches
+_FIRST = 1.0  # seconds up to which the first step counts as one of those, however long it takes
+_SECONDS = 0.03  # seconds that are measured at least
+_LONGEST = 0.15  # seconds that are measured at most, unless one step takes longer
+_WINDOW = 0.005  # seconds whose mean is one figure; the median of the figures counts, so that other work hardly does
+_PRECISE = 0.04  # relative standard error of the figures that is precise enough
 _CHUNK = 64  # steps between two looks at the clocks, at most
 _SEED = 0
 
@@ -73,34 +79,96 @@ def _measure(maker: Maker, measured: list[StepCost]) -> None:
 
 
 def _measured_steps(env: Env[Any, Any]) -> StepCost:
-    """Step in chunks that grow, so that slow steps are few and the clocks' own cost is not measured."""
-    steps, wall, cpu, waits, chunk = 0, 0.0, 0.0, 0, 1
-    first = True
-    while wall < _SECONDS:
-        actions = [_action(env) for _ in range(chunk)]
-        switches, cpu_begin, begin = voluntary_switches(), time.thread_time(), time.perf_counter()
-        _play(env, actions)
-        spent, computed = time.perf_counter() - begin, time.thread_time() - cpu_begin
-        after = voluntary_switches()
-        if first and spent < _FIRST:
-            first = False
-            continue
-        steps, wall, cpu = steps + chunk, wall + spent, cpu + computed
-        waits += chunk if switches is None or after is None else after - switches
-        chunk = min(2 * chunk, _CHUNK)
+    play = _MeasuredPlay(env)
+    play.steps_for(_WARMING)
+    if play.wall < _FIRST:
+        play.forget()
+    while play.wall < _SECONDS or (play.wall < _LONGEST and not _is_precise(play.figures)):
+        play.steps_for(_WINDOW)
+    packing, unpacking = _message_cost(play.results)
     return StepCost(
-        steps,
-        computing=cpu / steps,
-        waiting=max(0.0, wall - cpu) / steps if waits >= steps / 2 else 0.0,
+        play.steps,
+        computing=statistics.median(play.figures) + play.reset_cpu / play.steps,
+        waiting=max(0.0, play.wall - play.cpu) / play.steps if play.waits >= play.steps / 2 else 0.0,
+        packing=packing,
+        unpacking=unpacking,
         has_tools=_has_tools(env),
     )
 
 
-def _play(env: Env[Any, Any], actions: list[Any]) -> None:
-    for action in actions:
-        _, _, terminated, truncated, _ = env.step(action)
-        if terminated or truncated:
-            env.reset()
+class _MeasuredPlay:
+    """Steps an environment under random actions, and adds up what that costs.
+
+    Resets are measured apart: they are few, and may cost a thousand times as much as a step.
+    """
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        self._env = env
+        self._chunk = 1
+        self.results: list[StepResult] = []
+        """Of the last steps."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self.steps = self.waits = 0
+        self.wall = self.cpu = self.reset_cpu = 0.0
+        self.figures: list[float] = []
+        """Of each call of ``steps_for``, the CPU seconds of a step."""
+
+    def steps_for(self, seconds: float) -> None:
+        """Step for so many seconds, at least once, in chunks that grow, so that slow steps are few."""
+        end, steps, cpu, reset_cpu = self.wall + seconds, self.steps, self.cpu, self.reset_cpu
+        while self.wall < end:
+            actions = [_action(self._env) for _ in range(self._chunk)]
+            switches, cpu_begin, begin = voluntary_switches(), time.thread_time(), time.perf_counter()
+            self._play(actions)
+            self.wall += time.perf_counter() - begin
+            self.cpu += time.thread_time() - cpu_begin
+            after = voluntary_switches()
+            self.steps += len(actions)
+            self.waits += len(actions) if switches is None or after is None else after - switches
+            self._chunk = min(2 * self._chunk, _CHUNK)
+        self.figures.append(max(0.0, self.cpu - cpu - (self.reset_cpu - reset_cpu)) / (self.steps - steps))
+
+    def _play(self, actions: list[Any]) -> None:
+        step, results = self._env.step, self.results
+        results.clear()
+        for action in actions:
+            result = step(action)
+            results.append(result)
+            if result[2] or result[3]:
+                begin = time.thread_time()
+                self._env.reset()
+                self.reset_cpu += time.thread_time() - begin
+
+
+def _is_precise(figures: list[float]) -> bool:
+    """Return whether the mean of figures is known well enough."""
+    if len(figures) < 3:
+        return False
+    error: float = statistics.stdev(figures) / len(figures) ** 0.5
+    return error <= _PRECISE * statistics.mean(figures)
+
+
+def _message_cost(results: list[StepResult]) -> tuple[float, float]:
+    """Return the CPU seconds for packing the result of a step, and for unpacking it; 0 if that cannot be done."""
+    packing, unpacking = [], []
+    try:
+        for _ in range(3):
+            begin = time.thread_time()
+            data = pack_batch(None, results, _cannot_pack)
+            packed = time.thread_time()
+            unpack_batch(data)
+            packing.append(packed - begin)
+            unpacking.append(time.thread_time() - packed)
+    except Exception:  # whatever the objects in them raise
+        return 0.0, 0.0
+    return min(packing) / len(results), min(unpacking) / len(results)
+
+
+def _cannot_pack(position: int, error: Exception) -> Any:
+    raise error
 
 
 def _action(env: Env[Any, Any]) -> Any:
