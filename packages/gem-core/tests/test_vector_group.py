@@ -111,7 +111,8 @@ def test_a_revived_runner_reports_its_loss_once_and_plays_on(autoreset: str, die
         if not (mode is AutoresetMode.DISABLED and last[2]):
             last = runner.step("a")
     was_over = last[2] and mode is not AutoresetMode.SAME_STEP
-    other = EnvRunner.revived(Walk, mode, runner.account, "ProcessCrashError: gone", last[0])
+    account = EnvRunner.account_after_loss(runner.account)
+    other = EnvRunner.revived(Walk, mode, account, "ProcessCrashError: gone", last[0])
     results = [other.reset({}) if was_over and mode is AutoresetMode.DISABLED else other.step("a")]
     observation, reward, terminated, truncated, info = results[0]
     assert (reward, terminated, truncated, "error" in info) == (0.0, False, not was_over, not was_over)
@@ -127,6 +128,21 @@ def test_a_revived_runner_reports_its_loss_once_and_plays_on(autoreset: str, die
     faulty = EnvRunner(Walk, mode, 5)
     faulty.reset({"seed": 5})
     assert other.account[1] == 1
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_reset_that_is_lost_with_its_process_is_all_there_is_to_report(mode: AutoresetMode) -> None:
+    """It has ended what was in play, so the next step begins an episode instead of ending that one again."""
+    runner = EnvRunner(Walk, mode, 5)
+    last = runner.reset({"seed": 5})
+    account = EnvRunner.account_after_loss(runner.account)
+    other = EnvRunner.revived(Walk, mode, account, "ProcessCrashError: gone", last[0])
+    assert EnvRunner.is_playing(runner.account)
+    assert not EnvRunner.is_playing(other.account)
+    assert other.failed_reset() == ("", 0.0, False, True, {"error": "ProcessCrashError: gone"})
+    assert EnvRunner.account_after_loss(other.account)[:2] == (5, 2)
+    if mode is AutoresetMode.NEXT_STEP:
+        assert other.step("a")[2:4] == (False, False)
 
 
 values = st.recursive(

@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,48 @@ from pathlib import Path
 import pytest
 
 OBJECT_STORE = 80_000_000  # bytes; about the least that Ray accepts
-ATTEMPTS = 3
-"""A node gives its agents 15 seconds to start, which no setting changes and a busy machine may exceed."""
+
+PATIENCE = {
+    "RAY_gcs_server_port_wait_time_s": "300",
+    "RAY_gcs_rpc_server_connect_timeout_s": "300",
+    "RAY_agent_register_timeout_ms": "300000",
+    "RAY_worker_register_timeout_seconds": "300",
+}
+"""Time limits of the start of a node, which a busy machine may exceed by far."""
+
+AGENT_PORTS = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
+"""A raylet waits 15 seconds, which no setting changes, for its agents to tell it ports that it has not been told."""
+
+RAY_START = """
+import sys
+from ray._private import services
+from ray.scripts.scripts import main
+
+start_process = services.start_ray_process
+(port,) = (argument for argument in sys.argv if argument.startswith("--dashboard-agent-listen-port="))
+
+def start_ray_process(command, *arguments, **options):
+    if command[0].endswith("/raylet"):
+        command = [*command, port]
+    return start_process(command, *arguments, **options)
+
+services.start_ray_process = start_ray_process
+main()
+"""
+"""The command ``ray``, which passes one of these ports on to the agents alone: the raylet has an option for it."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nothing uses, and that the system gives to nobody who does not ask for them by number."""
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    found: list[int] = []
+    for port in secrets.SystemRandom().sample([*range(1024, first), *range(last + 1, 65536)], 1000):
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("", port))
+            found.append(port)
+        if len(found) == count:
+            break
+    return found
 
 
 def descendants(pid: int) -> list[int]:
@@ -57,7 +98,6 @@ class LocalNode:
         resources: str = "{}",
     ) -> None:
         place = ["--head", "--port=0", f"--temp-dir={folder}"] if address is None else [f"--address={address}"]
-        ray = str(Path(sys.executable).parent / "ray")
         options = ["--include-dashboard=false"] if address is None else []
         options += [
             f"--num-cpus={cpus}",
@@ -66,30 +106,25 @@ class LocalNode:
             f"--resources={resources}",
             "--min-worker-port=0",
             "--max-worker-port=0",
-            "--dashboard-agent-listen-port=0",
             "--disable-usage-stats",
             "--include-log-monitor=false",
             "--block",
         ]
+        options += [f"--{name}-port={port}" for name, port in zip(AGENT_PORTS, free_ports(4), strict=True)]
         self.address = address or ""
-        for _ in range(ATTEMPTS):
-            command = [*prefix, sys.executable, ray, "start", *place, *options]
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-            )
-            assert self.process.stdout is not None
-            said = []
-            for line in self.process.stdout:
-                said.append(line)
-                if found := re.search(r"--address='([\d.:]+)'", line):
-                    self.address = found[1]
-                if "--block" in line:
-                    return
-            self.kill()
-        if "timed out during startup" in "".join(said):
-            pytest.skip(
-                "the machine is too busy for a Ray node, which gives its agents no more than 15 seconds to start"
-            )
+        command = [*prefix, sys.executable, "-c", RAY_START, "start", *place, *options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        assert self.process.stdout is not None
+        said = []
+        for line in self.process.stdout:
+            said.append(line)
+            if found := re.search(r"--address='([\d.:]+)'", line):
+                self.address = found[1]
+            if "--block" in line:
+                return
+        self.kill()
         raise RuntimeError("".join(said))
 
     def kill(self) -> None:
@@ -114,6 +149,7 @@ def ray_settings() -> Iterator[dict[str, str]]:
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+        **PATIENCE,
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)

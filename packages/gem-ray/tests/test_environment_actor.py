@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -52,14 +53,25 @@ def actor() -> EnvironmentActor:
     """An actor with four environments, reset with seeds 0 to 3."""
     GATE.clear()
     actor = EnvironmentActor()
-    assert unpack(actor.build(pack([Gated] * 4), "thread", AutoresetMode.SAME_STEP, None)) == []
+    assert build(actor, [Gated] * 4) is None
     assert len(exchange(actor, [("reset", number, {"seed": number}) for number in range(4)], 60.0)) == 4
     return actor
 
 
+def build(
+    actor: EnvironmentActor, makers: Sequence[Any], mode: str = "thread", autoreset: AutoresetMode | None = None
+) -> BaseException | None:
+    """Make environments; return the exception of the first that cannot be made."""
+    members = [(maker, None, None) for maker in makers]
+    found: BaseException | None = unpack(actor.build(pack(members), mode, autoreset or AutoresetMode.SAME_STEP, None))
+    return found
+
+
 def exchange(actor: EnvironmentActor, commands: list[tuple[str, int, Any]], linger: float) -> dict[int, Any]:
     """Return the results by number of the environment."""
-    outcomes: list[Outcome] = unpack(actor.exchange(pack(commands), linger))
+    outcomes: list[Outcome]
+    outcomes, accounts = unpack(actor.exchange(pack(commands), linger))
+    assert set(accounts) <= set(dict(outcomes))
     assert len(dict(outcomes)) == len(outcomes)
     return dict(outcomes)
 
@@ -107,11 +119,13 @@ def test_wrong_options_are_an_exception(actor: EnvironmentActor) -> None:
 
 
 def test_what_cannot_be_made_is_reported_with_its_exception() -> None:
-    """All others are made; an exception that cannot be sent is described."""
+    """An exception that cannot be sent is described; a command that cannot make its environment harms no other."""
+    assert "TwoError: 1 and 2" in str(build(EnvironmentActor(), [Gated, Unmakeable]))
     actor = EnvironmentActor()
-    ((number, error),) = unpack(actor.build(pack([Gated, Unmakeable]), "thread", AutoresetMode.SAME_STEP, None))
-    assert number == 1
-    assert "TwoError: 1 and 2" in str(error)
+    assert build(actor, [Gated, None]) is None
+    assert exchange(actor, [("make", 1, Unmakeable)], 60.0)[1][3]
+    assert "TwoError: 1 and 2" in str(unpack(actor.describe(1))[2])
+    assert unpack(actor.describe(0)) == (None, "Gated", None)
     assert exchange(actor, [("reset", 0, {"seed": 1})], 60.0)[0][0] == "ready"
 
 
@@ -121,15 +135,14 @@ def test_several_agents_are_refused() -> None:
     class Several(Gated):
         active_agents = ()
 
-    ((_, error),) = unpack(EnvironmentActor().build(pack([Several]), "sync", AutoresetMode.SAME_STEP, None))
-    assert isinstance(error, ArgumentError)
+    assert isinstance(build(EnvironmentActor(), [Several], "sync"), ArgumentError)
 
 
 @pytest.mark.parametrize("mode", ["sync", "thread"])
 def test_environments_without_makers_wait_for_one(mode: str) -> None:
     """The rollout engine fills places as episodes need them."""
     actor = EnvironmentActor()
-    actor.build(pack([None, None]), mode, AutoresetMode.DISABLED, None)
+    build(actor, [None, None], mode, AutoresetMode.DISABLED)
     assert exchange(actor, [("make", 1, Gated)], 60.0)[1] == ("", 0.0, False, False, {})
     runner = EnvRunner(Gated, AutoresetMode.DISABLED)
     assert exchange(actor, [("reset", 1, {"seed": 4})], 60.0)[1] == runner.reset({"seed": 4})
@@ -146,6 +159,6 @@ class Unclosable(Gated):
 def test_a_close_that_fails_is_described() -> None:
     """The driver learns of it, and closing again does nothing."""
     actor = EnvironmentActor()
-    actor.build(pack([Gated, Unclosable]), "thread", AutoresetMode.SAME_STEP, None)
+    build(actor, [Gated, Unclosable])
     assert "OSError: stuck" in str(actor.close())
     assert actor.close() is None

@@ -10,10 +10,10 @@ from typing import Any
 import ray
 
 from gem.errors import ArgumentTypeError, VectorError
-from gem.vector.env_runner import AutoresetMode, Maker, describe
+from gem.vector.env_runner import AutoresetMode, RunnerAccount, describe
+from gem_ray.actor_env import ActorEnv, EnvCommand
 from gem_ray.cluster import actor_class, describe_resources
 from gem_ray.environment_actor import EnvironmentActor, Outcome
-from gem_ray.episode_account import EnvCommand
 from gem_ray.packing import pack, pack_code, unpack
 
 __all__ = ["ActorLink", "ActorLostError"]
@@ -88,13 +88,15 @@ class ActorLink:
         """What the actor needs, and what the cluster has."""
         return describe_resources(self._options)
 
-    def build(self, makers: Sequence[Maker | None]) -> None:
+    def build(self, envs: Sequence[ActorEnv]) -> None:
         """Begin to make the environments in a new actor."""
         self.drop()
+        self._waiting = {**self._sent, **self._waiting}  # what the last actor has left is carried out by the new one
+        self._sent.clear()
         self.down_since = self.down_since or time.monotonic()
         self.incarnation += 1
         self.attempts += 1
-        packed = pack_code(list(makers))
+        packed = pack_code([(env.maker, env.seed, env.lost) for env in envs])
         self._actor = self._class.remote()
         self._note("build", self._actor.build.remote(packed, *self._settings))
 
@@ -135,13 +137,14 @@ class ActorLink:
         packed = pack_code if any(command.kind == "make" for command in waiting.values()) else pack
         return packed([(command.kind, numbers[index], command.argument) for index, command in waiting.items()])
 
-    def take(self, call: Any) -> list[Outcome]:
-        """Return the results of a call that has returned, by index; those of ``build`` are faults.
+    def take(self, call: Any) -> tuple[list[Outcome], dict[int, RunnerAccount]]:
+        """Return what a call has brought: results and changed accounts, by index of the environment.
 
         Until :meth:`finished` is called, the call can be taken again.
 
         Raises:
             ActorLostError: if the actor is lost, with its environments.
+            The exception of an environment that could not be made is passed on.
         """
         try:
             answer = ray.get(call)
@@ -151,7 +154,16 @@ class ActorLink:
             raise ActorLostError(_reason(error.cause or error)) from None
         except ray.exceptions.RayError as error:
             raise ActorLostError(_reason(error)) from None
-        return [(self.indices[number], result) for number, result in unpack(answer)]
+        if self.calls[call] == "build":
+            fault: BaseException | None = unpack(answer)
+            if fault is not None:
+                raise fault
+            return [], {}
+        outcomes, accounts = unpack(answer)
+        return (
+            [(self.indices[number], result) for number, result in outcomes],
+            {self.indices[number]: account for number, account in accounts.items()},
+        )
 
     def finished(self, call: Any) -> None:
         """Forget a call whose results have been taken."""
@@ -160,14 +172,13 @@ class ActorLink:
         else:
             self.attempts = 0
 
-    def command(self, index: int) -> EnvCommand | None:
-        """Return the pending command of an environment."""
-        return self._sent.get(index) or self._waiting.get(index)
+    def sent(self, index: int) -> EnvCommand | None:
+        """Return the command of an environment that the actor has been given, as long as it has no result."""
+        return self._sent.get(index)
 
     def done(self, index: int) -> None:
-        """Forget the pending command of an environment: its result has been delivered."""
+        """Forget a command that was sent: its result has been delivered."""
         self._sent.pop(index, None)
-        self._waiting.pop(index, None)
 
     def watch(self, notify: Callable[[], None] | None) -> None:
         """Have a function called whenever a call returns, those under way included."""

@@ -13,8 +13,9 @@ from gem.core import Env
 from gem.errors import InvalidResultError, VectorError
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, VectorEnv
-from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
+from gem.vector.env_runner import Maker, RunnerAccount, StepResult, check_single_agent, describe
 from gem.vector.packing import portable
+from gem_ray.actor_env import EnvLoss
 from gem_ray.packing import pack, pack_code, unpack
 
 __all__ = ["EnvironmentActor", "Outcome"]
@@ -39,31 +40,38 @@ class EnvironmentActor:
         self._results: list[Outcome] = []
         self._news = threading.Condition()
         self._count_of_news = 0
-        self._makers: dict[int, _ObservedMaker] = {}
+        self._makers: dict[int, _ObservedMaker] = {}  # of the environments that were made by a command
+        self._accounts: dict[int, RunnerAccount] = {}  # as the driver knows them
 
-    def build(self, packed_makers: bytes, mode: str, autoreset: AutoresetMode, step_timeout: float | None) -> bytes:
-        """Make the environments.
+    def build(self, packed_members: bytes, mode: str, autoreset: AutoresetMode, step_timeout: float | None) -> bytes:
+        """Make the environments; those that were lost with another actor are made when their next episodes begin.
+
+        Args:
+            packed_members: the packed list of maker, seed, :class:`EnvLoss` or None.
+            mode: the vectorization mode.
+            autoreset: what follows the end of an episode.
+            step_timeout: time limit of a step in seconds.
 
         Returns:
-            The packed list of the numbers of environments that could not be made, with their exceptions.
+            The packed exception of the first environment that could not be made, or None.
         """
         if step_timeout is not None:
             _exit_when_stuck(step_timeout + _GRACE)
-        makers: Sequence[Maker | None] = unpack(packed_makers)
+        members: Sequence[tuple[Maker | None, int | None, EnvLoss | None]] = unpack(packed_members)
+        new = [maker if lost is None else None for maker, _, lost in members]
         backend = lookup("gem_vector_backends", mode, "vectorization mode")
         with self._lock:
-            self._envs = envs = backend([None] * len(makers), autoreset=autoreset, step_timeout=step_timeout)
-            for number, maker in enumerate(makers):
-                if maker is not None:
-                    self._make(number, maker)
-            made = envs.recv(min_ready=envs.num_pending) if envs.num_pending else None
+            try:
+                self._envs = envs = backend(
+                    new, autoreset=autoreset, seeds=[seed for _, seed, _ in members], step_timeout=step_timeout
+                )
+            except Exception as error:
+                return pack(portable(error))
+            for number, (maker, _, lost) in enumerate(members):
+                if maker is not None and lost is not None:
+                    envs.revive_at(number, maker, *lost)
             envs.notify(self._notify)
-        faults: list[Outcome] = [
-            (number, self._makers[number].error or VectorError(info["error"]))
-            for number, info in (zip(made.indices, made.infos, strict=True) if made else ())
-            if "error" in info
-        ]
-        return _packed(faults)
+        return pack(None)
 
     def exchange(self, packed_commands: bytes, linger: float) -> bytes:
         """Begin commands, wait for results and return those that are there.
@@ -76,7 +84,7 @@ class EnvironmentActor:
             linger: seconds.
 
         Returns:
-            The packed list of :data:`Outcome`.
+            The packed list of :data:`Outcome`, and the accounts of their runners that have changed, by number.
         """
         commands = unpack(packed_commands)
         with self._lock:
@@ -86,27 +94,31 @@ class EnvironmentActor:
             seen = self._count_of_news
             with self._lock:
                 if self._envs is None:  # closed
-                    return _packed([])
+                    return pack(([], {}))
                 self._results += self._envs.take_ready()
                 now = time.monotonic()
                 first = first or (now if self._results else 0.0)
                 deadline = first + linger if first else begun + _LONGEST_WAIT
                 if not self._envs.num_pending or now >= deadline:
                     results, self._results = self._results, []
+                    accounts = self._changed_accounts([number for number, _ in results])
                     break
             with self._news:
                 self._news.wait_for(lambda seen=seen: self._count_of_news != seen, deadline - now)  # type: ignore[misc]
-        return _packed(results)
+        return _packed(results, accounts)
 
     def describe(self, number: int) -> bytes:
         """Return the packed spec of an environment, the name of its class, and the exception of its last maker."""
         assert self._envs is not None
         maker = self._makers.get(number)
-        error = None if maker is None or maker.error is None else portable(maker.error)
-        if maker is None or maker.error is not None:
-            return pack_code((None, "", error))
-        env = self._envs.env_at(number)
-        return pack_code((env.spec, type(env).__name__, None))
+        error = self._envs.error_at(number) if maker is None else maker.error
+        if error is not None:
+            return pack_code((None, "", portable(error)))
+        try:
+            spec, kind = self._envs.env_at(number).spec, self._envs.kind_at(number)
+        except VectorError:  # it is not made yet
+            spec, kind = None, ""
+        return pack_code((spec, kind, None))
 
     def look(self, number: int, name: str) -> bytes:
         """Return, packed, whether an attribute of an environment is a method, and its value if it is none."""
@@ -142,6 +154,16 @@ class EnvironmentActor:
             except Exception as error:
                 return describe(error)
         return None
+
+    def _changed_accounts(self, numbers: Sequence[int]) -> dict[int, RunnerAccount]:
+        """Return the accounts that the driver does not know yet, of environments without a pending command."""
+        envs, known, changed = self._envs, self._accounts, {}
+        assert envs is not None
+        for number in numbers:
+            account = envs.account_at(number)
+            if known.get(number) != account:
+                known[number] = changed[number] = account
+        return changed
 
     def _begin(self, commands: Sequence[tuple[str, int, Any]]) -> None:
         envs = self._envs
@@ -188,12 +210,12 @@ class _ObservedMaker:
         return env
 
 
-def _packed(results: Sequence[Outcome]) -> bytes:
+def _packed(results: Sequence[Outcome], accounts: dict[int, RunnerAccount]) -> bytes:
     """Pack results; one that cannot be packed becomes an exception, and harms no other."""
     if all(type(result) is tuple for _, result in results):
         with suppress(Exception):
-            return pack(results)
-    return pack([(number, _sendable(result)) for number, result in results])
+            return pack((results, accounts))
+    return pack(([(number, _sendable(result)) for number, result in results], accounts))
 
 
 def _sendable(result: StepResult | BaseException) -> StepResult | BaseException:

@@ -17,9 +17,9 @@ from gem.errors import VectorError
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker
 from gem.vector.process.stand_in import EnvStandIn
+from gem_ray.actor_env import ActorEnv, EnvCommand
 from gem_ray.actor_link import ActorLink, ActorLostError
 from gem_ray.cluster import connect
-from gem_ray.episode_account import EnvCommand, EpisodeAccount
 from gem_ray.packing import pack
 from gem_ray.placement import place_environments
 
@@ -97,8 +97,8 @@ class RayVectorEnv(VectorEnv):
         self.lost_episodes = 0
         """Episodes in play that were lost with their actors."""
         self._described: dict[int, tuple[Maker | None, Any]] = {}
-        self._accounts = [
-            EpisodeAccount(maker, self.autoreset, seed) for maker, seed in zip(self._makers, self._seeds, strict=True)
+        self._members = [
+            ActorEnv(maker, self.autoreset, seed) for maker, seed in zip(self._makers, self._seeds, strict=True)
         ]
         connect(address)
         self._links = [
@@ -146,12 +146,14 @@ class RayVectorEnv(VectorEnv):
         return self._describe(index)[2]
 
     def _describe(self, index: int) -> tuple[EnvSpec | None, str, BaseException | None]:
-        maker = self._accounts[index].maker
-        known = self._described.get(index)
-        if known is None or known[0] is not maker:
-            known = self._described[index] = maker, self._home[index].ask("describe", index)
-        description: tuple[EnvSpec | None, str, BaseException | None] = known[1]
-        return description
+        maker = self._members[index].maker
+        known, description = self._described.get(index, (None, None))
+        if known is not maker or description is None:
+            description = self._home[index].ask("describe", index)
+            if description[1] or description[2] is not None:  # otherwise it is not made yet
+                self._described[index] = maker, description
+        found: tuple[EnvSpec | None, str, BaseException | None] = description
+        return found
 
     def _call(self, index: int, name: str, *args: Any, **kwargs: Any) -> Any:
         error, result = self._home[index].ask("call", index, name, pack((args, kwargs)))
@@ -166,41 +168,32 @@ class RayVectorEnv(VectorEnv):
             self._wait(0.5)
             for link, call in self._returned():
                 try:
-                    faults = link.take(call)
+                    link.take(call)
                 except ActorLostError as error:
                     self._check_attempts(link, error)
                     self._build(link)
                     continue
-                for _, fault in faults:
-                    assert isinstance(fault, BaseException)
-                    raise fault
                 link.finished(call)
             self._check_start()
 
     def _build(self, link: ActorLink) -> None:
-        link.build([self._accounts[index].maker for index in link.indices])
+        link.build([self._members[index] for index in link.indices])
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
-        accounts = self._accounts
-        self._submit(indices, [accounts[index].step(action) for index, action in zip(indices, actions, strict=True)])
+        self._submit(indices, [EnvCommand("step", action) for action in actions])
 
     def _submit_resets(self, indices: Sequence[int], arguments: Sequence[Mapping[str, Any]]) -> None:
-        accounts = self._accounts
-        self._submit(indices, [accounts[index].reset(given) for index, given in zip(indices, arguments, strict=True)])
+        self._submit(indices, [EnvCommand("reset", given) for given in arguments])
 
     def _submit_make(self, index: int, maker: Maker) -> None:
-        self._submit([index], [self._accounts[index].make(maker)])
+        self._submit([index], [self._members[index].make(maker)])
 
-    def _submit(self, indices: Sequence[int], commands: Sequence[Any]) -> None:
-        """Send commands; a result in place of one is ready at once."""
+    def _submit(self, indices: Sequence[int], commands: Sequence[EnvCommand]) -> None:
         touched = {}
         for index, command in zip(indices, commands, strict=True):
-            if type(command) is EnvCommand:
-                link = self._home[index]
-                link.put(index, command)
-                touched[id(link)] = link
-            else:
-                self._arrived[index] = command
+            link = self._home[index]
+            link.put(index, command)
+            touched[id(link)] = link
         for link in touched.values():
             self._flush(link)
         if len(self._arrived) and self._notify is not None:
@@ -223,18 +216,17 @@ class RayVectorEnv(VectorEnv):
 
     def _receive(self, link: ActorLink, call: Any) -> None:
         try:
-            outcomes = link.take(call)
+            outcomes, accounts = link.take(call)
         except ActorLostError as error:
             self._replace(link, error)
             return
-        if link.calls[call] == "exchange":  # what could not be made anew fails again at its reset, which reports it
-            for index, result in outcomes:
-                command = link.command(index)
-                if command is not None:
-                    if type(result) is tuple:
-                        result = self._accounts[index].received(command, result)
-                    self._arrived[index] = result
-                    link.done(index)
+        for index, account in accounts.items():
+            self._members[index].account = account
+        for index, result in outcomes:
+            if link.sent(index) is not None:
+                self._members[index].received(result)
+                self._arrived[index] = result
+                link.done(index)
         link.finished(call)
         self._flush(link)
 
@@ -246,14 +238,12 @@ class RayVectorEnv(VectorEnv):
         """Put another actor in the place of a lost one, and end the episodes that were in play there."""
         message = f"ProcessCrashError: the Ray actor of this environment was lost ({error})"
         for index in link.indices if link.down_since is None else ():  # else nothing was sent to it yet
-            account = self._accounts[index]
-            self.lost_episodes += account.playing
-            instead = account.lost(link.command(index), message)
-            link.done(index)
-            if type(instead) is EnvCommand:
-                link.put(index, instead)
-            elif instead is not None:
-                self._arrived[index] = instead
+            member = self._members[index]
+            self.lost_episodes += member.playing
+            result = member.lose(link.sent(index), message)
+            if result is not None:
+                self._arrived[index] = result
+                link.done(index)
         self._check_attempts(link, error)
         self._build(link)
 

@@ -130,7 +130,9 @@ class HostedEnvs:
         autoreset = AutoresetMode(asked["autoreset"])
         if asked["lost"]:
             account, error, observation = asked["lost"]
-            runner = HostedRunner.revived(maker, autoreset, tuple(account), error, observation)
+            runner = HostedRunner.revived(
+                maker, autoreset, EnvRunner.account_after_loss(tuple(account)), error, observation
+            )
             self._put(key, runner)
             if asked["answer"] is not None:
                 step = asked["answer"] == STEP

@@ -11,7 +11,7 @@ from gem.arguments import check_names, choice, integer, real, seed_value
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, VectorError
-from gem.vector.env_runner import AutoresetMode, Maker, StepResult
+from gem.vector.env_runner import AutoresetMode, Maker, RunnerAccount, StepResult
 from gem.vector.results import Ready, stack
 
 if TYPE_CHECKING:
@@ -119,6 +119,24 @@ class VectorEnv:
     def error_at(self, index: int) -> BaseException | None:
         """Return the exception with which the last :meth:`send_make` has failed, where it comes from elsewhere."""
         return None
+
+    def account_at(self, index: int) -> RunnerAccount:
+        """Return what :meth:`revive_at` needs to know of an environment without a pending action.
+
+        Raises:
+            NotSupportedError: if this mode cannot tell.
+        """
+        raise NotSupportedError(f"{type(self).__name__} keeps no accounts of its environments")
+
+    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        """Put an environment in the place of one that was lost with another process, where nothing is pending.
+
+        It goes on as after a fault; see :meth:`gem.vector.env_runner.EnvRunner.revived`, which has the same arguments.
+
+        Raises:
+            NotSupportedError: if this mode cannot do that.
+        """
+        raise NotSupportedError(f"{type(self).__name__} revives no environments of other processes")
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:

@@ -107,13 +107,13 @@ class EnvRunner:
         Args:
             maker: builds the environment.
             autoreset: as before.
-            account: of the runner that died.
+            account: of the runner that died, after the loss; see :meth:`account_after_loss`.
             error: the reason, type and message.
             observation: the last one that the dead runner returned.
         """
         runner = cls(None, autoreset)
         runner._maker, runner._observation, runner.error = maker, observation, error
-        runner._seed, runner._faults, runner._episodes, runner._episode_seed, phase = cls.account_after_loss(account)
+        runner._seed, runner._faults, runner._episodes, runner._episode_seed, phase = account
         runner._unreported = phase == _UNREPORTED
         return runner
 
@@ -128,8 +128,13 @@ class EnvRunner:
         return account[-1] in (_LOST, _UNREPORTED)
 
     @staticmethod
+    def is_playing(account: RunnerAccount) -> bool:
+        """Return whether the environment of an account is within an episode."""
+        return account[-1] == _PLAYING
+
+    @staticmethod
     def account_after_loss(account: RunnerAccount) -> RunnerAccount:
-        """Return the account of the runner that :meth:`revived` makes from an account."""
+        """Return the account of a runner that died with its process, from the last one that is known of it."""
         seed, faults, episodes, episode_seed, phase = account
         faults += phase != _OVER or episodes > 0  # an environment that was never reset has lost nothing
         return seed, faults, episodes, episode_seed, _UNREPORTED if phase in (_PLAYING, _UNREPORTED) else _LOST
@@ -248,7 +253,9 @@ class EnvRunner:
         return observation, 0.0, False, True, info
 
     def failed_reset(self) -> StepResult:
-        """Return the result of a reset whose environment was abandoned."""
+        """Return the result of a reset whose environment was abandoned; nothing is left to report of its episode."""
+        self._unreported = False
+        self._changed()
         return "", 0.0, False, True, {"error": self.error}
 
     def forget_observation(self) -> None:

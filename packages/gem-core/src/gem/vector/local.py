@@ -9,7 +9,7 @@ from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import VectorError
 from gem.vector.base import VectorEnv
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, check_single_agent, describe
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, check_single_agent, describe
 
 __all__ = ["LocalVectorEnv"]
 
@@ -54,6 +54,13 @@ class LocalVectorEnv(VectorEnv):
         if runner.env is None:
             raise VectorError(f"environment {index} has failed and is not built again yet: {runner.error}")
         return runner.env
+
+    def account_at(self, index: int) -> RunnerAccount:
+        return self._runners[index].account
+
+    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        self._runners[index] = EnvRunner.revived(maker, self.autoreset, account, error, observation)
+        self._unset.discard(index)
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:

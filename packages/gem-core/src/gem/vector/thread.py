@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem.vector.env_runner import AutoresetMode, Maker, StepResult
+from gem.vector.env_runner import AutoresetMode, Maker, RunnerAccount, StepResult
 from gem.vector.local import LocalVectorEnv, close_runners
 from gem.vector.thread_scheduler import TIMED_OUT, Call, ThreadScheduler
 
@@ -46,6 +46,10 @@ class ThreadVectorEnv(LocalVectorEnv):
             ResetNeededError, EpisodeFinishedError: as ``send`` and ``recv``; other faults are in the result.
         """
         return self._runners[index].step(action)
+
+    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        super().revive_at(index, maker, account, error, observation)
+        self._steps[index] = self._runners[index].step
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
         steps = self._steps

@@ -13,7 +13,7 @@ from gem.vector.process.worker_pool import WorkerHandle
 __all__ = ["Revival", "death_errors", "last_observation", "revive"]
 
 Revival = tuple[int, RunnerAccount, str, bytes, str | None]
-"""Number, account, error, last observation (packed), and the kind of result that the caller waits for."""
+"""Number, account after the loss, error, last observation (packed), kind of the result that the caller waits for."""
 
 _NEIGHBOUR = "NeighbourCrashError"
 """The type of the error of an environment that was lost through no fault of its own; :mod:`gem.rollout` plays its
@@ -67,7 +67,8 @@ def revive(
         answer = "failed step" if was_running and EnvRunner.is_lost(account) else "step"
     elif pending is not None and was_running:
         answer = "failed reset"
-    return (number, account, error, observation, answer), EnvRunner.account_after_loss(account)
+    account = EnvRunner.account_after_loss(account)
+    return (number, account, error, observation, answer), account
 
 
 def last_observation(results: Mapping[int, Any], number: int) -> bytes:

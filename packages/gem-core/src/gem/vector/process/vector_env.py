@@ -16,8 +16,8 @@ from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError, VectorError
 from gem.processes import usable_cpus
 from gem.vector.base import VectorEnv
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, describe
-from gem.vector.packing import unpack
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, describe
+from gem.vector.packing import pack, unpack
 from gem.vector.process.exchange import WorkerExchange
 from gem.vector.process.makers import modules_of, pack_makers
 from gem.vector.process.notifier import ResultNotifier
@@ -152,6 +152,19 @@ class ProcessVectorEnv(VectorEnv):
         """Return the exception of the maker of the last ``send_make``, if it has failed with one."""
         return self._unsent.get(index) or self._description(index)[2]
 
+    def account_at(self, index: int) -> RunnerAccount:
+        return self._exchange.accounts.get(index) or EnvRunner.first_account(self._seeds[index])
+
+    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        modules, data = pack_makers([maker])
+        if not self._spans:
+            self._start([maker])
+        self._current[index] = maker
+        self._exchange.accounts[index] = account
+        self._unset.discard(index)
+        entry = index, account, error, pack(observation), None
+        self._exchange.send(self._worker_of[index], ("revive", [entry], modules, data))
+
     def _start(self, makers: Sequence[Maker | None]) -> None:
         """Start the workers, and build the environments.
 
@@ -267,7 +280,7 @@ class ProcessVectorEnv(VectorEnv):
             pending = None
             if number in self._pending and number not in answered:
                 pending = self._special.get(number, ("step", None))[0]
-            account = exchange.accounts.get(number) or EnvRunner.first_account(self._seeds[number])
+            account = self.account_at(number)
             if pending in ("reset", "make") and number != running:
                 again.append(number)
             entry, exchange.accounts[number] = revive(

@@ -153,7 +153,8 @@ class _Worker:
                 runner = EnvRunner.revived(maker, autoreset, account, error, _readable(observation))
             self._group.put(number, runner)
             self._note_change(number)
-            self._numbers.append(number)
+            if number not in self._numbers:
+                self._numbers.append(number)
             if answer:
                 waiting.append((number, runner, answer))
         for number, runner, answer in waiting:

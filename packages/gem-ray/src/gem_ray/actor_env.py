@@ -1,0 +1,94 @@
+"""An environment of an actor as its driver sees it: :class:`ActorEnv`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, StepResult
+
+__all__ = ["ActorEnv", "EnvCommand", "EnvLoss"]
+
+
+class EnvCommand(NamedTuple):
+    """A command for one environment of an actor."""
+
+    kind: str
+    """``"step"``, ``"reset"`` or ``"make"``: a method of :class:`gem.vector.env_runner.EnvRunner`."""
+    argument: Any
+    """An action, the arguments of the reset, or a maker."""
+
+
+class EnvLoss(NamedTuple):
+    """What another actor has to know of an environment to take its place; see ``EnvRunner.revived``."""
+
+    account: RunnerAccount
+    error: str
+    observation: Any
+
+
+class ActorEnv:
+    """What the driver knows of one environment of an actor: enough to go on when the actor is lost.
+
+    The runner in the actor decides everything. The driver keeps the account that the runner sent last.
+
+    Args:
+        maker: builds the environment; None for a member without one.
+        autoreset: what follows the end of an episode.
+        seed: of the first reset, unless that gives one.
+    """
+
+    __slots__ = ("_autoreset", "_observation", "account", "lost", "maker", "seed")
+
+    def __init__(self, maker: Maker | None, autoreset: AutoresetMode, seed: int | None) -> None:
+        self.maker = maker
+        """What the next actor makes."""
+        self.seed = seed
+        self.account = EnvRunner.first_account(seed)
+        self.lost: EnvLoss | None = None
+        """What the next actor has to know; None if it makes the environment at once, as the first one did."""
+        self._autoreset = autoreset
+        self._observation: Any = ""
+
+    @property
+    def playing(self) -> bool:
+        """Whether an episode is in play."""
+        return EnvRunner.is_playing(self.account)
+
+    def make(self, maker: Maker) -> EnvCommand:
+        """Return the command that puts another environment in the place of this one."""
+        self.__init__(maker, self._autoreset, None)  # type: ignore[misc]
+        # Should the actor be lost with the command, it is the command that makes the environment, not the next actor.
+        self.lost = EnvLoss(EnvRunner.account_after_loss(self.account), "it was never made", "")
+        return EnvCommand("make", maker)
+
+    def received(self, result: StepResult | BaseException) -> None:
+        """Take note of a result."""
+        if isinstance(result, tuple):
+            self._observation = result[0]
+
+    def lose(self, pending: EnvCommand | None, error: str) -> StepResult | None:
+        """Take note that the actor is lost.
+
+        Args:
+            pending: the command that was sent to it and has no result.
+            error: the reason, type and message.
+
+        Returns:
+            The result of the pending command; None if another actor has to carry it out, or there is none.
+        """
+        if self.maker is None:
+            return None
+        playing, rebuilding = self.playing, EnvRunner.is_lost(self.account)
+        account = EnvRunner.account_after_loss(self.account)
+        runner = EnvRunner.revived(self.maker, self._autoreset, account, error, self._observation)
+        result: StepResult | None = None
+        # An episode that kills its actor as it begins must not do so forever: each call tries once.
+        if pending is not None and pending.kind != "step":
+            result = runner.failed_reset()
+        elif pending is not None and (rebuilding or (playing and self._autoreset is not AutoresetMode.SAME_STEP)):
+            result = runner.report_loss()
+        if result is not None:
+            self._observation = result[0]
+        self.account = runner.account
+        self.lost = EnvLoss(self.account, error, self._observation)
+        return result
