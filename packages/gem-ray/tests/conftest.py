@@ -75,6 +75,12 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
+@pytest.fixture
+def below() -> Callable[[int], list[int]]:
+    """The living processes below one, from /proc, and that one itself."""
+    return lambda pid: [pid, *descendants(pid)]
+
+
 class LocalNode:
     """A node of a Ray cluster: ``ray start --block``, and all processes below it.
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +32,12 @@ FIELDS: dict[str, dict[str, str]] = {
         "rayVersion": "str",
         "workerGroupSpecs": "list[WorkerGroupSpec]",
     },
-    "AuthOptions": {"mode": "str", "secretName": "str", "enableK8sTokenAuth": "bool"},
-    "AutoscalerOptions": {"idleTimeoutSeconds": "int", "upscalingMode": "str", "version": "str"},
+    "AuthOptions": {"mode": "disabled|token", "secretName": "str", "enableK8sTokenAuth": "bool"},
+    "AutoscalerOptions": {
+        "idleTimeoutSeconds": "int",
+        "upscalingMode": "Aggressive|Conservative|Default",
+        "version": "v1|v2",
+    },
     "HeadGroupSpec": {
         "rayStartParams": STRINGS,
         "resources": STRINGS,
@@ -48,12 +55,12 @@ FIELDS: dict[str, dict[str, str]] = {
         "template": "V1PodTemplateSpec",
     },
 }
-"""Kind of object → its fields and their types, as far as the manifest may use them."""
+"""Kind of object → its fields and types, as far as the manifest may use them; some types are choices of values."""
 
 REQUIRED = {
     "RayClusterSpec": {"headGroupSpec"},
-    "HeadGroupSpec": {"rayStartParams", "template"},
-    "WorkerGroupSpec": {"groupName", "maxReplicas", "minReplicas", "rayStartParams", "template"},
+    "HeadGroupSpec": {"template"},
+    "WorkerGroupSpec": {"groupName", "maxReplicas", "minReplicas", "template"},
 }
 
 
@@ -70,12 +77,15 @@ def faults(value: Any, kind: str, path: str = "") -> list[str]:
     plain = {"str": str, "int": int, "bool": bool, "object": object}.get(kind)
     if plain is not None:
         return [] if isinstance(value, plain) and (plain is not int or value is not True) else [f"{path}: not {kind}"]
+    if "|" in kind:
+        return [] if value in kind.split("|") else [f"{path}: not one of {kind}"]
     if not isinstance(value, dict):
         return [f"{path}: not a mapping"]
     fields, required = FIELDS.get(kind), REQUIRED.get(kind, set())
     if fields is None:
         model = getattr(client, kind)
         fields = {model.attribute_map[name]: type_ for name, type_ in model.openapi_types.items()}
+        required = {model.attribute_map[name] for name, field in model.model_fields.items() if field.is_required()}
     wrong = [f"{path}.{name}: unknown" for name in value if name not in fields]
     wrong += [f"{path}.{name}: missing" for name in required if name not in value]
     return wrong + [
@@ -86,46 +96,98 @@ def faults(value: Any, kind: str, path: str = "") -> list[str]:
     ]
 
 
-@pytest.fixture
-def manifest() -> dict[str, Any]:
-    """The manifest."""
-    loaded: dict[str, Any] = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    return loaded
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path to everything in a value, by keys and positions."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*path, key)
+        if isinstance(item, (dict, list)):
+            yield from places(item, (*path, key))
 
 
-def test_every_field_exists_and_has_its_type(manifest: dict[str, Any]) -> None:
+def as_text(path: tuple[Any, ...]) -> str:
+    """Return a path as the check writes it."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+
+
+MANIFEST = yaml.safe_load(PATH.read_text(encoding="utf-8"))
+FREE = {"rayStartParams", "requests", "limits"}
+"""Mappings whose keys are free."""
+FIELDS_USED = [path for path in places(MANIFEST) if isinstance(path[-1], str) and FREE.isdisjoint(path[:-1])]
+OTHER = {str: 7, int: "7", bool: "true", list: {}, dict: []}
+"""Type → a value of another one, such as a number without quotes."""
+
+
+def changed(path: tuple[Any, ...], change: Callable[[Any, Any], object]) -> list[str]:
+    """Return what is found in the manifest after a change of what contains a place, and of its key."""
+    manifest = deepcopy(MANIFEST)
+    change(reduce(getitem, path[:-1], manifest), path[-1])
+    return faults(manifest, "RayCluster")
+
+
+def test_every_field_exists_and_has_its_type() -> None:
     """Kubernetes would drop a misspelt field of a pod silently."""
-    assert faults(manifest, "RayCluster") == []
+    assert faults(MANIFEST, "RayCluster") == []
+
+
+def test_any_misspelt_field_is_found() -> None:
+    """The schema is closed on every level: whichever field has two letters exchanged, it is named by its path."""
+    assert len(FIELDS_USED) > 100
+
+    def misspell(holder: Any, key: str) -> None:
+        holder[key[:-2] + key[:-3:-1] + "s"] = holder.pop(key)
+
+    for path in FIELDS_USED:
+        wrong = f"{as_text((*path[:-1], path[-1][:-2] + path[-1][:-3:-1] + 's'))}: unknown"
+        missing = f"{as_text(path)}: missing"
+        found = changed(path, misspell)
+        assert wrong in found
+        assert set(found) <= {wrong, missing}
+
+
+def test_any_value_of_another_type_is_found() -> None:
+    """A number without quotes, quotes around a number or a flag, a list for a mapping: wherever it is, it is named."""
+    checked = 0
+    for path in places(MANIFEST):
+        kind = type(reduce(getitem, path, MANIFEST))
+        found = changed(path, lambda holder, key, kind=kind: holder.__setitem__(key, OTHER[kind]))  # type: ignore[misc]
+        assert [fault.partition(":")[0] for fault in found] == [as_text(path)]
+        checked += 1
+    assert checked > len(FIELDS_USED)
+
+
+REQUIRED_PLACES = [
+    ("spec", "headGroupSpec"),
+    ("spec", "headGroupSpec", "template"),
+    ("spec", "workerGroupSpecs", 1, "maxReplicas"),
+    ("spec", "workerGroupSpecs", 0, "template", "spec", "containers"),
+    ("spec", "workerGroupSpecs", 0, "template", "spec", "containers", 0, "name"),
+    ("spec", "workerGroupSpecs", 1, "template", "spec", "containers", 1, "volumeMounts", 0, "mountPath"),
+    ("spec", "headGroupSpec", "template", "spec", "containers", 0, "ports", 0, "containerPort"),
+]
+
+
+@pytest.mark.parametrize("path", REQUIRED_PLACES, ids=as_text)
+def test_a_missing_field_is_found(path: tuple[Any, ...]) -> None:
+    """What the operator or Kubernetes requires is named where it is missing, and nothing else is."""
+    assert changed(path, lambda holder, key: holder.pop(key)) == [f"{as_text(path)}: missing"]
 
 
 @pytest.mark.parametrize(
-    ("change", "path"),
+    ("path", "value"),
     [
-        (lambda spec: spec.update(rayVersoin="2"), ".spec.rayVersoin"),
-        (lambda spec: spec["workerGroupSpecs"][0].update(replicas="ten"), ".spec.workerGroupSpecs[0].replicas"),
-        (lambda spec: spec["workerGroupSpecs"][1].pop("maxReplicas"), ".spec.workerGroupSpecs[1].maxReplicas"),
-        (lambda spec: spec["authOptions"].update(token="x"), ".spec.authOptions.token"),
-        (
-            lambda spec: spec["headGroupSpec"]["template"]["spec"]["containers"][0].update(iamge="x"),
-            ".spec.headGroupSpec.template.spec.containers[0].iamge",
-        ),
-        (
-            lambda spec: spec["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["env"][0].update(value=0),
-            ".spec.workerGroupSpecs[0].template.spec.containers[0].env[0].value",
-        ),
+        (("spec", "authOptions", "mode"), "tokens"),
+        (("spec", "autoscalerOptions", "upscalingMode"), "default"),
     ],
 )
-def test_a_planted_mistake_is_found(manifest: dict[str, Any], change: Any, path: str) -> None:
-    """Misspelt and missing fields and wrong types are named by their path, in the cluster and in its pods."""
-    changed = deepcopy(manifest)
-    change(changed["spec"])
-    (found,) = faults(changed, "RayCluster")
-    assert found.startswith(f"{path}:")
+def test_a_value_that_is_no_choice_is_found(path: tuple[Any, ...], value: str) -> None:
+    """Choices are spelled as the resource definition spells them."""
+    (found,) = changed(path, lambda holder, key: holder.__setitem__(key, value))
+    assert found.startswith(f"{as_text(path)}: not one of")
 
 
-def test_the_cluster_is_closed_and_reports_nothing(manifest: dict[str, Any]) -> None:
+def test_the_cluster_is_closed_and_reports_nothing() -> None:
     """Clients need the token, no usage is reported, and no environment runs on the head."""
-    spec = manifest["spec"]
+    spec = MANIFEST["spec"]
     assert spec["authOptions"]["mode"] == "token"
     assert tuple(map(int, spec["rayVersion"].split("."))) >= (2, 53)  # the first with tokens
     assert spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"

@@ -13,12 +13,14 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+
+from gem.trajectory import read_trajectories
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("ray")]
 
@@ -86,80 +88,78 @@ def node_of(nodes: Sequence[Any], pid: int, below: Callable[[int], list[int]]) -
     return next(node for node in nodes if pid in below(node.process.pid))
 
 
-@pytest.fixture
-def below() -> Callable[[int], list[int]]:
-    """The processes below one, from /proc."""
-
-    def found(pid: int) -> list[int]:
-        children: dict[int, list[int]] = {}
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                children.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(
-                    int(stat.parent.name)
-                )
-            except OSError:
-                continue
-        reached = [pid]
-        for parent in reached:
-            reached += children.get(parent, [])
-        return reached
-
-    return found
-
-
 @pytest.fixture(scope="module")
 def head(start_node: Callable[..., Any]) -> Any:
     """The head of a cluster without room for actors."""
     return start_node(cpus=0)
 
 
+MOVING = """
+envs = gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4})
+infos = envs.reset()[1]
+say(pids=[info["pid"] for info in infos])
+input()
+# The other actor goes on while this one has no node.
+envs.send([""] * 8)
+ready = set()
+while len(ready) < 4:
+    got = envs.recv()
+    ready.update(got.indices)
+    assert not got.truncations.any()
+say(went_on=sorted(ready))
+while envs.num_pending:
+    got = envs.recv(min_ready=envs.num_pending)
+say(truncated=sorted(got.indices), flags=got.truncations.tolist(), errors=[info["error"] for info in got.infos],
+    pids=[info["pid"] for info in got.infos], lost=envs.lost_episodes, incarnations=envs.incarnations)
+turns = [envs.step([""] * 8)[0] for _ in range(5)]
+say(turns=turns[-1])
+envs.close()
+"""
+"""Two actors of four environments, one of which loses its node."""
+
+
+def check_move(
+    run: subprocess.Popen[str], lost: Any, below: Any, lose: Callable[[], object], join: Callable[[], Any]
+) -> None:
+    """Lose a node of a driver that runs ``MOVING``, have another one join, and check what the driver says.
+
+    Args:
+        run: the driver.
+        lost: the node.
+        below: the processes of a node.
+        lose: makes the node unreachable.
+        join: starts another node.
+    """
+    pids = heard(run)["pids"]
+    gone = [index for index, pid in enumerate(pids) if pid in below(lost.process.pid)]
+    assert gone in ([0, 1, 2, 3], [4, 5, 6, 7])
+    stay = [index for index in range(8) if index not in gone]
+    lose()
+    answer(run)
+    assert heard(run)["went_on"] == stay
+    newcomer = join()
+    said = heard(run)
+    assert said["truncated"] == gone
+    assert said["flags"] == [True] * 4
+    assert all(error.startswith("ProcessCrashError: the Ray actor") for error in said["errors"])
+    assert set(said["pids"]) <= set(below(newcomer.process.pid))
+    assert said["lost"] == 4
+    one, other = sorted(said["incarnations"])
+    assert one == 1 < other  # until Ray notices, it may place a new actor on the dead node
+    turns = heard(run)["turns"]
+    assert {turns[index] for index in gone} == {"turn 5"}
+    assert {turns[index] for index in stay} == {"turn 6"}
+    assert run.wait(120) == 0
+    newcomer.kill()
+
+
 def test_a_lost_node_is_replaced_by_one_that_joins(start_node: Callable[..., Any], head: Any, below: Any) -> None:
     """Four episodes are truncated with their cause and four go on; the environments move to a node that came later."""
     nodes = [start_node(head.address, cpus=1) for _ in range(2)]
     with ExitStack() as stack:
-        run = driver(
-            """
-            envs = gem.make_vec("test:Process-v0", num_envs=8, mode="ray", seed=3, mode_kwargs={"envs_per_actor": 4})
-            infos = envs.reset()[1]
-            say(pids=[info["pid"] for info in infos])
-            input()
-            # The other actor goes on while this one has no node.
-            envs.send([""] * 8)
-            ready = set()
-            while len(ready) < 4:
-                got = envs.recv()
-                ready.update(got.indices)
-                assert not got.truncations.any()
-            say(went_on=sorted(ready))
-            while envs.num_pending:
-                got = envs.recv(min_ready=envs.num_pending)
-            say(truncated=sorted(got.indices), flags=got.truncations.tolist(), errors=[i["error"] for i in got.infos],
-                pids=[i["pid"] for i in got.infos], lost=envs.lost_episodes, incarnations=envs.incarnations)
-            turns = [envs.step([""] * 8)[0] for _ in range(5)]
-            say(turns=turns[-1])
-            envs.close()
-            """,
-            head.address,
-            stack,
-        )
-        pids = heard(run)["pids"]
-        lost = node_of(nodes, pids[0], below)
-        assert lost is not node_of(nodes, pids[4], below)
-        lost.kill()
-        answer(run)
-        assert heard(run)["went_on"] == [4, 5, 6, 7]
-        newcomer = start_node(head.address, cpus=1)
-        said = heard(run)
-        assert said["truncated"] == [0, 1, 2, 3]
-        assert said["flags"] == [True] * 4
-        assert all(error.startswith("ProcessCrashError: the Ray actor") for error in said["errors"])
-        assert set(said["pids"]) <= set(below(newcomer.process.pid))
-        assert said["lost"] == 4
-        one, other = sorted(said["incarnations"])
-        assert one == 1 < other  # until Ray notices, it may place a new actor on the dead node
-        assert heard(run)["turns"] == ["turn 5"] * 4 + ["turn 6"] * 4
-        assert run.wait(120) == 0
-    for node in (*nodes, newcomer):
+        run = driver(MOVING, head.address, stack)
+        check_move(run, nodes[0], below, nodes[0].kill, lambda: start_node(head.address, cpus=1))
+    for node in nodes:
         node.kill()
 
 
@@ -199,6 +199,20 @@ def test_a_sharded_rollout_survives_the_loss_of_a_node(
         node.kill()
 
 
+def killed(process: subprocess.Popen[str], others: Iterable[int]) -> None:
+    """Kill a driver, and wait for the end of processes that must end with it."""
+    with ExitStack() as stack:
+        waiting = {os.pidfd_open(pid): pid for pid in others}
+        for descriptor in waiting:
+            stack.callback(os.close, descriptor)
+        process.send_signal(signal.SIGKILL)
+        while waiting:
+            ended = select.select(list(waiting), [], [], 120)[0]
+            assert ended, f"still there: {[Path(f'/proc/{pid}/cmdline').read_text() for pid in waiting.values()]}"
+            for descriptor in ended:
+                del waiting[descriptor]
+
+
 @pytest.mark.parametrize("own_cluster", [False, True], ids=["a cluster of others", "a cluster of its own"])
 def test_a_killed_driver_leaves_no_process(
     start_node: Callable[..., Any], head: Any, own_cluster: bool, below: Any
@@ -215,20 +229,51 @@ def test_a_killed_driver_leaves_no_process(
             input()
             """
         run = driver(source, "local" if own_cluster else head.address, stack)
-        left = {*heard(run)["pids"], *(below(run.pid)[1:] if own_cluster else [])}
-        waiting = {os.pidfd_open(pid): pid for pid in left}
-        for descriptor in waiting:
-            stack.callback(os.close, descriptor)
-        run.send_signal(signal.SIGKILL)
-        while waiting:
-            ended = select.select(list(waiting), [], [], 120)[0]
-            assert ended, f"still there: {[Path(f'/proc/{pid}/cmdline').read_text() for pid in waiting.values()]}"
-            for descriptor in ended:
-                del waiting[descriptor]
+        killed(run, {*heard(run)["pids"], *(below(run.pid)[1:] if own_cluster else [])})
     assert head.process.poll() is None
     if node is not None:
         assert node.process.poll() is None
         node.kill()
+
+
+def test_a_rollout_whose_driver_was_killed_is_resumed(
+    start_node: Callable[..., Any], head: Any, tmp_path: Path, below: Any
+) -> None:
+    """The same call in a new process plays what the file lacks: every key is there once, with a whole episode."""
+    node = start_node(head.address, cpus=2)
+    out = tmp_path / "a run ä" / "episodes.jsonl"
+    source = f"""
+        from gem.policies import ScriptedPolicy
+        pids = set()
+        played = gem_ray.rollout("test:Process-v0", lambda env: ScriptedPolicy(["0.02"] * 20), episodes=96,
+                                 num_envs=4, shards=2, out={str(out)!r})
+        for count, trajectory in enumerate(played, 1):
+            pids.add(trajectory.transitions[0].info["pid"])
+            if len(pids) == 2:
+                say(pids=sorted(pids))
+                input()
+                pids.clear()
+        say(count=count)
+        """
+    with ExitStack() as stack:
+        run = driver(source, head.address, stack)
+        killed(run, heard(run)["pids"])
+        before = list(read_trajectories(out))
+        assert 2 <= len(before) < 96
+        with out.open("a", encoding="utf-8") as file:
+            file.write('{"schema": 1, "spec"')  # as if it had died while it was writing
+        run = driver(source, head.address, stack)
+        said = heard(run)
+        while "pids" in said:
+            answer(run)
+            said = heard(run)
+        assert said["count"] == 96 - len(before)
+        assert run.wait(120) == 0
+    episodes = list(read_trajectories(out))
+    assert sorted(episode.seed or 0 for episode in episodes) == list(range(96))
+    assert all(len(episode.transitions) == 20 and episode.failure is None for episode in episodes)
+    assert [episode.key for episode in episodes[: len(before)]] == [episode.key for episode in before]
+    node.kill()
 
 
 RELAY = """
@@ -255,10 +300,48 @@ while True:
 """
 """Two TUN devices in two network namespaces, and a relay between them that delays all packets and drops some."""
 
+PING = """
+import json, select, socket, sys, time
+here, there = sys.argv[1:]
+begun, times = {}, {}
+with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as sock:
+    sock.bind((here, 0))
+    for number in range(500):
+        data = [0x0800, 0, 1, number]
+        total = sum(data)
+        data[1] = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+        begun[number] = time.monotonic()
+        sock.sendto(b"".join(value.to_bytes(2, "big") for value in data), (there, 0))
+        while number % 100 == 99 and len(times) < len(begun) and select.select([sock], [], [], 1.0)[0]:
+            answer = sock.recv(2048)[20:]
+            if answer[0] == 0:
+                arrived = int.from_bytes(answer[6:8], "big")
+                times[arrived] = time.monotonic() - begun[arrived]
+print(json.dumps([1000 * min(times.values()), len(begun) - len(times)]))
+"""
+"""The shortest round trip of five hundred packets in milliseconds, and how many got lost."""
+
+
+class Link:
+    """A link between two hosts.
+
+    Args:
+        hosts: address → prefix of a command that runs there.
+        relay: the process that all packets pass.
+    """
+
+    def __init__(self, hosts: dict[str, list[str]], relay: subprocess.Popen[str]) -> None:
+        self.hosts = hosts
+        self._relay = relay
+
+    def cut(self) -> None:
+        """Let no packet through any more, and say so to nobody."""
+        self._relay.send_signal(signal.SIGSTOP)
+
 
 @pytest.fixture
-def hosts() -> Iterator[dict[str, list[str]]]:
-    """Two network namespaces, as the prefix of a command by address; 10 ms and 1 % of loss each way between them."""
+def link() -> Iterator[Link]:
+    """Two network namespaces, with 10 ms and 1 % of loss each way between them."""
     if os.geteuid() != 0 or shutil.which("ip") is None or not Path("/dev/net/tun").exists():
         pytest.skip("network namespaces need root, iproute2 and TUN devices")
     names = {f"10.77.3.{number}": f"gem-ray-{os.getpid()}-{number}" for number in (1, 2)}
@@ -280,12 +363,20 @@ def hosts() -> Iterator[dict[str, list[str]]]:
         for address, name in names.items():
             ip("-n", name, "address", "add", f"{address}/24", "dev", "tun0")
             ip("-n", name, "link", "set", "tun0", "up")
-        yield {address: ["ip", "netns", "exec", name] for address, name in names.items()}
+        hosts = {address: ["ip", "netns", "exec", name] for address, name in names.items()}
+        (here, first), (there, _) = hosts.items()
+        pings = subprocess.run(
+            [*first, sys.executable, "-c", PING, here, there], stdout=subprocess.PIPE, text=True, check=True
+        )
+        milliseconds, lost = json.loads(pings.stdout)
+        assert milliseconds >= 20  # the link is what it claims to be
+        assert lost > 0
+        yield Link(hosts, relay)
 
 
-def test_a_slow_and_lossy_link_changes_no_episode(start_node: Callable[..., Any], hosts: dict[str, list[str]]) -> None:
+def test_a_slow_and_lossy_link_changes_no_episode(start_node: Callable[..., Any], link: Link) -> None:
     """Environments on another host, 10 ms away with 1 % of the packets lost, play the episodes of sync mode."""
-    (here, first), (there, second) = hosts.items()
+    (here, first), (there, second) = link.hosts.items()
     head = start_node(cpus=0, ip=here, prefix=first)
     node = start_node(head.address, cpus=2, ip=there, prefix=second)
     with ExitStack() as stack:
@@ -296,7 +387,7 @@ def test_a_slow_and_lossy_link_changes_no_episode(start_node: Callable[..., Any]
                 with gem.make_vec("game:Wordle-v0-easy", num_envs=64, mode=mode, seed=3) as envs:
                     seen.append(envs.reset())
                     for turn in range(30):
-                        words = ["\\\\boxed{crane}", "\\\\boxed{moist}", "none"]
+                        words = ["\\boxed{crane}", "\\boxed{moist}", "none"]
                         actions = [words[(turn + index) % 3] for index in range(64)]
                         results = envs.step(actions)
                         seen.append([getattr(result, "tolist", lambda: result)() for result in results])
@@ -312,4 +403,20 @@ def test_a_slow_and_lossy_link_changes_no_episode(start_node: Callable[..., Any]
         assert sorted(said["nodes"]) == [here, there]
         assert run.wait(120) == 0
     for each in (node, head):
+        each.kill()
+
+
+def test_a_host_that_cannot_be_reached_is_replaced(
+    start_node: Callable[..., Any], link: Link, below: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing dies and nothing is reported, the packets only stop: the episodes there are truncated as in any loss."""
+    for name, value in {"period_ms": 1000, "timeout_ms": 3000, "failure_threshold": 5}.items():
+        monkeypatch.setenv(f"RAY_health_check_{name}", str(value))
+    (here, first), (there, second) = link.hosts.items()
+    head = start_node(cpus=1, ip=here, prefix=first)
+    far = start_node(head.address, cpus=1, ip=there, prefix=second)
+    with ExitStack() as stack:
+        run = driver(MOVING, head.address, stack, first)
+        check_move(run, far, below, link.cut, lambda: start_node(head.address, cpus=1, ip=here, prefix=first))
+    for each in (far, head):
         each.kill()

@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -71,9 +72,12 @@ def actions_of(spec: Any, rng: random.Random) -> Any:
         return "\\boxed{1 1 1}"
 
 
-def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: str) -> None:
-    """Observations, rewards, flags and infos of all variants are equal, autoresets included, on several actors."""
+@pytest.mark.parametrize("variants", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: str, variants: bool) -> None:
+    """Observations, rewards, flags and infos are equal, autoresets included; of all variants on several actors."""
     specs = [spec for spec in gem.all_specs("game") if not spec.requires]
+    if not variants:
+        specs = list({spec.entry_point: spec for spec in specs}.values())
     expected = trace("sync", specs, 8)
     for sampler in SAMPLERS.values():
         sampler.reset(seed=1)
@@ -125,6 +129,41 @@ def test_an_actor_lost_between_calls_is_noticed_at_the_next(envs: RayVectorEnv) 
     assert envs.step({0: "go", 1: "go", 4: "go"})[3].tolist() == [False, True, False]
     _, infos = envs.reset()
     assert not any("error" in info for info in infos)
+
+
+@pytest.mark.nightly
+def test_counts_add_up_over_many_losses(envs: RayVectorEnv) -> None:
+    """Each action has one result: a turn, or the end of a lost episode with its cause; the counters say how many."""
+    rng = random.Random(3)
+    lost_before, actors_before = envs.lost_episodes, sum(envs.incarnations)
+    _, infos = envs.reset(seed=20)
+    pids = [info["pid"] for info in infos]
+    results: list[tuple[float, bool, bool, dict[str, Any]]] = []
+    sent = kills = 0
+    idle = list(range(8))
+    while sent < 400 or envs.num_pending:
+        if sent < 400 and idle:
+            envs.send({index: rng.choice(["go", "go", "end"]) for index in idle})
+            sent += len(idle)
+            first = rng.choice([0, 4])
+            if rng.random() < 0.1 and len(set(pids[first : first + 4])) == 1:  # an actor that is known
+                with suppress(ProcessLookupError):
+                    os.kill(pids[first], signal.SIGKILL)
+                    kills += 1
+        ready = envs.recv()
+        idle = list(ready.indices)
+        for index, info in zip(ready.indices, ready.infos, strict=True):
+            pids[index] = info["pid"]
+        results += zip(ready.rewards, ready.terminations, ready.truncations, ready.infos, strict=True)
+    last = envs.step(["go"] * 8)
+    results += zip(*last[1:], strict=True)
+    assert len(results) == sent + 8
+    lost = [info["error"] for _, _, truncated, info in results if truncated]
+    assert all(error.startswith("ProcessCrashError: the Ray actor") for error in lost)
+    assert all(truncated == ("error" in info) == (reward == 0.0) for reward, _, truncated, info in results)
+    assert kills > 3
+    assert sum(terminated for _, terminated, _, _ in results) > 50
+    assert len(lost) == envs.lost_episodes - lost_before == 4 * (sum(envs.incarnations) - actors_before) > 0
 
 
 def test_faults_and_exceptions_are_those_of_the_other_modes(envs: RayVectorEnv) -> None:

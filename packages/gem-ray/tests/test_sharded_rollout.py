@@ -39,15 +39,20 @@ def by_key(episodes: list[Trajectory]) -> dict[Any, Any]:
     return records
 
 
-def test_episodes_are_those_of_one_machine_and_a_file_resumes(cluster: str, tmp_path: Path) -> None:
-    """An interrupted file of one machine is completed by a cluster: every key is there once, with the same record."""
+@pytest.mark.parametrize("cpus", [3, pytest.param(1, marks=pytest.mark.nightly)])
+def test_episodes_are_those_of_one_machine_and_a_file_resumes(cluster: str, tmp_path: Path, cpus: int) -> None:
+    """An interrupted file of one machine is completed by a cluster: every key is there once, with the same record.
+
+    The cluster has four processors. Of two shards that need three each, the one that has room plays all.
+    """
     out = tmp_path / "a run ä" / "episodes.jsonl"
     alone = list(on_one_machine(IDS, lambda env: gem.make_policy("random", env), episodes=24, group=4, agent="random"))
     with TrajectoryWriter(out) as writer:
         for episode in alone[:20]:
             writer.write(episode)
     out.write_bytes(out.read_bytes()[:-30])  # cut off in the middle of a line, as by kill -9
-    with rollout(IDS, "random", episodes=24, group=4, num_envs=4, shards=2, out=out) as played:
+    options = {"num_cpus": cpus}
+    with rollout(IDS, "random", episodes=24, group=4, num_envs=4, shards=2, out=out, options=options) as played:
         assert len(list(played)) == 48 - 19
         assert played.incarnations == (1, 1)
     assert by_key(list(read_trajectories(out))) == by_key(alone)
@@ -56,6 +61,7 @@ def test_episodes_are_those_of_one_machine_and_a_file_resumes(cluster: str, tmp_
         assert nothing.incarnations == (0,)
 
 
+@pytest.mark.nightly
 def test_one_engine_plays_environments_of_the_cluster(cluster: str) -> None:
     """``mode="ray"`` in the engine: policies here, environments there, the same episodes."""
 

@@ -49,7 +49,7 @@ class _Shard:
         self.playing: dict[EpisodeKey, EpisodeRequest] = {}
         """What the actor has been given and has not finished."""
         self.calls: dict[Any, str] = {}
-        """The calls under way: ``"add"`` or ``"take"``."""
+        """The calls under way: ``"start"``, ``"add"`` or ``"take"``."""
 
 
 class ShardedRollout:
@@ -114,9 +114,9 @@ class ShardedRollout:
         """
         try:
             while self._open and not self._ready:
-                self._feed()
-                if not any(shard.playing for shard in self._shards) and not self._ready:
+                if not (self._fresh or self._suspects or any(shard.playing for shard in self._shards)):
                     break
+                self._feed()
                 self._receive()
         except BaseException:
             self.close()
@@ -133,7 +133,7 @@ class ShardedRollout:
         self._open = False
         self._ready.clear()
         if ray.is_initialized():
-            closing = [shard.actor.close.remote() for shard in self._shards if shard.actor is not None]
+            closing = [shard.actor.close.remote() for shard in self._shards if shard.started]
             if closing:
                 ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_TIMEOUT)
             for shard in self._shards:
@@ -152,11 +152,13 @@ class ShardedRollout:
     def _feed(self) -> None:
         """Give each shard what it can play next, and ask it for what is finished."""
         for shard in self._shards:
-            portion = self._portion(shard)
+            if shard.actor is None and (self._fresh or self._suspects):
+                # It gets episodes when it has started: there may be no room for it while other shards could play them.
+                shard.actor = self._class.remote(self._settings)
+                shard.incarnation += 1
+                shard.calls[shard.actor.take.remote()] = "start"
+            portion = self._portion(shard) if shard.started else []
             if portion:
-                if shard.actor is None:
-                    shard.actor = self._class.remote(self._settings)
-                    shard.incarnation += 1
                 shard.playing.update((request.key, request) for request in portion)
                 shard.calls[shard.actor.add.remote(pack_code(portion))] = "add"
             if shard.playing and "take" not in shard.calls.values():
@@ -182,6 +184,7 @@ class ShardedRollout:
     def _receive(self) -> None:
         """Wait for a call to return, and take note of what it brings."""
         owners = {call: shard for shard in self._shards for call in shard.calls}
+        assert owners  # of an actor that starts, or of one that plays
         ready, _ = ray.wait(list(owners), timeout=1.0)
         if not ready:
             self._check_start()
@@ -215,12 +218,10 @@ class ShardedRollout:
     def _lost(self, shard: _Shard, error: Exception) -> None:
         """Play the episodes of a lost actor again; the next :meth:`_feed` starts another in its place."""
         lost = list(shard.playing.values())
-        if not shard.started:  # it has played nothing, so none of them is to blame
-            (self._suspects if self._losses[lost[0].key] else self._fresh).extendleft(reversed(lost))
-            _end(shard)
-            self._check_start()
-            return
+        if shard.started:
+            self._idle_since = time.monotonic()
         _end(shard)
+        self._check_start()
         for request in lost:
             self._losses[request.key] += 1
             if len(lost) == 1 and self._losses[request.key] >= _MAX_LOSSES:
