@@ -129,7 +129,6 @@ def test_a_task_of_terminal_bench_1_is_read(tmp_path: Path) -> None:
     [
         ("[environment]\nos = 'windows'", "Windows"),
         ("[environment]\ngpus = 1", "GPU"),
-        ("[environment]\nnetwork_mode = 'allowlist'", "listed hosts"),
         (
             "[agent]\nnetwork_mode = 'no-network'\n[verifier]\nnetwork_mode = 'public'",
             "'no-network'.*'public'.*separate",

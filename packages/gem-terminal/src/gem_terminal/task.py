@@ -35,6 +35,18 @@ class ResourceLimits:
     network: bool = False
     host_network: bool = False
     """Whether a container with a network shares the machine's, in place of a network of its own."""
+    allowed_hosts: tuple[str, ...] | None = None
+    """The only hosts that a container with a network reaches, through a proxy; None for all."""
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether a container has a network of its own, with routes to all hosts."""
+        return self.network and not self.host_network and self.allowed_hosts is None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a container reaches listed hosts alone."""
+        return self.network and not self.host_network and self.allowed_hosts is not None
 
 
 @dataclass(frozen=True)

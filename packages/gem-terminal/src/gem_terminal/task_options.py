@@ -87,7 +87,7 @@ class TaskOptions:
         else:
             network = bool(self.network)
         given: dict[str, Any] = dict(self.limits)
-        return replace(limits, network=network, host_network=self.network == "host", **given)
+        return replace(limits, network=network, host_network=network and self.network == "host", **given)
 
 
 def _limits(limits: object) -> dict[str, float]:

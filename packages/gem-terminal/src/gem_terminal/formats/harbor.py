@@ -19,10 +19,11 @@ import re
 import sys
 from itertools import dropwhile
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from gem_terminal.egress_proxy import allowed_host
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import SEVERAL, Bytes, Mebibytes, Pause, Seconds, compose_file, validated
 from gem_terminal.task import (
@@ -66,10 +67,20 @@ class _About(_Section):
     keywords: list[str] = []
 
 
-class _Agent(_Section):
+class _NetworkPolicy(_Section):
+    network_mode: NetworkMode | None = None
+    allowed_hosts: list[Annotated[str, AfterValidator(allowed_host)]] | None = None
+
+    @model_validator(mode="after")
+    def _hosts_are_meant(self) -> _NetworkPolicy:
+        if self.allowed_hosts is not None and self.network_mode != "allowlist":
+            raise ValueError("allowed_hosts needs network_mode = 'allowlist'")
+        return self
+
+
+class _Agent(_NetworkPolicy):
     timeout_sec: Seconds | None = None
     user: str | int | None = None
-    network_mode: NetworkMode | None = None
 
 
 class _Healthcheck(_Section):
@@ -81,7 +92,7 @@ class _Healthcheck(_Section):
     retries: int = Field(default=3, ge=1, le=1000)
 
 
-class _Environment(_Section):
+class _Environment(_NetworkPolicy):
     build_timeout_sec: Seconds = 600.0
     docker_image: str | None = None
     os: Literal["linux", "windows"] = "linux"
@@ -95,7 +106,6 @@ class _Environment(_Section):
     mcp_servers: list[Any] = []
     env: dict[str, str] = {}
     workdir: str | None = None
-    network_mode: NetworkMode | None = None
     allow_internet: bool | None = None
     healthcheck: _Healthcheck | None = None
 
@@ -118,11 +128,10 @@ class _Collect(_Section):
     user: str | int | None = None
 
 
-class _Verifier(_Section):
+class _Verifier(_NetworkPolicy):
     timeout_sec: Seconds = 600.0
     env: dict[str, str] = {}
     user: str | int | None = None
-    network_mode: NetworkMode | None = None
     environment_mode: Literal["shared", "separate"] | None = None
     environment: _Environment | None = None
     collect: list[_Collect] = []
@@ -166,7 +175,7 @@ def load(folder: Path) -> Task:
         tests=_tests(folder, config),
         folder=folder,
         format="harbor",
-        limits=_limits(environment, config.agent.network_mode),
+        limits=_limits(environment, config.agent),
         network_is_stated=_states_network(config.agent.network_mode, environment),
         keep_processes=_keeps_processes(folder, config.metadata),
         seconds=config.agent.timeout_sec,
@@ -195,7 +204,6 @@ def _read(path: Path) -> _Harbor:
 
 def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
     places = [place for place in (config.environment, config.verifier.environment) if place is not None]
-    modes = [place.network_mode for place in places] + [config.agent.network_mode, config.verifier.network_mode]
     services = [entry.service for entry in config.artifacts if isinstance(entry, _Artifact)]
     services += [hook.service for hook in config.verifier.collect]
     needs = {
@@ -204,7 +212,6 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
         "Windows": any(place.os == "windows" for place in places),
         "a GPU": any(place.gpus for place in places),
         "a TPU": any(place.tpu is not None for place in places),
-        "a network of listed hosts only": "allowlist" in modes,
         "several steps": bool(config.steps),
         "MCP servers of its own": any(place.mcp_servers for place in places),
     }
@@ -224,8 +231,9 @@ def _refuse_two_networks(folder: Path, config: _Harbor) -> None:
     said = verifier.network_mode or place.network_mode or place.allow_internet
     if verifier.is_separate or said is None:
         return
-    modes = ["public" if _has_network(part.network_mode, place) else "no-network" for part in (agent, verifier)]
-    if modes[0] != modes[1]:
+    hosts = [_hosts(part, place) for part in (agent, verifier)]
+    modes = ["allowlist" if found else "no-network" if found == () else "public" for found in hosts]
+    if hosts[0] != hosts[1]:
         raise TaskError(
             f"{folder / 'task.toml'}: the network_mode of the agent is {modes[0]!r} and that of the verifier "
             f"{modes[1]!r}, but both share one container, whose network does not change; give them the same, or the "
@@ -290,7 +298,7 @@ def _separate(folder: Path, config: _Harbor) -> tuple[SeparateVerifier, bool]:
         image = _image(folder / "environment", config.environment)
     separate = SeparateVerifier(
         image=image,
-        limits=_limits(place, verifier.network_mode),
+        limits=_limits(place, verifier),
         network_is_stated=_states_network(verifier.network_mode, place),
         environment=_filled(folder, place.env),
         workdir=place.workdir,
@@ -324,19 +332,25 @@ def _healthcheck(given: _Healthcheck | None) -> Healthcheck | None:
     )
 
 
-def _limits(place: _Environment, mode: NetworkMode | None) -> ResourceLimits:
+def _limits(place: _Environment, part: _NetworkPolicy) -> ResourceLimits:
+    hosts = _hosts(part, place)
     return ResourceLimits(
         cpus=place.cpus or ResourceLimits.cpus,
         memory=place.memory_mb or place.memory or ResourceLimits.memory,
         disk=place.storage_mb or place.storage,
-        network=_has_network(mode, place),
+        network=hosts != (),
+        allowed_hosts=hosts or None,
     )
 
 
-def _has_network(mode: NetworkMode | None, environment: _Environment) -> bool:
-    """Return whether the container has a network, as declared; by default it has one, as in Harbor."""
-    mode = mode or environment.network_mode
-    return mode == "public" if mode is not None else environment.allow_internet is not False
+def _hosts(part: _NetworkPolicy, environment: _Environment) -> tuple[str, ...] | None:
+    """Return the hosts that a container reaches: none, the listed ones, or None for all, which is Harbor's default."""
+    policy = part if part.network_mode is not None else environment
+    if policy.network_mode == "allowlist":
+        return tuple(policy.allowed_hosts or ())
+    if policy.network_mode is None:
+        return () if environment.allow_internet is False else None
+    return None if policy.network_mode == "public" else ()
 
 
 def _states_network(mode: NetworkMode | None, environment: _Environment) -> bool:

@@ -14,10 +14,11 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
-from gem_terminal.engines.docker.networks import BridgeNetwork, refuse_own_networks
+from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
@@ -86,6 +87,7 @@ class DockerContainer(Container):
         network: BridgeNetwork | None = None,
     ) -> None:
         self.network = network
+        self._proxy: EgressProxy | None = None
         self.id: str = description["Id"]
         self._client = client
         self._limits = limits
@@ -190,15 +192,26 @@ class DockerContainer(Container):
             self._client.api.restart(self.id, timeout=0)
             self._pid = self._client.api.inspect_container(self.id)["State"]["Pid"]
             self._counting = CounterFiles.of_process(self._pid, self.id)
-        self.refuse_machine()  # the restart has made a new network namespace
+        self.connect()  # the restart has made a new network namespace
 
-    def refuse_machine(self) -> bool:
-        """Refuse the addresses of the engine's machine in this container, and return whether that could be done.
+    def connect(self) -> bool:
+        """Open the proxy of a container with listed hosts, or refuse the addresses of the engine's machine.
+
+        Returns:
+            Whether the machine is closed.
 
         Raises:
-            EngineError: if the kernel does not take the routes.
+            EngineError: if there can be no proxy, or the kernel does not take the routes.
         """
+        if self._limits.is_filtered:
+            self._end_proxy()
+            self._proxy = EgressProxy(listen(self.first, PROXY_PORT), self._limits.allowed_hosts or ())
         return self.network is None or refuse_own_networks(self.first, self.network.subnet)
+
+    def _end_proxy(self) -> None:
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            proxy.close()
 
     def _kill(self, done: Future[bool]) -> None:
         """Kill all processes and return the success through ``done``."""
@@ -259,6 +272,7 @@ class DockerContainer(Container):
     def remove(self) -> None:
         from docker.errors import NotFound
 
+        self._end_proxy()
         removed = False
         with suppress(EngineError), engine_errors(""):
             with suppress(NotFound):

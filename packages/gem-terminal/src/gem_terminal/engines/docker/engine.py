@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+from gem_terminal.egress_proxy import proxy_variables
 from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
@@ -107,18 +108,19 @@ class DockerEngine(Engine):
         if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
         network: BridgeNetwork | None = None
+        given = {**(proxy_variables() if limits.is_filtered else {}), **(environment or {})}
         with self._starting, engine_errors(f"the container engine could not start {reference}"):
-            if limits.network and not limits.host_network:
+            if limits.is_routed:
                 network = create_network(self.client, {LABEL: str(self._owner)})
             try:
-                description = self._start_container(reference, limits, disk, dict(environment or {}), network)
+                description = self._start_container(reference, limits, disk, given, network)
             except BaseException:
                 if network is not None:
                     _try_remove(partial(self.client.api.remove_network, network.id))
                 raise
         container = DockerContainer(self.client, description, limits, self._forget, network)
-        if network is not None:
-            self._close_machine(container)
+        if limits.network:
+            self._connect(container)
         if not self._bounds_disks:
             self._containers[container.id] = container
             self._disks.add(container, disk)
@@ -208,7 +210,7 @@ class DockerEngine(Engine):
                 cap_drop=["ALL"],
                 cap_add=list(CAPABILITIES),
                 security_opt=["no-new-privileges"],
-                network_mode=network.name if network is not None else "host" if limits.network else "none",
+                network_mode=network.name if network is not None else "host" if limits.host_network else "none",
                 nano_cpus=int(limits.cpus * 1e9),
                 mem_limit=limits.memory,
                 memswap_limit=limits.memory,
@@ -247,10 +249,10 @@ class DockerEngine(Engine):
             listed = self.client.api.containers(filters={"label": f"{LABEL}={self._owner}"}, size=True)
         return {each["Id"]: DiskUsage(each.get("SizeRw") or 0) for each in listed}
 
-    def _close_machine(self, container: DockerContainer) -> None:
-        """Refuse the addresses of the engine's machine in a container, or warn that they are open."""
+    def _connect(self, container: DockerContainer) -> None:
+        """Open the proxy of a container, refuse the addresses of the engine's machine, or warn that they are open."""
         try:
-            closed = container.refuse_machine()
+            closed = container.connect()
         except BaseException:
             container.remove()
             raise

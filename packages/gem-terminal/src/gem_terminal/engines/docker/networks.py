@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import os
 import random
+import socket
+from collections.abc import Callable
 from ipaddress import IPv4Network
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from gem_terminal.engines.host_networks import own_networks, routed_networks
+from gem_terminal.engines.netlink import listening_socket, refuse_destinations
 from gem_terminal.errors import EngineError
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["POOLS", "BridgeNetwork", "create_network", "refuse_own_networks"]
+__all__ = ["POOLS", "BridgeNetwork", "create_network", "listen", "refuse_own_networks"]
 
 POOLS = "GEM_TERMINAL_SUBNETS"
 """The environment variable with the networks, separated by commas, that episodes take their subnets from."""
@@ -93,32 +96,56 @@ def refuse_own_networks(pid: int, inside: IPv4Network) -> bool:
     """
     if not pid or os.geteuid() != 0:
         return False
-    failures: list[OSError] = []
     try:
-        with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
-            descriptor = namespace.fileno()
-            # A thread can enter a network namespace by itself, and must end there.
-            thread = Thread(
-                target=_refuse, args=(descriptor, own_networks(inside), failures), name="gem-terminal routes"
-            )
-            thread.start()
-            thread.join()
+        _in_network_of(pid, lambda: refuse_destinations(own_networks(inside)))
     except OSError as error:
-        failures.append(error)
-    if failures:
-        raise EngineError(f"the machine's addresses cannot be refused in a container: {failures[0]}")
+        raise EngineError(f"the machine's addresses cannot be refused in a container: {error}") from error
     return True
 
 
-def _refuse(descriptor: int, networks: list[str], failures: list[OSError]) -> None:
-    from gem.processes import linux
-    from gem_terminal.engines.namespace.netlink import refuse_destinations
+def listen(pid: int, port: int) -> socket.socket:
+    """Return a socket that listens on 127.0.0.1 in the network namespace of a container.
 
+    Args:
+        pid: the process id of the container's first process; 0 if the engine is on another machine.
+        port: the port.
+
+    Raises:
+        EngineError: if this process is not root on the machine of the engine, or the port is taken.
+    """
+    if not pid or os.geteuid() != 0:
+        raise EngineError(
+            "allowed_hosts needs a trainer that is root on the machine of the Docker engine; run it there, or use "
+            "engine='namespace'"
+        )
+    found: list[socket.socket] = []
     try:
-        linux.setns(descriptor, linux.CLONE_NEWNET)
-        refuse_destinations(networks)
+        _in_network_of(pid, lambda: found.append(listening_socket(port)))
     except OSError as error:
-        failures.append(error)
+        raise EngineError(f"the proxy of a container cannot listen: {error}") from error
+    return found[0]
+
+
+def _in_network_of(pid: int, do: Callable[[], object]) -> None:
+    """Call a function in the network namespace of a process; raises its OSError."""
+    from gem.processes import linux
+
+    failures: list[OSError] = []
+
+    def enter_and_do() -> None:
+        try:
+            linux.setns(descriptor, linux.CLONE_NEWNET)
+            do()
+        except OSError as error:
+            failures.append(error)
+
+    with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
+        descriptor = namespace.fileno()
+        thread = Thread(target=enter_and_do)  # it alone enters the namespace, and must end there
+        thread.start()
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def _pools() -> list[IPv4Network]:

@@ -171,6 +171,11 @@ class KubernetesEngine(Engine):
             return self._published[image]
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
+        if limits.is_filtered or limits.host_network:
+            raise EngineError(
+                "the kubernetes engine gives a pod neither a network of listed hosts nor that of its node; use docker "
+                "or namespace, or pass network=True or False"
+            )
         name = f"gem-{secrets.token_hex(10)}"
         pod = manifest(
             name, reference, limits, environment or {}, self._owner, self._run_seconds, self._overrides

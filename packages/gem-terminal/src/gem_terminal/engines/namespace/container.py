@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
 from gem_terminal.engines.base import Channel, Container
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
@@ -84,6 +85,9 @@ class NamespaceContainer(Container):
         self._rlimits = {"RLIMIT_DATA": limits.memory, "RLIMIT_NPROC": limits.processes} if spawner.rootless else {}
         self.id = self._cgroup.name
         self._network: network.UserModeNetwork | None = None
+        self._proxy: EgressProxy | None = None
+        if limits.is_filtered:
+            self._environment = {**proxy_variables(), **self._environment}
         try:
             self._first, self._target, self._lifeline = self._start_first(layers)
         except BaseException:
@@ -224,6 +228,8 @@ class NamespaceContainer(Container):
         self._first.close()
         if self._network is not None:
             self._network.wait()
+        if self._proxy is not None:
+            self._proxy.close()
         self._cgroup.remove()
 
     def disown(self) -> None:
@@ -235,6 +241,8 @@ class NamespaceContainer(Container):
             self._first.close()
             if self._network is not None:
                 self._network.disown()
+            if self._proxy is not None:
+                self._proxy.disown()
 
     def save(self, folder: Path) -> None:
         """Copy the changes in this container into a folder, as a layer with marks of deleted files."""
@@ -264,12 +272,11 @@ class NamespaceContainer(Container):
                 said = -1
                 self._pid = _first_pid(told)
                 target = os.pidfd_open(self._pid)
-                if _has_own_network(self._limits):
-                    try:
-                        self._network = network.connect(self._spawner, self._pid, target, reader)
-                    except BaseException:
-                        os.close(target)
-                        raise
+                try:
+                    self._connect(target, reader)
+                except BaseException:
+                    os.close(target)
+                    raise
                 return first, target, lifeline
             except BaseException as error:
                 os.close(lifeline)
@@ -283,6 +290,14 @@ class NamespaceContainer(Container):
                 for used in (reader, said):
                     if used >= 0:
                         os.close(used)
+
+    def _connect(self, target: int, lifeline: int) -> None:
+        """Give the network namespace of this container what its limits allow."""
+        if self._limits.is_routed:
+            self._network = network.connect(self._spawner, self._pid, target, lifeline)
+        elif self._limits.is_filtered:
+            listener = network.listen(self._spawner, self._pid, target, PROXY_PORT)
+            self._proxy = EgressProxy(listener, self._limits.allowed_hosts or ())
 
 
 @contextmanager
@@ -344,7 +359,7 @@ def start_container(
     ]  # fmt: skip
     build = {
         "place": place, "size": size, "files": files_of(size), "layers": list(map(str, layers)),
-        "devices": bool(devices), "resolver": network.resolver() if _has_own_network(limits) else "",
+        "devices": bool(devices), "resolver": network.resolver() if limits.is_routed else "",
     }  # fmt: skip
     return spawner.start(command, ends, build=build, cgroups=list(cgroups))
 
@@ -376,15 +391,11 @@ def _masks() -> list[str]:
     return words
 
 
-def _has_own_network(limits: ResourceLimits) -> bool:
-    return limits.network and not limits.host_network
-
-
 def _network_options(limits: ResourceLimits, place: str) -> list[str]:
     """Return bubblewrap's options for the network: an empty one, which may be connected later, or the machine's."""
-    if not limits.network:
+    if not limits.network or limits.is_filtered:
         return ["--unshare-net"]
-    if _has_own_network(limits):
+    if limits.is_routed:
         return ["--unshare-net", "--ro-bind", f"{place}/resolv.conf", "/etc/resolv.conf"]
     resolver = Path("/etc/resolv.conf").resolve()
     return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []

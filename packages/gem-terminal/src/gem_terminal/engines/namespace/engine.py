@@ -111,7 +111,7 @@ class NamespaceEngine(Engine):
             EngineError: if the container does not start, or it needs a network of its own, which this machine cannot
                 give it.
         """
-        if limits.network and not limits.host_network and not has_program():
+        if limits.is_routed and not has_program():
             raise EngineError(
                 f"a container with a network of its own needs {PROGRAM} and access to /dev/net/tun; install it "
                 f"(Debian: apt install {PROGRAM}), pass network=False, or let the agent use this machine's network "

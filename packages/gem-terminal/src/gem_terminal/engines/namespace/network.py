@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import time
 from functools import cache
 from ipaddress import IPv4Network
@@ -25,7 +26,7 @@ from gem_terminal.engines.host_networks import free_network, own_networks
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.errors import EngineError
 
-__all__ = ["PROGRAM", "UserModeNetwork", "connect", "has_program", "resolver"]
+__all__ = ["PROGRAM", "UserModeNetwork", "connect", "has_program", "listen", "resolver"]
 
 PROGRAM = "slirp4netns"
 _CANDIDATES = ("10.0.2.0/24", "10.249.2.0/24", "172.29.2.0/24", "192.168.249.0/24")
@@ -91,6 +92,29 @@ def connect(spawner: Spawner, pid: int, target: int, lifeline: int) -> UserModeN
         for used in (heard, said, ready_end):
             if used >= 0:
                 os.close(used)
+
+
+def listen(spawner: Spawner, pid: int, target: int, port: int) -> socket.socket:
+    """Return a socket that listens on 127.0.0.1 in the network namespace of a container.
+
+    Raises:
+        EngineError: if there can be none.
+    """
+    ours, theirs = socket.socketpair()
+    said = os.memfd_create("said", os.MFD_CLOEXEC)
+    try:
+        process = spawner.start((), (theirs.fileno(), said, said), target, pid=pid, listens=port)
+        theirs.close()
+        code = process.wait(_CONNECTS_IN)
+        process.close()
+        if code != 0:
+            raise EngineError(f"the proxy of a container cannot listen: {_text(said)}")
+        _, found, _, _ = socket.recv_fds(ours, 1, 1)
+        return socket.socket(fileno=found[0])
+    finally:
+        ours.close()
+        theirs.close()
+        os.close(said)
 
 
 def refuse(spawner: Spawner, pid: int, target: int) -> None:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem.processes import linux, rlimits
 from gem.processes.fork_loop import Child, ForkLoop, serve
-from gem_terminal.engines.namespace import netlink
+from gem_terminal.engines import netlink
 
 if TYPE_CHECKING:
     import resource
@@ -246,6 +246,10 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
             linux.setns(namespace, kind)
         if request["refused"]:
             netlink.refuse_destinations(request["refused"])
+            os._exit(0)
+        if request["listens"]:
+            with netlink.listening_socket(request["listens"]) as listener, socket.socket(fileno=0) as channel:
+                socket.send_fds(channel, [b"l"], [listener.fileno()])
             os._exit(0)
         os.fchdir(root)
         os.chroot(".")

@@ -110,7 +110,7 @@ class Spawner:
         asked = {
             "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
             "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": {},
-            "refused": [], **request,
+            "refused": [], "listens": 0, **request,
         }  # fmt: skip
         body = json.dumps(asked).encode()
         if len(body) > _LONGEST_REQUEST:
