@@ -212,14 +212,16 @@ def test_what_rewrites_the_past_is_refused() -> None:
 
     async def run() -> None:
         conversation = TokenConversation(TemplateTokenizer(FakeTokenizer()))
-        first = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
+        first = [{"role": "user", "content": "a"}, {"role": "user", "content": "b!"}]
         await conversation.prompt(first)
         conversation.sampled([1])
         answer = {"role": "assistant", "content": "x"}
         with pytest.raises(NotSupportedError, match="'messages'"):
             await conversation.prompt([{"role": "user", "content": "changed"}, *first[1:], answer, *first])
+        with pytest.raises(NotSupportedError, match="'messages'"):
+            await conversation.prompt([first[0], {"role": "user", "content": "c"}, answer, *first[:1]])
         # A notice at the end of the last message was for that turn only.
-        await conversation.prompt([first[0], {"role": "user", "content": "b!"}, answer, *first[:1]])
+        await conversation.prompt([first[0], {"role": "user", "content": "b"}, answer, *first[:1]])
 
     asyncio.run(run())
 

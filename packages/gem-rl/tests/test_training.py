@@ -106,6 +106,34 @@ def test_any_text_survives_the_tokenizer() -> None:
     assert tokenizer.decode(tokenizer.encode("a\ud800")) == "a?"
 
 
+def test_a_letter_that_stands_alone_is_one_token_everywhere() -> None:
+    """If the recipe says so; letters in words are parts of words."""
+    texts = ["Word: _ A _\nNot in the word: E T\nA is in it.", "\\boxed{A}", "\\boxed{ACT}"] * 8
+    apart = TinyTokenizer.trained_on(texts, letters=True)
+    (letter,) = apart.encode("A")
+    assert [apart.encode(text).count(letter) for text in (texts[0], texts[1], texts[2])] == [2, 1, 0]
+    merged = TinyTokenizer.trained_on(texts)
+    assert merged.encode(texts[0]).count(merged.encode("A")[0]) < 2
+    for text in texts:
+        assert apart.decode(apart.encode(text)) == text
+
+
+def test_evaluation_changes_nothing(warm: Path, tmp_path: Path) -> None:
+    """A run whose model was evaluated with samples in between ends with the same weights, and evaluations repeat."""
+    found = []
+    for name, looks in (("a", 0), ("b", 2)):
+        trainer = begun(warm, tmp_path / name, updates=1)
+        played = [trainer.evaluate(8, temperature=1.0) for _ in range(looks)]
+        assert all(
+            [turn.action for episode in one for turn in episode.transitions]
+            == [turn.action for episode in played[0] for turn in episode.transitions]
+            for one in played
+        )
+        trainer.train()
+        found.append(weights(trainer))
+    assert same(*found)
+
+
 def test_recorded_log_probabilities_are_those_of_the_rows(warm: Path, tmp_path: Path) -> None:
     """What was sampled with a cache, one turn at a time, has the probabilities that the loss computes at once."""
     trainer = begun(warm, tmp_path)

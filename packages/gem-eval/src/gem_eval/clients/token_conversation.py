@@ -20,12 +20,12 @@ id is not repeated. What a template would change in earlier turns stays as the m
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from gem.chat_templates.sampled_prompt import SampledPrompt, render_chat
 from gem.errors import GemError, NotSupportedError
-from gem.wrappers.chat_template import ChatTokenizer, chat_tokenizer, render
+from gem.wrappers.chat_template import ChatTokenizer, chat_tokenizer
 from gem.wrappers.history import other_parts, text_if_possible
 from gem_eval.clients.base import Message
 
@@ -61,7 +61,7 @@ class TemplateTokenizer:
     async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
         """Return the ids of a conversation; see :class:`PromptTokenizer`."""
         arguments = {**self._arguments, **({"tools": tools} if tools else {})}
-        text = render(self._template, [_for_template(message) for message in messages], arguments)
+        text = render_chat(self._template, messages, arguments)
         # The template writes special tokens itself, the one at the beginning included.
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
@@ -77,13 +77,11 @@ class TokenConversation:
     def __init__(self, tokenizer: PromptTokenizer, tools: list[dict[str, Any]] | None = None) -> None:
         self._tokenizer = tokenizer
         self._tools = tools
-        self.restart()
+        self._last = SampledPrompt()
 
     def restart(self) -> None:
         """Forget the conversation."""
-        self._shown: list[Message] = []
-        self._ids: list[int] = []
-        self._sampled: list[int] | None = None
+        self._last.restart()
 
     async def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of the next prompt.
@@ -96,32 +94,26 @@ class TokenConversation:
             NotSupportedError: if the messages do not continue those of the last call, or hold more than text.
         """
         plain = [_text_only(message) for message in messages]
-        if self._sampled is None or not any(message["role"] == "assistant" for message in plain):
+        if self._last.sampled is None or not any(message["role"] == "assistant" for message in plain):
             ids = await self._tokenizer.prompt_ids(plain, self._tools)
         else:
-            ids = [*self._ids, *self._sampled, *_after(self._sampled, await self._added(self._new(plain)))]
-        self._shown, self._ids, self._sampled = plain, ids, None
+            ids = self._last.continued(await self._added(self._new(plain)))
+        self._last.show(plain, ids)
         return ids
 
     def sampled(self, token_ids: list[int]) -> None:
         """Add the ids that the model sampled for the last prompt, a stop token included."""
-        self._sampled = token_ids
+        self._last.sampled = token_ids
 
     def _new(self, messages: list[Message]) -> list[Message]:
         """Return the messages after the last answer."""
-        count = len(self._shown)
-        # The last message that was shown may have carried a notice for that turn only.
-        if (
-            len(messages) < count + 2
-            or messages[count]["role"] != "assistant"
-            or messages[: count - 1] != self._shown[:-1]
-            or messages[count - 1]["role"] != self._shown[-1]["role"]
-        ):
+        new = self._last.new_messages(messages)
+        if not new:
             raise NotSupportedError(
                 "exact tokens need observations that grow at their end, as the wrapper 'messages' makes them; "
                 "this one rewrites what was shown before"
             )
-        return messages[count + 1 :]
+        return new
 
     async def _added(self, new: list[Message]) -> list[int]:
         """Return the ids that follow an answer: the end of its turn, the new messages, the opening of the next turn."""
@@ -164,11 +156,6 @@ _NO_END = (
 )
 
 
-def _after(sampled: list[int], added: list[int]) -> list[int]:
-    """Return the added ids without the end of the turn, if the model has sampled it."""
-    return added[1:] if sampled and sampled[-1] == added[0] else added
-
-
 def _text_only(message: Message) -> Message:
     content = message.get("content")
     if isinstance(content, str) or content is None:
@@ -176,21 +163,3 @@ def _text_only(message: Message) -> Message:
     if other_parts(content):
         raise NotSupportedError("exact tokens work with text alone, and this observation holds other parts")
     return {**message, "content": text_if_possible(content)}
-
-
-def _for_template(message: Message) -> Message:
-    """Return a message as chat templates expect it: content is text, arguments of calls are dicts."""
-    if message.get("content") is None:
-        message = {**message, "content": ""}
-    calls = message.get("tool_calls")
-    if not calls:
-        return message
-    parsed = []
-    for call in calls:
-        arguments = call["function"].get("arguments")
-        try:
-            value = json.loads(arguments) if isinstance(arguments, str) else arguments
-        except (ValueError, RecursionError):
-            value = {}
-        parsed.append({**call, "function": {**call["function"], "arguments": value}})
-    return {**message, "tool_calls": parsed}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, get_args
 
+from gem.chat_templates.sampled_prompt import SampledPrompt, render_chat
 from gem.errors import ArgumentError
-from gem.wrappers.chat_history import template_message
 from gem.wrappers.chat_template import FIRST, chat_tokenizer
 from gem.wrappers.template_locality import is_local
 
@@ -71,32 +71,30 @@ class ChatPrompt:
         self._tokenizer = tokenizer
         self._history = history
         self._arguments = dict(template_arguments or {})
+        self._last = SampledPrompt()
         self.restart()
 
     def restart(self) -> None:
         """Forget the conversation."""
-        self._messages: list[Message] = []
+        self._last.restart()
         self._text = ""
-        self._ids: list[int] = []
-        self._sampled: list[int] = []
         self._local: bool | None = None
 
     def extend(self, messages: Sequence[Message]) -> list[int]:
         """Return the prompt for a conversation, which begins with that of the last call unless it was rewritten."""
-        messages = list(messages)
         ids = self._after_sampled(messages) if self._history == "sampled" else self._as_rendered(messages)
-        self._messages, self._ids, self._sampled = messages, ids, []
-        return list(ids)
+        self._last.show(messages, ids)
+        return ids
 
     def note(self, sampled: Sequence[int]) -> None:
         """Receive the ids that were sampled for the last prompt."""
-        self._sampled = list(sampled)
+        self._last.sampled = list(sampled)
 
     def first_text(self, messages: Sequence[Message]) -> str:
         """Return the first prompt of a conversation as text, for trainers that take text."""
         self.restart()
-        self._messages = list(messages)
-        return self._render(self._messages)
+        self._last.show(messages, [])
+        return self._render(messages)
 
     def text_after(self, messages: Sequence[Message], said: str = "") -> str:
         """Return what the template puts after the latest answer, for trainers that take text.
@@ -109,50 +107,43 @@ class ChatPrompt:
         Raises:
             ArgumentError: if the history was rewritten, so that nothing can be put after it.
         """
-        messages = list(messages)
         after = self._after_answer(messages)
         if after is None:
             raise ArgumentError(
                 "a wrapper or the chat template has rewritten the history, and this trainer only appends to it; "
                 "use the wrapper 'messages' and a template that renders each message alike"
             )
-        self._messages = messages
+        self._last.show(messages, [])
         ids = self._encode(after)
         mark = str(self._tokenizer.decode(ids[:1], skip_special_tokens=False)) if ids else ""
         return after[len(mark) :] if mark and said.endswith(mark) and after.startswith(mark) else after
 
-    def _after_sampled(self, messages: list[Message]) -> list[int]:
-        after = self._after_answer(messages) if self._ids else None
-        if after is None:
-            return self._encode(self._render(messages))
-        added = self._encode(after)
-        if self._sampled and added[:1] == self._sampled[-1:]:
-            del added[0]  # the end of the turn, which the model has said itself
-        return self._ids + self._sampled + added
+    def _after_sampled(self, messages: Sequence[Message]) -> list[int]:
+        after = self._after_answer(messages) if self._last.ids else None
+        return self._encode(self._render(messages)) if after is None else self._last.continued(self._encode(after))
 
-    def _as_rendered(self, messages: list[Message]) -> list[int]:
-        text = self._render(messages)
-        so_far = self._text + str(self._tokenizer.decode(self._sampled, skip_special_tokens=False))
-        continued = bool(self._ids) and text.startswith(so_far)
+    def _as_rendered(self, messages: Sequence[Message]) -> list[int]:
+        text, sampled = self._render(messages), self._last.sampled or []
+        so_far = self._text + str(self._tokenizer.decode(sampled, skip_special_tokens=False))
+        continued = bool(self._last.ids) and text.startswith(so_far)
         self._text = text
         if continued:
-            return self._ids + self._sampled + self._encode(text[len(so_far) :])
+            return self._last.ids + sampled + self._encode(text[len(so_far) :])
         return self._encode(text)
 
-    def _after_answer(self, messages: list[Message]) -> str | None:
+    def _after_answer(self, messages: Sequence[Message]) -> str | None:
         """Return what the template puts after the latest answer; None if the history was rewritten."""
-        count = len(self._messages)
-        if len(messages) <= count or messages[count]["role"] != "assistant":
+        new = self._last.new_messages(messages)
+        if new is None:
             return None
-        if messages[: count - 1] != self._messages[:-1] or not _is_shown(messages[count - 1], self._messages[-1]):
-            return None
-        before: list[Message] = messages[:count]
+        count = len(self._last.messages)
+        before = list(messages[:count])
         if count > _SHORT and self._is_local():
             # Two last messages, or three, so that even indices stay even.
             before = [*before[:FIRST], *before[count - (2 if (count - FIRST) % 2 == 0 else 3) :]]
         stand_in: Message = {"role": "assistant", "content": _STAND_IN}
         try:
-            text = self._render([*before, stand_in, *messages[count + 1 :]])
+            text = self._render([*before, stand_in, *new])
         except Exception:  # templates raise what they like, for example about a tool's answer without a call
             return None
         _, found, after = text.rpartition(_STAND_IN)
@@ -165,35 +156,10 @@ class ChatPrompt:
         return self._local
 
     def _render(self, messages: Sequence[Message]) -> str:
-        try:
-            return self._applied([_with_parsed_calls(message) for message in messages])
-        except Exception:
-            if not any(message.get("tool_calls") for message in messages):
-                raise
-            return self._applied(messages)  # DeepSeek's template wants a call's arguments as text
-
-    def _applied(self, messages: Sequence[Message]) -> str:
-        return str(
-            self._tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True, **self._arguments
-            )
-        )
+        return render_chat(self._tokenizer, messages, self._arguments)
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
-
-
-def _is_shown(message: Message, before: Message) -> bool:
-    """Return whether a message is the one that was shown before, perhaps with a notice for that turn at its end."""
-    if message == before:
-        return True
-    now, then = message["content"], before["content"]
-    same_role = message["role"] == before["role"]
-    return same_role and isinstance(now, str) and isinstance(then, str) and then.startswith(now)
-
-
-def _with_parsed_calls(message: Message) -> Message:
-    return template_message(message) if message.get("tool_calls") else message
 
 
 def as_messages(observation: Any) -> list[Message]:

@@ -21,19 +21,29 @@ _SEEN, _DONE, _NEXT = "GEMSEENTEXT", "GEMDONETEXT", "GEMNEXTTEXT"
 class HuggingFaceCache:
     """Keys and values of rows to which tokens are added at different positions.
 
-    A turn appends as many places to all rows as the longest needs. A mask hides the places that a row did not need, and
-    those of a row's earlier episode.
+    Each call appends as many slots to all rows as the longest needs. A slot is hidden from its row if the row did not
+    need it, belongs to the row's earlier episode, or has been written again: rows whose action has ended are
+    extended along with the others, by tokens that are no part of them.
     """
 
     def __init__(self, rows: int, device: torch.device) -> None:
         self.values = DynamicCache()
-        self.mask = torch.zeros(rows, 0, dtype=torch.long, device=device)
+        self._places = torch.zeros(rows, 0, dtype=torch.long, device=device)
+        """The position in its row of each slot, ``(rows, slots)``; −1 for hidden slots."""
 
     def select(self, rows: Tensor, kept: Tensor) -> None:
         """Keep these rows alone, in this order; those that are not ``kept`` begin empty."""
-        rows, kept = rows.to(self.mask.device), kept.to(self.mask.device)
+        rows, kept = rows.to(self._places.device), kept.to(self._places.device)
         self.values.batch_select_indices(rows)
-        self.mask = self.mask[rows] * kept[:, None]
+        self._places = self._places[rows].masked_fill(~kept[:, None], -1)
+
+    def mask(self, places: Tensor) -> Tensor:
+        """Append slots for these positions, ``(rows, n)``, and return which slots each row sees, ``(rows, slots)``."""
+        earlier = self._places.masked_fill(self._places >= places[:, :1], -1)
+        new = places.clone()
+        new[:, 1:].masked_fill_(places[:, 1:] == places[:, :-1], -1)  # a row that is shorter repeats its last token
+        self._places = torch.cat((earlier, new), dim=1)
+        return (self._places >= 0).long()
 
 
 class HuggingFaceModel(nn.Module):
@@ -79,13 +89,10 @@ class HuggingFaceModel(nn.Module):
 
     def extend(self, ids: Tensor, places: Tensor, cache: HuggingFaceCache) -> Tensor:
         """Return the last hidden states of further tokens of rows; see :meth:`TinyTransformer.extend`."""
-        new = torch.ones_like(ids)
-        new[:, 1:] = places[:, 1:] != places[:, :-1]  # a repeated token is hidden, so that it counts once
-        cache.mask = torch.cat((cache.mask, new), dim=1)
         result: Tensor = self.model.base_model(
             input_ids=ids,
             position_ids=places,
-            attention_mask=cache.mask,
+            attention_mask=cache.mask(places),
             past_key_values=cache.values,
             use_cache=True,
         ).last_hidden_state

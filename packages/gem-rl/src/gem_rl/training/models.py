@@ -19,7 +19,9 @@ def new_tokenizer(recipe: Recipe, texts: Iterable[str]) -> Any:
     Raises:
         MissingPluginError: if the recipe names a model and transformers is not installed.
     """
-    return _published().HuggingFaceTokenizer(recipe.model) if recipe.model else TinyTokenizer.trained_on(texts)
+    if recipe.model:
+        return _published().HuggingFaceTokenizer(recipe.model)
+    return TinyTokenizer.trained_on(texts, letters=recipe.letters)
 
 
 def saved_tokenizer(recipe: Recipe, text: str) -> Any:

@@ -66,6 +66,8 @@ class Recipe:
     model: str = ""
     """A causal language model in the format of Hugging Face's transformers, by path or name; by default a small
     transformer of the sizes below learns from scratch."""
+    letters: bool = False
+    """Whether the small tokenizer keeps single capital letters apart, as it does numbers; for games of letters."""
     width: int = 64
     layers: int = 2
     heads: int = 4

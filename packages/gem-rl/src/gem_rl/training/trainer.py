@@ -82,8 +82,9 @@ class Trainer:
         found = self.folder.checkpoint(self._settings())
         if found is None:
             began = time.process_time()
-            warm = self._random_play()
-            self._build(new_tokenizer(recipe, self._texts(warm)))
+            # A published model that is not warmed up needs no random play, which not every environment has.
+            warm = [] if recipe.model and not recipe.warm_steps else self._random_play()
+            self._build(new_tokenizer(recipe, [] if recipe.model else self._texts(warm)))
             self._warm_up(warm)
             self.warm_seconds = time.process_time() - began
             self.folder.begin(recipe, seed, specs)
@@ -134,8 +135,9 @@ class Trainer:
         return figures, monitor.record(diagnostics)
 
     def evaluate(self, episodes: int = 100, *, temperature: float = 0.0) -> list[Trajectory]:
-        """Return episodes of seeds that training never plays, greedy by default."""
-        return self.play(self._requests(episodes, _EVALUATION_SEED), temperature=temperature)
+        """Return episodes of seeds that training never plays, greedy by default; what is trained does not change."""
+        samples = torch.Generator().manual_seed(self.seed)
+        return self.play(self._requests(episodes, _EVALUATION_SEED), temperature=temperature, samples=samples)
 
     def play(
         self,
@@ -143,15 +145,23 @@ class Trainer:
         *,
         temperature: float | None = None,
         limits: EpisodeLimits | None = None,
+        samples: torch.Generator | None = None,
     ) -> list[Trajectory]:
-        """Return the episodes of these requests, played by the model, in the order of the requests."""
+        """Return the episodes of these requests, played by the model, in the order of the requests.
+
+        Args:
+            requests: the episodes.
+            temperature: the recipe's by default.
+            limits: of each episode.
+            samples: draws the tokens; by default that of training.
+        """
         recipe = self.recipe
 
         async def playing() -> list[Trajectory]:
             sampler = BatchSampler(
                 self.model,
                 self.tokenizer,
-                self.sampling,
+                self.sampling if samples is None else samples,
                 lambda: engine.counts.running,
                 max_new_tokens=recipe.max_new_tokens,
                 temperature=recipe.temperature if temperature is None else temperature,
