@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from gem.arguments import boolean, choice, integer, real
+from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Action, Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
 from gem.processes.fork_hooks import after_fork_in_child
@@ -28,6 +30,7 @@ from gem_terminal.actions import (
     parse_actions,
 )
 from gem_terminal.engines import NAMES, Engine, engine_by_name
+from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.formats import bundled_tasks
 from gem_terminal.session_pools import SessionSpec, session_pool
@@ -155,6 +158,8 @@ class TerminalEnv(Env[str, Action]):
         self._begun = 0
         self._draws_tasks = False
         self._closed = False
+        self._snapshot: EpisodeSnapshot | None = None  # from which the next step continues
+        self._kept: tuple[int, str | None] | None = None  # the turn and the name of the last snapshot for a state
 
     @property
     def task(self) -> Task:
@@ -197,10 +202,7 @@ class TerminalEnv(Env[str, Action]):
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; the class describes the results."""
-        if self._phase == _NOT_BEGUN:
-            raise ResetNeededError("no episode has begun; call reset() first")
-        if self._phase == _OVER:
-            raise EpisodeFinishedError("the task is over; call reset() for the next")
+        self._check_working()
         self._turn += 1
         info: Info = {"turn": self._turn, "task": self.task.name}
         try:
@@ -215,17 +217,16 @@ class TerminalEnv(Env[str, Action]):
         return f"<bash>{self.action_rng.choice(_HARMLESS)}</bash>"
 
     def get_state(self) -> dict[str, Any]:
-        """Return the task and the actions so far. A restored environment repeats them in a fresh container."""
-        return {
-            "phase": self._phase,
-            "index": self._index,
-            "turn": self._turn,
-            "actions": [dict(action) for action in self._actions],
-            **self.generator_state(),
-        }
+        """Return the state of the episode: the task, the actions so far, and a name for a snapshot in this process.
+
+        A restored environment continues from the snapshot, or else repeats the actions in a fresh container: if the
+        agent has processes other than its shell, which no snapshot holds; on engines whose snapshots are slow; in
+        another process; and after 256 later states or a gibibyte of their files.
+        """
+        return {**self._state(), "snapshot": self._snapshot_name()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of ``get_state``. The next step first repeats the actions of the state."""
+        """Continue from a state of ``get_state``. The next step first restores its snapshot, or repeats its actions."""
         try:
             phase = choice("phase", state["phase"], _PHASES)
             index = integer("index", state["index"], minimum=0, maximum=len(self.tasks) - 1)
@@ -233,15 +234,53 @@ class TerminalEnv(Env[str, Action]):
             actions = [dict(action) for action in state["actions"]]
             for action in actions:
                 load_action(action)
+            name = None if state["snapshot"] is None else string("snapshot", state["snapshot"])
             self.set_generator_state(state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"not a state of TerminalEnv: {error}") from error
         self._leave()
         self._phase, self._index, self._turn, self._actions, self._closed = phase, index, turn, actions, False
+        kept = kept_snapshot(name)
+        if kept is not None and kept.task.folder == self.task.folder:
+            self._snapshot, self._kept = kept, (turn, name)
+
+    def snapshot(self) -> EpisodeSnapshot:
+        """Return a snapshot of this episode: its files and its shell, without other processes of the agent.
+
+        It takes milliseconds on the namespace engine, and some tenths of a second on Docker. It stays as it is while
+        the episode continues, and takes room until it is closed or forgotten.
+
+        Raises:
+            ResetNeededError: if no episode has begun.
+            EpisodeFinishedError: if the episode is over.
+            EngineError: if the engine takes no snapshots, there is no room, or the container died.
+        """
+        self._check_working()
+        session = self._session or self._continued()
+        return EpisodeSnapshot(self.task, self._state(), session.snapshot())
+
+    def restore(self, snapshot: EpisodeSnapshot) -> None:
+        """Continue from a snapshot of this or another environment of this process, in a container of its own.
+
+        The time limit of the episode begins anew.
+
+        Raises:
+            ArgumentError: if this environment does not have the task of the snapshot, or the snapshot is closed.
+            EngineError: if the snapshot is of another engine, or its container does not start.
+        """
+        if not snapshot.session.files.is_open:
+            raise ArgumentError("the snapshot is closed")
+        if snapshot.task not in self.tasks:
+            raise ArgumentError(f"the snapshot is of the task {snapshot.task.name!r}, which this environment lacks")
+        index = self.tasks.index(snapshot.task)
+        self.set_state({**snapshot.state, "index": index, "snapshot": None})
+        self._snapshot = snapshot
+        self._session = self._arrive(snapshot)
+        self._snapshot = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Exclude the container: a copy repeats the actions in a container of its own."""
-        state = {**self.__dict__, "_session": None, "_pool": None, "_closed": False}
+        state = {**self.__dict__, "_session": None, "_pool": None, "_closed": False, "_snapshot": None, "_kept": None}
         state.pop("engine", None)
         return state
 
@@ -255,13 +294,7 @@ class TerminalEnv(Env[str, Action]):
         super().close()
 
     def _play(self, actions: Sequence[RequestedAction], info: Info) -> tuple[str, float, bool, bool, Info]:
-        session = self._session
-        if session is None:  # after set_state: repeat the actions
-            if self._closed:
-                raise ResetNeededError("the environment was closed during the task; call reset()")
-            session = self._session = self._arrive()
-            for recorded in self._actions:
-                _carry_out(load_action(recorded), session)
+        session = self._session or self._continued()
         info["action_status"] = "legal"
         action_results: list[ActionResult] = []
         finished = False
@@ -291,6 +324,48 @@ class TerminalEnv(Env[str, Action]):
         terminated = finished or (self.instructions and not out_of_time)
         return TERMINAL_STATE, self._earned(result), terminated, not finished, {**info, **_said(result)}
 
+    def _check_working(self) -> None:
+        if self._phase == _NOT_BEGUN:
+            raise ResetNeededError("no episode has begun; call reset() first")
+        if self._phase == _OVER:
+            raise EpisodeFinishedError("the task is over; call reset() for the next")
+
+    def _continued(self) -> TaskSession:
+        """Return a session after ``set_state``: from the snapshot, or with the actions repeated."""
+        if self._closed:
+            raise ResetNeededError("the environment was closed during the task; call reset()")
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is not None:
+            with suppress(EngineError):  # its files are gone
+                self._session = self._arrive(snapshot)
+                return self._session
+        self._session = self._arrive()
+        for recorded in self._actions:
+            _carry_out(load_action(recorded), self._session)
+        return self._session
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "phase": self._phase,
+            "index": self._index,
+            "turn": self._turn,
+            "actions": [dict(action) for action in self._actions],
+            **self.generator_state(),
+        }
+
+    def _snapshot_name(self) -> str | None:
+        """Return the name of a snapshot of this turn for a state, or None if the actions must be repeated."""
+        if self._kept is not None and self._kept[0] == self._turn:
+            return self._kept[1]
+        session, name = self._session, None
+        if self._phase != _WORKING or session is None:
+            return None
+        with suppress(EngineError, OSError):  # the next step has the same error
+            if session.has_cheap_snapshots and not session.processes():
+                name = keep_snapshot(EpisodeSnapshot(self.task, self._state(), session.snapshot()))
+        self._kept = (self._turn, name)
+        return name
+
     def _earned(self, result: VerifierResult) -> float:
         if self.reward == "binary":
             return float(result.success)
@@ -298,7 +373,7 @@ class TerminalEnv(Env[str, Action]):
             return result.fraction
         return result.reward
 
-    def _arrive(self) -> TaskSession:
+    def _arrive(self, snapshot: EpisodeSnapshot | None = None) -> TaskSession:
         if (pool := self._pool) is None:
             pool = self._pool = session_pool(self.engine)
             _IN_USE.add(self)
@@ -306,9 +381,10 @@ class TerminalEnv(Env[str, Action]):
         if self.task.limits.host_network:
             warn_once(_HOST_NETWORK)
         try:
-            session = pool.take(
-                self, self._session_spec(self._index), [self._session_spec(index) for index in self._ahead()]
-            )
+            spec = self._session_spec(self._index)
+            if snapshot is not None:
+                spec = replace(spec, snapshot=snapshot.session)
+            session = pool.take(self, spec, [self._session_spec(index) for index in self._ahead()])
         except OSError as error:
             raise EngineError(f"no container can be started: {error}") from error
         session.begin()
@@ -331,7 +407,7 @@ class TerminalEnv(Env[str, Action]):
         return [rng.randrange(len(self.tasks)) for _ in range(self.warm)]
 
     def _leave(self) -> None:
-        self._session = None
+        self._session = self._snapshot = self._kept = None
         if self._pool is not None:
             self._pool.release(self)
 
@@ -351,7 +427,7 @@ _IN_USE: WeakSet[TerminalEnv] = WeakSet()
 def _reset_after_fork() -> None:
     """Drop the parent's containers in a forked child, which repeats the actions in its own containers."""
     for env in _IN_USE:
-        env._session = env._pool = None
+        env._session = env._pool = env._snapshot = env._kept = None
 
 
 def _carry_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:

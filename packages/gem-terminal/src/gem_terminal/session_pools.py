@@ -10,7 +10,7 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine
 from gem_terminal.progress import showing
 from gem_terminal.task import Task
-from gem_terminal.task_session import TaskSession
+from gem_terminal.task_session import SessionSnapshot, TaskSession
 from gem_terminal.warm_pool import WarmPool
 
 __all__ = ["SessionSpec", "session_pool"]
@@ -27,6 +27,8 @@ class SessionSpec:
     output: int
     command_seconds: float
     seconds: float | None
+    snapshot: SessionSnapshot | None = None
+    """The files and the shell with which the session begins; None for those of the image."""
 
     def __hash__(self) -> int:  # a task contains dicts, which are not hashable
         return hash((self.task.folder, self.output, self.command_seconds, self.seconds))
@@ -58,9 +60,12 @@ def session_pool(engine: Engine) -> WarmPool[SessionSpec, TaskSession]:
 
 
 def _make(engine: Engine, spec: SessionSpec) -> TaskSession:
-    with showing(f"image of {spec.task.name}") as tell:
-        reference = engine.prepare(spec.task.image, tell)
-    container = engine.start(reference, spec.task.limits, spec.task.environment)
+    if spec.snapshot is None:
+        with showing(f"image of {spec.task.name}") as tell:
+            reference = engine.prepare(spec.task.image, tell)
+        container = engine.start(reference, spec.task.limits, spec.task.environment)
+    else:
+        container = engine.restore(spec.snapshot.files, spec.task.limits, spec.task.environment)
     try:
         return TaskSession(
             spec.task,
@@ -69,6 +74,7 @@ def _make(engine: Engine, spec: SessionSpec) -> TaskSession:
             output=spec.output,
             command_seconds=spec.command_seconds,
             seconds=spec.seconds,
+            restored=spec.snapshot,
         )
     except BaseException:
         container.remove()

@@ -38,6 +38,9 @@ _TELLS_AT_EXIT = (
     "trap '{ _gem_state=$(declare -p; declare -f); "
     'printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$_gem_state" $2; } 2>/dev/null\' EXIT\n'
 )
+# The state of a shell that continues elsewhere, with its options. $1 marks the beginning and the end.
+_TELLS_STATE = "declare -p; declare -f; alias -p; umask -p; shopt -p; set +o; :"
+_TELL = f'printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$({_TELLS_STATE})" $1'
 _STATE = re.compile(rb":([^\0]*)\0([^\0]*)\0")
 """The text after the mark of an exit: the folder, and declarations of variables and functions."""
 _NOT_TOLD = re.compile(
@@ -113,6 +116,7 @@ class Shell:
         workdir: its first folder.
         environment: its variables.
         output: the bytes of a command's output that are kept.
+        state: the state of another shell, from :meth:`state`, with which this one begins.
     """
 
     def __init__(
@@ -123,6 +127,7 @@ class Shell:
         workdir: str | None = None,
         environment: Mapping[str, str] | None = None,
         output: int = 16 << 10,
+        state: tuple[str, str] | None = None,
     ) -> None:
         self._container = container
         self._user = user
@@ -135,7 +140,7 @@ class Shell:
         self._early = b""
         self._kills = 0
         self._exit_marks = ("", "")
-        self._state: tuple[str, str] | None = None
+        self._state = state
         """The folder and the declarations of a shell that has exited."""
         self._begun = False
         if why := self._open():
@@ -170,11 +175,30 @@ class Shell:
             done = replace(done, shell_ended=True)
         return replace(done, notices=notices)
 
-    def _evaluate(self, command: str, seconds: float) -> CommandResult:
+    def state(self) -> tuple[str, str] | None:
+        """Return the folder of the shell, and a script that declares its variables, functions, aliases and options.
+
+        Jobs and traps are no part of it. Returns None if the shell is busy, hostile or gone, or its state is too large.
+
+        Raises:
+            EngineError: if the container or the engine died.
+        """
+        if not self.is_open:
+            return self._state
+        early, self._early = self._early, b""
+        mark = secrets.token_hex(16)
+        told = self._evaluate(_TELL.replace("$1", mark), _BEGINS_IN, _MOST_STATE).output
+        self._early = early + self._early
+        if "\N{REPLACEMENT CHARACTER}" in told or len(told) >= _MOST_STATE:
+            return None
+        return _state_of(told.partition(f"\n{mark}")[2].encode(), mark)
+
+    def _evaluate(self, command: str, seconds: float, output: int | None = None) -> CommandResult:
         assert self._channel is not None
         nonce = secrets.token_hex(16)
         marker = f"\n{nonce}".encode()
-        kept, tail, deadline, killed, spared = BoundedOutput(self._output), b"", time.monotonic() + seconds, "", ""
+        kept, tail, killed, spared = BoundedOutput(output or self._output), b"", "", ""
+        deadline = time.monotonic() + seconds
         kept.add(self._early)
         self._early, most = b"", kept.total + _MOST_OUTPUT
         # The number is split, so that an echoed command does not contain it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
 from gem_terminal.archive import folders
 from gem_terminal.bounded_output import BoundedOutput
-from gem_terminal.engines.base import Container, Engine, ExecResult
+from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, ExecResult
 from gem_terminal.healthcheck import await_health
 from gem_terminal.shell import CommandResult, Shell
 from gem_terminal.task import Task
@@ -19,7 +19,7 @@ from gem_terminal.verification import VerifierResult, verify
 if TYPE_CHECKING:
     from gem_terminal.screen import Screen
 
-__all__ = ["ActionResult", "TaskSession"]
+__all__ = ["ActionResult", "SessionSnapshot", "TaskSession"]
 
 _FILE_SECONDS = 30.0
 _SCREEN_SECONDS = 5.0
@@ -51,6 +51,17 @@ class ActionResult:
     """Whether the action succeeded. A command succeeds if its exit code is 0."""
 
 
+@dataclass(frozen=True)
+class SessionSnapshot:
+    """The files and the shell of a session at one moment."""
+
+    files: ContainerSnapshot
+    shell: tuple[str, str] | None
+    """See :meth:`~gem_terminal.shell.Shell.state`."""
+    processes: int
+    """Processes of the agent, other than its shell, that are no part of it."""
+
+
 class TaskSession:
     """The container of one episode, with its shell and terminal.
 
@@ -61,6 +72,7 @@ class TaskSession:
         output: the number of bytes of output that a result shows.
         command_seconds: the time limit of a command that names none, in seconds.
         seconds: the time limit of the episode, in seconds; None for no limit.
+        restored: the snapshot of another session, with whose files the container began.
 
     Raises:
         EngineError: if the container died, or failed the health check of the task.
@@ -75,6 +87,7 @@ class TaskSession:
         output: int,
         command_seconds: float,
         seconds: float | None,
+        restored: SessionSnapshot | None = None,
     ) -> None:
         self.task = task
         self._container = container
@@ -88,11 +101,12 @@ class TaskSession:
             "workdir": task.workdir,
             "environment": task.environment,
         }
-        if task.tests.separate is not None:
-            container.put(folders("logs/artifacts", "logs/agent"), "/")
-        if task.healthcheck is not None:
-            await_health(container, task.healthcheck, task.workdir)
-        self._shell = Shell(container, output=output, **self._place)
+        if restored is None:
+            if task.tests.separate is not None:
+                container.put(folders("logs/artifacts", "logs/agent"), "/")
+            if task.healthcheck is not None:
+                await_health(container, task.healthcheck, task.workdir)
+        self._shell = Shell(container, output=output, state=None if restored is None else restored.shell, **self._place)
         self._screen: Screen | None = None
         self._process = os.getpid()
 
@@ -166,6 +180,24 @@ class TaskSession:
         done = self._with_file(_WRITE, action.path, str(len(content)), stdin=content)
         told = (done.output or _silence(done, action.path)).decode(errors="replace").strip()
         return ActionResult(told or f"Written to {action.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+
+    @property
+    def has_cheap_snapshots(self) -> bool:
+        """Whether a snapshot takes milliseconds."""
+        return self._container.snapshots_in_milliseconds
+
+    def processes(self) -> int:
+        """Return the number of the agent's processes other than its shell."""
+        return max(self._container.survivors() - self._shell.is_open, 0)
+
+    def snapshot(self) -> SessionSnapshot:
+        """Return a snapshot of the files and the shell.
+
+        Raises:
+            EngineError: see :meth:`Container.snapshot <gem_terminal.engines.base.Container.snapshot>`.
+        """
+        shell = self._shell.state()
+        return SessionSnapshot(self._container.snapshot(), shell, self.processes())
 
     def _open_screen(self, workdir: str | None) -> Screen:
         from gem_terminal.screen import Screen  # few tasks need it, and it brings a library

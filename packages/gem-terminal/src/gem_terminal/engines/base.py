@@ -22,6 +22,7 @@ __all__ = [
     "LIMIT_NAMES",
     "Channel",
     "Container",
+    "ContainerSnapshot",
     "Engine",
     "EngineInfo",
     "ExecResult",
@@ -103,8 +104,39 @@ class Channel(ABC):
         """Close the channel. A second call does nothing."""
 
 
+class ContainerSnapshot(ABC):
+    """The files of a container at one moment, from which any number of containers can begin.
+
+    It excludes processes, and so everything that only they hold: open files, mounts, shared memory. It does not change
+    when its container continues or ends. It is removed when it is closed or forgotten, at the latest with this process.
+    """
+
+    size: int
+    """Bytes that it takes, as far as known."""
+
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether the snapshot was not closed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove the files. A second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
 class Container(ABC):
     """A running container of one task."""
+
+    snapshots_in_milliseconds = False
+    """Whether :meth:`snapshot` costs so little that it pays to take one at every step of an episode."""
 
     id: str
     kills: int = 0
@@ -209,6 +241,17 @@ class Container(ABC):
         """
         return ()
 
+    def snapshot(self) -> ContainerSnapshot:
+        """Copy the files that differ from the image; ``Engine.restore`` starts containers with them.
+
+        Processes continue meanwhile. A file that one of them writes at this moment may be copied half-written, as a
+        sudden end of the machine would leave it.
+
+        Raises:
+            EngineError: if the engine takes no snapshots, there is no room, or the container died.
+        """
+        raise EngineError("this engine takes no snapshots of containers; use the docker or the namespace engine")
+
     @abstractmethod
     def remove(self) -> None:
         """Remove the container and all its files. A second call does nothing."""
@@ -286,6 +329,21 @@ class Engine(ABC):
         Raises:
             EngineError: if the container does not start.
         """
+
+    def restore(
+        self, snapshot: ContainerSnapshot, limits: ResourceLimits, environment: Mapping[str, str] | None = None
+    ) -> Container:
+        """Start a waiting container with the files of a snapshot of this engine.
+
+        Args:
+            snapshot: the snapshot.
+            limits: the limits of the new container; its disk must hold the files.
+            environment: variables in addition to those of the container of the snapshot.
+
+        Raises:
+            EngineError: if the snapshot is closed or another engine's, or the container does not start.
+        """
+        raise EngineError(f"the {self.name} engine takes no snapshots of containers; use docker or namespace")
 
     @abstractmethod
     def reap(self) -> int:

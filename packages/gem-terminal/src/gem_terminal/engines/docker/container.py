@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy
-from gem_terminal.engines.base import Channel, Container
+from gem_terminal.engines.base import Channel, Container, ContainerSnapshot
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
@@ -76,6 +76,7 @@ class DockerContainer(Container):
         limits: the limits of the container.
         forget: called when the container is no longer usable, with a flag for its successful removal.
         network: the network of its episode, if it has one.
+        commit: takes a snapshot of the container with this id.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class DockerContainer(Container):
         description: Mapping[str, Any],
         limits: ResourceLimits,
         forget: Callable[[DockerContainer, bool], None],
+        commit: Callable[[str], ContainerSnapshot],
         network: BridgeNetwork | None = None,
     ) -> None:
         self.network = network
@@ -92,6 +94,7 @@ class DockerContainer(Container):
         self._client = client
         self._limits = limits
         self._forget = forget
+        self._commit = commit
         self._notes: deque[str] = deque()
         self._fate = ""
         self._counts = LimitCounts()
@@ -268,6 +271,9 @@ class DockerContainer(Container):
             self.remove()
         else:
             self.kill_all()
+
+    def snapshot(self) -> ContainerSnapshot:
+        return self._commit(self.id)
 
     def remove(self) -> None:
         from docker.errors import NotFound

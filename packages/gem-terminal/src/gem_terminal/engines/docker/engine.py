@@ -12,13 +12,14 @@ from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.egress_proxy import proxy_variables
-from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
+from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, EngineInfo, Progress
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, engine_errors
 from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch, du
 from gem_terminal.engines.docker.images import IMAGE, LABEL
 from gem_terminal.engines.docker.networks import BridgeNetwork, create_network
+from gem_terminal.engines.docker.snapshots import DockerSnapshot
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
@@ -118,13 +119,22 @@ class DockerEngine(Engine):
                 if network is not None:
                     _try_remove(partial(self.client.api.remove_network, network.id))
                 raise
-        container = DockerContainer(self.client, description, limits, self._forget, network)
+        container = DockerContainer(self.client, description, limits, self._forget, self._commit, network)
         if limits.network:
             self._connect(container)
         if not self._bounds_disks:
             self._containers[container.id] = container
             self._disks.add(container, disk)
         return container
+
+    def restore(
+        self, snapshot: ContainerSnapshot, limits: ResourceLimits, environment: Mapping[str, str] | None = None
+    ) -> Container:
+        if not isinstance(snapshot, DockerSnapshot):
+            raise EngineError("the Docker engine restores only its own snapshots")
+        if not snapshot.is_open:
+            raise EngineError("the snapshot is closed")
+        return self.start(snapshot.image, limits, environment)
 
     def reap(self) -> int:
         api = self.client.api
@@ -139,8 +149,10 @@ class DockerEngine(Engine):
             _try_remove(partial(api.remove_volume, volume["Name"], force=True))
         for network in _abandoned(networks):
             _try_remove(partial(api.remove_network, network["Id"]))
+        for image in _abandoned(images):  # snapshots
+            _try_remove(partial(api.remove_image, image["Id"]))
         for image in images:  # unnamed images of interrupted builds; a new one may get its name in a moment
-            if time.time() - image["Created"] > _BEING_BUILT:
+            if image["Labels"].get(LABEL) == IMAGE and time.time() - image["Created"] > _BEING_BUILT:
                 _try_remove(partial(api.remove_image, image["Id"]))
         return count
 
@@ -165,6 +177,7 @@ class DockerEngine(Engine):
         self._bounds_disks = True  # assumed until the storage driver refuses
         self._containers: dict[str, DockerContainer] = {}
         self._unremoved: dict[str, BridgeNetwork | None] = {}
+        self._closed_snapshots: set[str] = set()
         self._disks = DiskWatch(self._measure)
 
     def _connected(self) -> DockerClient:
@@ -238,6 +251,23 @@ class DockerEngine(Engine):
             raise
         return description
 
+    def _commit(self, container: str) -> ContainerSnapshot:
+        api = self.client.api
+        with engine_errors(f"container {container[:12]} gives no snapshot"):
+            made = api.commit(container, changes=[f'LABEL {LABEL}="{self._owner}"'])["Id"]
+            layers = api.history(made)  # type: ignore[no-untyped-call]  # the SDK has no types there
+        return DockerSnapshot(made, layers[0]["Size"], self._closed_snapshots, self._remove_snapshots)
+
+    def _remove_snapshots(self) -> None:
+        """Remove the images of closed snapshots that no container and no later snapshot needs."""
+        again = True
+        while again:  # the last of a chain of snapshots must be removed first
+            again = False
+            for image in list(self._closed_snapshots):
+                if _try_remove(partial(self.client.api.remove_image, image)):
+                    self._closed_snapshots.discard(image)
+                    again = True
+
     def _measure(self) -> dict[str, DiskUsage]:
         """Return the disk usage of each container, measured from its folders if they are on this machine."""
         containers = list(self._containers.values())
@@ -266,6 +296,8 @@ class DockerEngine(Engine):
             self._unremoved[container.id] = container.network
         elif container.network is not None:
             _try_remove(partial(self.client.api.remove_network, container.network.id))
+        if removed and self._closed_snapshots:
+            self._remove_snapshots()
 
     def _remove_rest(self) -> int:
         """Remove the containers that an absent engine could not remove; return their number."""

@@ -18,12 +18,13 @@ from threading import Timer
 from typing import Any
 
 from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
-from gem_terminal.engines.base import Channel, Container
+from gem_terminal.engines.base import Channel, Container, ContainerSnapshot
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace import network
 from gem_terminal.engines.namespace.channel import PipeChannel
+from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, copy_of_files
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
@@ -63,7 +64,10 @@ class NamespaceContainer(Container):
         layers: the folders of its image, topmost first.
         limits: its resource limits.
         environment, config: the environment variables, and the default user and folder, of its processes.
+        copy: a descriptor of the files of a snapshot, with which it begins.
     """
+
+    snapshots_in_milliseconds = True
 
     def __init__(
         self,
@@ -72,7 +76,10 @@ class NamespaceContainer(Container):
         limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
+        copy: int | None = None,
     ) -> None:
+        self._layers = tuple(layers)
+        self._config = config
         self._spawner = spawner
         self._limits = limits
         self._environment = dict(environment)
@@ -89,7 +96,7 @@ class NamespaceContainer(Container):
         if limits.is_filtered:
             self._environment = {**proxy_variables(), **self._environment}
         try:
-            self._first, self._target, self._lifeline = self._start_first(layers)
+            self._first, self._target, self._lifeline = self._start_first(copy)
         except BaseException:
             self._cgroup.remove()
             raise
@@ -244,10 +251,20 @@ class NamespaceContainer(Container):
             if self._proxy is not None:
                 self._proxy.disown()
 
+    def snapshot(self) -> ContainerSnapshot:
+        if self.is_removed:
+            raise EngineError(f"container {self.id} was removed")
+        copy = copy_of_files(self._spawner, self._target, self._upper, _build_folder())
+        return NamespaceSnapshot(copy, self._layers, self._environment, self._config)
+
+    @property
+    def _upper(self) -> str:
+        """The folder with the changes in this container, as its builder sees it."""
+        return f"/proc/{self._first.pid}/root{_build_folder()}/upper"
+
     def save(self, folder: Path) -> None:
         """Copy the changes in this container into a folder, as a layer with marks of deleted files."""
-        changed = f"/proc/{self._first.pid}/root{_build_folder()}/upper"
-        command = ["cp", "-a", "--", f"{changed}/.", str(folder)]
+        command = ["cp", "-a", "--", f"{self._upper}/.", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a fixed command
         if done.returncode != 0:
             raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:]}")
@@ -257,7 +274,7 @@ class NamespaceContainer(Container):
             raise EngineError(f"container {self.id} was removed")
         return self._spawner.start(command, ends, self._target, pid=self._pid, **request)
 
-    def _start_first(self, layers: Iterable[Path]) -> tuple[Process, int, int]:
+    def _start_first(self, copy: int | None) -> tuple[Process, int, int]:
         """Start the container; return bubblewrap's process, a descriptor of the first process, and its lifeline."""
         reader, lifeline = os.pipe()
         heard, said = os.pipe()
@@ -265,8 +282,8 @@ class NamespaceContainer(Container):
         with os.fdopen(heard, "rb") as told:
             try:
                 first = start_container(
-                    self._spawner, layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
-                    hostname=self.id[-12:], cgroups=self._cgroup.tasks,
+                    self._spawner, self._layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
+                    hostname=self.id[-12:], cgroups=self._cgroup.tasks, copy=copy,
                 )  # fmt: skip
                 os.close(said)
                 said = -1
@@ -327,6 +344,7 @@ def start_container(
     hostname: str = "",
     cgroups: Iterable[str] = (),
     root: str | None = None,
+    copy: int | None = None,
 ) -> Process:
     """Start a container and return bubblewrap's process, which first reports the id of the container's first process.
 
@@ -339,6 +357,7 @@ def start_container(
         hostname: its host name; empty for the name of this machine.
         cgroups: the files through which it joins its control groups.
         root: a folder in place of its image, for a trial.
+        copy: a descriptor of the files of a snapshot, with which it begins.
     """
     place = _build_folder()
     # Files lie in memory and count against it, so the disk must leave memory for processes.
@@ -361,7 +380,7 @@ def start_container(
         "place": place, "size": size, "files": files_of(size), "layers": list(map(str, layers)),
         "devices": bool(devices), "resolver": network.resolver() if limits.is_routed else "",
     }  # fmt: skip
-    return spawner.start(command, ends, build=build, cgroups=list(cgroups))
+    return spawner.start(command, ends, copy, build=build, cgroups=list(cgroups))
 
 
 def _first_pid(told: Any) -> int:

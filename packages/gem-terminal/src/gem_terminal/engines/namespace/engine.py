@@ -20,11 +20,12 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from gem_terminal.engines.base import LIMIT_NAMES, Container, Engine, EngineInfo, Progress
+from gem_terminal.engines.base import LIMIT_NAMES, Container, ContainerSnapshot, Engine, EngineInfo, Progress
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
 from gem_terminal.engines.namespace.images import ImageStore
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
+from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -98,14 +99,23 @@ class NamespaceEngine(Engine):
         layers, config = self._images.layers(reference)
         return self.start_on(layers, limits, {**config.get("environment", {}), **(environment or {})}, config)
 
+    def restore(
+        self, snapshot: ContainerSnapshot, limits: ResourceLimits, environment: Mapping[str, str] | None = None
+    ) -> Container:
+        if not isinstance(snapshot, NamespaceSnapshot):
+            raise EngineError("the namespace engine restores only its own snapshots")
+        variables = {**snapshot.environment, **(environment or {})}
+        return self.start_on(snapshot.layers, limits, variables, snapshot.config, snapshot.copy)
+
     def start_on(
         self,
         layers: Iterable[Path],
         limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
+        copy: int | None = None,
     ) -> NamespaceContainer:
-        """Start a container on stacked folders, topmost first.
+        """Start a container on stacked folders, topmost first, with the files of a snapshot if there is one.
 
         Raises:
             EngineError: if the container does not start, or it needs a network of its own, which this machine cannot
@@ -120,7 +130,7 @@ class NamespaceEngine(Engine):
         with self._starting:
             self._underway += 1
         try:
-            container = NamespaceContainer(self.spawner, layers, limits, environment, config)
+            container = NamespaceContainer(self.spawner, layers, limits, environment, config, copy)
             self._containers.add(container)
         finally:
             with self._starting:

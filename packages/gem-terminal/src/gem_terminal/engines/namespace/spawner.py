@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from gem.processes import linux, rlimits
 from gem.processes.fork_loop import Child, ForkLoop, serve
 from gem_terminal.engines import netlink
+from gem_terminal.engines.namespace import saved_files
 
 if TYPE_CHECKING:
     import resource
@@ -155,15 +156,19 @@ def _start_through_helper(request: dict[str, Any], ends: tuple[int, int, int], t
 
 
 def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
-    """Execute a trusted program in the spawner's own namespaces, to start a container or to help it; never returns."""
+    """Execute a trusted program in the spawner's own namespaces, to start a container or to help it, or copy its files; never returns."""
     try:
         _leave_the_spawner(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
+        if request["save"] is not None:
+            _check_alive(request)
+            saved_files.send_copy(request["save"], request["place"], 1)
+            os._exit(0)
         if request["build"] is None:
             os.dup2(request["target"], 3)
         else:
-            _build_root(**request["build"])
+            _build_root(**request["build"], copy=request["target"])
             reader, writer = os.pipe()
             os.write(writer, request["seccomp"])
             os.dup2(reader, 3)  # the path in bubblewrap's options
@@ -174,7 +179,9 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
     os._exit(127)
 
 
-def _build_root(place: str, size: int, files: int, layers: list[str], devices: bool, resolver: str) -> None:
+def _build_root(
+    place: str, size: int, files: int, layers: list[str], devices: bool, resolver: str, copy: int | None
+) -> None:
     """Build the root of a container, ``root`` in a folder, in its own mount namespace.
 
     Args:
@@ -185,13 +192,21 @@ def _build_root(place: str, size: int, files: int, layers: list[str], devices: b
         devices: whether to create devices as well, in ``devices``. With the devices of the machine instead, root in
             the container could change their modes for the whole machine.
         resolver: the content of ``resolv.conf`` in that folder; none if empty.
+        copy: a descriptor of a copy of another container's files, with which the container begins.
     """
     linux.unshare(linux.CLONE_NEWNS)
     linux.make_private()
-    linux.mount("tmpfs", place, f"size={size},nr_inodes={files},mode=755")
+    options = f"size={size},nr_inodes={files},mode=755"
+    large = copy is not None and saved_files.with_large_pages(place, options)
+    if copy is None:
+        linux.mount("tmpfs", place, options)
     os.chdir(place)
     for name in ("upper", "work", "root", "devices"):
         os.mkdir(name)  # noqa: PTH102  # pathlib is slower
+    if copy is not None:
+        saved_files.restore(copy, "upper")
+    if large:
+        saved_files.without_large_pages(place)
     under = ":".join("".join(f"\\{letter}" if letter in "\\:," else letter for letter in layer) for layer in layers)
     linux.mount("overlay", "root", f"lowerdir={under},upperdir=upper,workdir=work")
     for name, major, minor in _DEVICES if devices else ():

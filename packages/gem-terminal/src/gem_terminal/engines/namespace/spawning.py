@@ -100,8 +100,8 @@ class Spawner:
         Args:
             command: the command line.
             ends: its stdin, stdout and stderr.
-            target: a descriptor of the first process of its container (pidfd_open(2)); None for a process that starts a
-                container; for a helper outside of all containers, its descriptor 3.
+            target: a descriptor of the first process of its container (pidfd_open(2)); for a process that starts a
+                container, None or a descriptor of the files that it begins with; for a helper outside of all containers, its descriptor 3.
             request: further fields of the request; see the spawner.
 
         Raises:
@@ -110,7 +110,7 @@ class Spawner:
         asked = {
             "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
             "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": {},
-            "refused": [], "listens": 0, **request,
+            "refused": [], "listens": 0, "save": None, **request,
         }  # fmt: skip
         body = json.dumps(asked).encode()
         if len(body) > _LONGEST_REQUEST:

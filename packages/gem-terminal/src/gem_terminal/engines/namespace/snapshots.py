@@ -1,0 +1,102 @@
+"""Snapshots of containers of the namespace engine: :class:`NamespaceSnapshot`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+from gem_terminal.engines.base import ContainerSnapshot
+from gem_terminal.engines.namespace.spawning import Process, Spawner
+from gem_terminal.errors import EngineError
+
+__all__ = ["NamespaceSnapshot", "copy_of_files"]
+
+_COPIES_IN = 120.0
+"""The time limit in seconds for copying the files of a container."""
+_ENDS_IN = 5.0
+
+
+class NamespaceSnapshot(ContainerSnapshot):
+    """The files of a container, in memory as long as this object exists and is not closed.
+
+    Args:
+        copy: a descriptor of the copied files.
+        layers: the folders of the container's image, topmost first.
+        environment, config: see :class:`~gem_terminal.engines.namespace.container.NamespaceContainer`.
+    """
+
+    def __init__(
+        self, copy: int, layers: Iterable[Path], environment: Mapping[str, str], config: Mapping[str, Any]
+    ) -> None:
+        self.layers = tuple(layers)
+        self.environment = dict(environment)
+        self.config = dict(config)
+        self.size = os.fstat(copy).st_size
+        self._copy = copy
+        self._closing = finalize(self, os.close, copy)
+        self._closing.atexit = False  # the end of the process closes it
+
+    @property
+    def is_open(self) -> bool:
+        return self._closing.alive
+
+    @property
+    def copy(self) -> int:
+        """The descriptor of the copied files.
+
+        Raises:
+            EngineError: if the snapshot is closed.
+        """
+        if not self.is_open:
+            raise EngineError("the snapshot is closed")
+        return self._copy
+
+    def close(self) -> None:
+        self._closing()
+
+
+def copy_of_files(spawner: Spawner, target: int, upper: str, place: str) -> int:
+    """Return the descriptor of a copy of a container's files.
+
+    Args:
+        spawner: the parent of the container's processes.
+        target: a descriptor of the container's first process.
+        upper: the folder of the files.
+        place: an empty folder, on which the copying process mounts memory for itself.
+
+    Raises:
+        EngineError: if the container is gone, changes too fast, or the memory does not suffice.
+    """
+    ours, theirs = socket.socketpair()
+    said = os.memfd_create("said", os.MFD_CLOEXEC)
+    null = os.open(os.devnull, os.O_RDWR)
+    process: Process | None = None
+    try:
+        with ours, theirs:
+            process = spawner.start((), (null, theirs.fileno(), said), target, save=upper, place=place)
+            theirs.close()
+            ours.settimeout(_COPIES_IN)
+            _, copies, _, _ = socket.recv_fds(ours, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        if copies:
+            return copies[0]
+        raise EngineError(f"the files of a container cannot be copied: {_text(said) or 'it has ended'}")
+    except OSError as error:
+        raise EngineError(f"the files of a container cannot be copied: {_text(said) or error}") from error
+    finally:
+        if process is not None:
+            if process.wait(_ENDS_IN) is None:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            process.close()
+        os.close(said)
+        os.close(null)
+
+
+def _text(said: int) -> str:
+    return os.pread(said, 1000, 0).decode(errors="replace").strip()
