@@ -195,7 +195,7 @@ def test_output_that_comes_with_the_answer_is_not_lost() -> None:
     thread.start()
     engine = DockerEngine(f"tcp://127.0.0.1:{server.server_address[1]}")
     try:
-        container = DockerContainer(engine.client, {"Id": "a" * 64}, LIMITS, lambda *_: None, lambda _: pytest.fail())
+        container = DockerContainer(engine.client, {"Id": "a" * 64}, LIMITS, lambda *_: None, pytest.fail)
         assert container.run(("true",), seconds=60) == ExecResult(b"first, second", 3)
     finally:
         engine.close()

@@ -156,7 +156,10 @@ def _start_through_helper(request: dict[str, Any], ends: tuple[int, int, int], t
 
 
 def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
-    """Execute a trusted program in the spawner's own namespaces, to start a container or to help it, or copy its files; never returns."""
+    """Execute a trusted program in the spawner's own namespaces, to start a container or to help it; never returns.
+
+    Copying the files of a container is such help, too.
+    """
     try:
         _leave_the_spawner(request)
         for number, end in enumerate(ends):

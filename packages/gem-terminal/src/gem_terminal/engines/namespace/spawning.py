@@ -101,7 +101,8 @@ class Spawner:
             command: the command line.
             ends: its stdin, stdout and stderr.
             target: a descriptor of the first process of its container (pidfd_open(2)); for a process that starts a
-                container, None or a descriptor of the files that it begins with; for a helper outside of all containers, its descriptor 3.
+                container, None or a descriptor of the files that it begins with; for a helper outside of all
+                containers, its descriptor 3.
             request: further fields of the request; see the spawner.
 
         Raises:
