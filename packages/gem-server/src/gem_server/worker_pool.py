@@ -157,6 +157,9 @@ class WorkerPool:
                 [*warm_python("gem_server.worker"), str(theirs.fileno()), str(self._threads), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
+                # Threads of a worker take turns. With memory pools of their own, each would keep what environments
+                # of closed sessions had in it.
+                env={"MALLOC_ARENA_MAX": "2", **os.environ},
             )
         assert process.stdin is not None
         with suppress(BrokenPipeError):

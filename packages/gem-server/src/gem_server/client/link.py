@@ -18,6 +18,7 @@ from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from gem_server.client.address import EnvAddress
+from gem_server.client.tls import client_tls
 from gem_server.errors import AccessDeniedError, ServiceRefusedError, ServiceUnavailableError
 from gem_server.message_stream import MessageStream
 
@@ -43,7 +44,7 @@ def open_socket(address: EnvAddress, timeout: float) -> socket.socket:
             connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     if address.scheme == "https":
         try:
-            return ssl.create_default_context().wrap_socket(connected, server_hostname=address.host)
+            return client_tls().wrap_socket(connected, server_hostname=address.host)
         except BaseException:
             connected.close()
             raise

@@ -12,6 +12,7 @@ from gem.arguments import nearest
 from gem.env_spec import EnvSpec
 from gem.errors import UnknownEnvironmentError
 from gem_server.client.address import EnvAddress, parse_address, token_from_surroundings
+from gem_server.client.tls import client_tls
 from gem_server.errors import AccessDeniedError, ServiceRefusedError, ServiceUnavailableError
 
 __all__ = ["resolve"]
@@ -59,7 +60,7 @@ def resolve(url: str) -> EnvSpec:
 def _ask(address: EnvAddress, path: str) -> Any:
     if address.scheme == "https":
         connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            address.host, address.port, timeout=_TIMEOUT, context=ssl.create_default_context()
+            address.host, address.port, timeout=_TIMEOUT, context=client_tls()
         )
     else:
         connection = http.client.HTTPConnection(address.host, address.port, timeout=_TIMEOUT)
@@ -84,6 +85,11 @@ def _ask(address: EnvAddress, path: str) -> Any:
         except (OSError, http.client.HTTPException, ValueError) as error:
             if isinstance(error, (ServiceUnavailableError, AccessDeniedError)):
                 raise
+            if isinstance(error, ssl.SSLCertVerificationError):
+                raise ServiceUnavailableError(
+                    f"the certificate of {address.server} is not trusted: {error.verify_message}; if its authority is "
+                    "your own, name the file of its certificate in GEM_SERVER_CA_FILE"
+                ) from error
             raise ServiceUnavailableError(
                 f"no GEM server answers at {address.server}: {error}; start one: gem serve {address.env_id}"
             ) from error

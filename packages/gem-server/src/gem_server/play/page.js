@@ -6,7 +6,7 @@ const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
 
 let token = "";
 let socket = null;
-let session = null; // {channel, env, step, waiting}
+let session = null; // {channel, env, step, waiting, seed, sum}
 let channels = 0; // a new one for each session, so that no answer to the last one is taken for this one's
 let environments = new Map();
 
@@ -89,7 +89,8 @@ function call(name, argument) {
 
 async function begin() {
   try {
-    const env = find("env").value.trim();
+    const env = (find("env").value || find("env").placeholder).trim();
+    find("env").value = env;
     describe();
     if (!socket) socket = await opened();
     if (!session || session.env !== env) {
@@ -104,11 +105,14 @@ async function begin() {
   }
 }
 
+// Without a seed of the player's the page draws one, so that every episode can be played again.
 function reset() {
-  const seed = find("seed").value.trim();
+  const asked = find("seed").value.trim();
+  session.seed = asked ? Number(asked) : crypto.getRandomValues(new Uint32Array(1))[0] >>> 1;
+  session.sum = 0;
   find("turns").replaceChildren();
   location.hash = encodeURIComponent(session.env);
-  call("reset", seed ? { seed: Number(seed) } : {});
+  call("reset", { seed: session.seed });
 }
 
 function take([channel, step, ...result]) {
@@ -132,12 +136,14 @@ function take([channel, step, ...result]) {
   }
   const [observation, reward, terminated, truncated, info] = result;
   const over = terminated || truncated;
-  let title = name === "reset" ? session.env : `turn ${info.turn ?? step - 1}, reward ${reward}`;
+  session.sum += reward;
+  let title = name === "reset" ? `${session.env}, seed ${session.seed}` : `turn ${info.turn ?? step - 1}, reward ${reward}`;
   if (info.error) title = `The environment failed: ${info.error}`;
-  else if (over) title += terminated ? ", the end" : ", out of turns";
+  else if (over) title += `, ${terminated ? "the end" : "out of turns"}, return ${Number(session.sum.toPrecision(12))}`;
   show(title, observation, info.error ? "fault" : over ? "end" : "", info);
   say(over ? "The episode is over." : "Your turn.", Boolean(info.error));
   ready(!over);
+  if (over) offerAnother();
 }
 
 function show(title, observation, kind, info) {
@@ -159,6 +165,8 @@ function show(title, observation, kind, info) {
   }
   find("turns").append(turn);
   turn.scrollIntoView({ block: "nearest" });
+  // A picture has no height before it is decoded.
+  for (const picture of turn.querySelectorAll("img")) picture.decode().then(() => turn.scrollIntoView({ block: "nearest" }), () => {});
 }
 
 function shown(part, index) {
@@ -174,8 +182,16 @@ function shown(part, index) {
   return text;
 }
 
+function offerAnother() {
+  find("answer").hidden = true;
+  find("again").hidden = false;
+  find("again").scrollIntoView({ block: "nearest" });
+  find("another").focus();
+}
+
 function ready(playing) {
   find("answer").hidden = !session;
+  find("again").hidden = true;
   for (const id of ["action", "send", "random"]) find(id).disabled = !playing;
   if (playing) find("action").focus();
 }
@@ -199,12 +215,25 @@ find("choice").addEventListener("submit", (event) => {
   begin();
 });
 find("env").addEventListener("input", describe);
+// A browser offers only what fits the text of the field; an empty one offers everything.
+find("env").addEventListener("focus", () => {
+  find("env").placeholder = find("env").value;
+  find("env").value = "";
+});
+find("env").addEventListener("blur", () => {
+  if (!find("env").value) find("env").value = find("env").placeholder;
+  describe();
+});
+find("again").addEventListener("submit", (event) => {
+  event.preventDefault();
+  begin();
+});
 find("answer").addEventListener("submit", (event) => {
   event.preventDefault();
   send();
 });
 find("action").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
     send();
   }
