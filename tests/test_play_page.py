@@ -110,13 +110,14 @@ def test_an_episode_is_played_by_hand(played: tuple[ChromiumPage, str]) -> None:
     log_in(page, url)
     choose(page, "hostile:Page-v0", 3)
     page.wait_for("document.querySelectorAll('article').length == 1")
+    assert page.texts("h2") == ["hostile:Page-v0, seed 3"]
     assert page.texts("article > pre")[0] == NASTY
     assert page.evaluate("[...document.images].map((i) => [i.complete, i.naturalWidth])") == [[True, 1]]
     assert page.texts("article > pre")[1:] == [
         json.dumps({"type": "image_url", "image_url": {"url": address}}, separators=(",", ":")) for address in REFUSED
     ]
-    page.evaluate("document.querySelector('#action').value = '<b>first</b>'")
-    page.click("#send")
+    page.click("#action")
+    page.press(*"<b>first</b>", "Enter")
     page.wait_for("document.querySelectorAll('article').length == 3")
     assert page.texts("article")[1] == "you<b>first</b>"
     assert page.texts("article > pre")[-1] == f"<b>first</b> {NASTY}"
@@ -128,9 +129,11 @@ def test_an_episode_is_played_by_hand(played: tuple[ChromiumPage, str]) -> None:
         page.wait_for("!document.querySelector('#send').disabled")
         page.click("#send")
     page.wait_for("document.querySelector('article.end')")
-    assert page.texts("h2")[-1] == "turn 3, reward 0.5, the end"
+    assert page.texts("h2")[-1] == "turn 3, reward 0.5, the end, return 1.5"
     assert page.evaluate("document.querySelector('#send').disabled")
     assert page.evaluate("document.querySelectorAll('main script, main b, main a').length") == 0
+    page.click("#another")
+    page.wait_for("document.querySelectorAll('article').length == 1 && !document.querySelector('#send').disabled")
     assert page.text("#about") == NASTY
     choose(page, "hostile:Nothing-v0", 3)
     page.wait_for("document.querySelector('#state.fault')")

@@ -143,7 +143,7 @@ def faulty_specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (package / "__init__.py").write_text(source, encoding="utf-8")
     entries = "".join(
         f'[[environment]]\nid = "faulty:{name}-v0"\nentry_point = "gem_faulty:{name}Env"\ndescription = "A test."\n\n'
-        for name in ("Counting", "Slow", "Faulty", "Showing")
+        for name in ("Counting", "Slow", "Faulty")
     )
     (package / "environments.toml").write_text(f"schema = 1\n\n{entries}", encoding="utf-8")
     info = site / "gem_faulty-1.0.dist-info"

@@ -8,13 +8,7 @@ from typing import Any
 
 from gem.core import Env, Info
 
-__all__ = ["CountingEnv", "FaultyEnv", "ShowingEnv", "SlowEnv"]
-
-PICTURE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAIAAAASFvFNAAAAEUlEQVR4nGP4"
-    "z8AAQQwwxn8AO9gF+zlNlqUAAAAASUVORK5CYII="
-)
-"""Three by two pixels."""
+__all__ = ["CountingEnv", "FaultyEnv", "SlowEnv"]
 
 
 class CountingEnv(Env[str, str]):
@@ -62,15 +56,3 @@ class FaultyEnv(CountingEnv):
         if action == "object":
             return "x", 0.0, False, False, {"object": object()}
         return super().step(action)
-
-
-class ShowingEnv(CountingEnv):
-    """Answers with a picture, with a picture whose address is a script, or with the action."""
-
-    def step(self, action: str) -> tuple[Any, float, bool, bool, Info]:
-        shown = {"picture": PICTURE, "address": "javascript:alert(1)"}.get(action)
-        text, reward, terminated, truncated, info = super().step(action)
-        if shown is None:
-            return text, reward, terminated, truncated, info
-        parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": shown}}]
-        return parts, reward, terminated, truncated, info
