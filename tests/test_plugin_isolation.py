@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MANIFESTS = sorted(Path(__file__).parents[1].glob(f"packages/*/src/*/{FILE_NAME}"))
 EVERYTHING = [spec.id for manifest in MANIFESTS for spec in read_specs(manifest)]
-DISTRIBUTIONS = {manifest.parents[2].name for manifest in MANIFESTS}
+DISTRIBUTIONS = {project.parent.name for project in Path(__file__).parents[1].glob("packages/*/pyproject.toml")}
 GAMES = [name for name in EVERYTHING if name.startswith("game:")]
 
 VALID = 'schema = 1\n[[environment]]\nid = "{id}"\nentry_point = "{package}:Thing"\ndescription = "A thing."\n'
@@ -73,9 +73,7 @@ def doctor(site: PluginSite) -> dict[str, str]:
     variables = {
         "PYTHONPATH": str(site.folder),
         "PATH": str(Path(sys.executable).parent),
-        "GEM_DISABLE_PLUGINS": ",".join(
-            [*(DISTRIBUTIONS - {"gem-envs-games"}), "gem-testing", "gem-tools", "gem-eval"]
-        ),
+        "GEM_DISABLE_PLUGINS": ",".join(DISTRIBUTIONS - {"gem-core", "gem-envs-games"}),
     }
     done = subprocess.run(
         [sys.executable, "-m", "gem", "doctor", "--json"],
