@@ -13,7 +13,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 USUAL = ("bash", "cat", "mkdir", "mv", "rm", "setsid", "sleep", "tail", "touch")
-PRESENT = ("cc", "chromium", "node", "npm", "initdb", "bwrap", "tmux", "unshare")
+PRESENT = ("cc", "chromium", "node", "npm", "initdb", "bwrap", "tmux", "ip", "unshare")
 SILENT = "#!/bin/sh\nexit 0\n"
 
 # A client that has a server as soon as one has been started.

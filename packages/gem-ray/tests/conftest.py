@@ -8,7 +8,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,47 +18,56 @@ import pytest
 
 OBJECT_STORE = 80_000_000  # bytes; about the least that Ray accepts
 
-PATIENCE = {
+NODE_SETTINGS = {
     "RAY_gcs_server_port_wait_time_s": "300",
     "RAY_gcs_rpc_server_connect_timeout_s": "300",
     "RAY_agent_register_timeout_ms": "300000",
     "RAY_worker_register_timeout_seconds": "300",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
 }
-"""Time limits of the start of a node, which a busy machine may exceed by far."""
+"""Time limits of the start of a node, which a busy machine may exceed by far; and no workers without work."""
 
-AGENT_PORTS = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
-"""A raylet waits 15 seconds, which no setting changes, for its agents to tell it ports that it has not been told."""
+START_OF_NODE = """
+import random, socket
+from ray._private import node, parameter, services
 
-RAY_START = """
-import sys
-from ray._private import services
-from ray.scripts.scripts import main
-
-start_process = services.start_ray_process
-(port,) = (argument for argument in sys.argv if argument.startswith("--dashboard-agent-listen-port="))
-
-def start_ray_process(command, *arguments, **options):
-    if command[0].endswith("/raylet"):
-        command = [*command, port]
-    return start_process(command, *arguments, **options)
-
-services.start_ray_process = start_ray_process
-main()
-"""
-"""The command ``ray``, which passes one of these ports on to the agents alone: the raylet has an option for it."""
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nothing uses, and that the system gives to nobody who does not ask for them by number."""
-    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    found: list[int] = []
-    for port in secrets.SystemRandom().sample([*range(1024, first), *range(last + 1, 65536)], 1000):
-        with socket.socket() as sock, contextlib.suppress(OSError):
-            sock.bind(("", port))
-            found.append(port)
-        if len(found) == count:
-            break
+def free_ports(count):
+    # Ports that the system gives to nobody who does not ask for them by number.
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        first, last = map(int, file.read().split())
+    found = []
+    for port in random.SystemRandom().sample([*range(1024, first), *range(last + 1, 65536)], 1000):
+        with socket.socket() as sock:
+            if sock.connect_ex(("127.0.0.1", port)) and len(found) < count:
+                found.append(port)
     return found
+
+NAMES = ["dashboard_agent_listen_port", "metrics_agent_port", "runtime_env_agent_port", "metrics_export_port"]
+PORTS = dict(zip(NAMES, free_ports(4), strict=True))
+initialize, start = parameter.RayParams.__init__, services.start_ray_process
+
+def initialize_with_ports(self, *arguments, **options):
+    initialize(self, *arguments, **options)
+    vars(self).update(PORTS, no_monitor=True)
+
+def start_with_port(command, *arguments, **options):
+    if command[0].endswith("/raylet"):  # it is told the other three
+        command = [*command, f"--{NAMES[0]}={PORTS[NAMES[0]]}"]
+    return start(command, *arguments, **options)
+
+parameter.RayParams.__init__, services.start_ray_process = initialize_with_ports, start_with_port
+node.Node.start_api_server = lambda self, **options: None
+"""
+"""Code for a process that starts a node, with which a busy machine can start one.
+
+A raylet waits 15 seconds for its agents to choose their ports, which no setting changes, and gives up. It does not wait
+for ports that it is told, and Ray does not tell it all of them. Nor does a test need the autoscaler and the dashboard's
+server, which take a third of the CPU seconds of a start.
+"""
+
+RAY_START = f"{START_OF_NODE}\nfrom ray.scripts.scripts import main\nmain()"
+"""The command ``ray``."""
 
 
 def descendants(pid: int) -> list[int]:
@@ -73,6 +81,12 @@ def descendants(pid: int) -> list[int]:
     for parent in found:
         found += children.get(parent, [])
     return found[1:]
+
+
+@pytest.fixture
+def start_of_node() -> str:
+    """Code for a process that begins a cluster of its own."""
+    return START_OF_NODE
 
 
 @pytest.fixture
@@ -116,7 +130,6 @@ class LocalNode:
             "--include-log-monitor=false",
             "--block",
         ]
-        options += [f"--{name}-port={port}" for name, port in zip(AGENT_PORTS, free_ports(4), strict=True)]
         self.address = address or ""
         command = [*prefix, sys.executable, "-c", RAY_START, "start", *place, *options]
         self.process = subprocess.Popen(
@@ -155,7 +168,7 @@ def ray_settings() -> Iterator[dict[str, str]]:
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-        **PATIENCE,
+        **NODE_SETTINGS,
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)

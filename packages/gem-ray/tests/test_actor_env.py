@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,22 +147,27 @@ def test_the_episodes_after_a_loss_are_those_after_a_fault(
     assert place.env.account == alone.account
 
 
-@given(mode=st.sampled_from([AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]))
-def test_a_loss_between_episodes_truncates_nothing(mode: AutoresetMode) -> None:
+@pytest.mark.parametrize("during", [False, True])
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_a_loss_between_episodes_truncates_nothing(mode: AutoresetMode, during: bool) -> None:
     """A finished episode whose end the caller has seen is not lost; the next one begins with a seed that is known."""
     place = Place(mode, 5)
     place.play("reset", {"seed": None})
     assert [place.play("step", "x")[2] for _ in range(3)] == [False, False, True]
     assert not place.env.playing
     kind, argument = ("step", "x") if mode is AutoresetMode.NEXT_STEP else ("reset", {})
-    observation, _, terminated, truncated, info = place.play(kind, argument, before=True)
+    if during and mode is AutoresetMode.DISABLED:
+        assert place.play(kind, argument, during=True)[3]  # a reset that is lost has failed
+    during = during and mode is AutoresetMode.NEXT_STEP
+    observation, _, terminated, truncated, info = place.play(kind, argument, before=not during, during=during)
     assert not terminated
     assert not truncated
     assert "error" not in info
-    faulty = EnvRunner(Counting, mode, 5)
-    faulty.reset({})
-    faulty.step("raise")
-    assert observation == faulty.reset({})[0]
+    if mode is AutoresetMode.NEXT_STEP:
+        faulty = EnvRunner(Counting, mode, 5)
+        faulty.reset({})
+        faulty.step("raise")
+        assert observation == faulty.reset({})[0]
 
 
 @given(mode=modes, lost=st.integers(1, 4), played=st.booleans())
@@ -172,6 +179,8 @@ def test_an_episode_that_kills_its_actor_is_tried_once_a_call(mode: AutoresetMod
     for _ in range(lost):
         found = place.play("reset", {"seed": 9}, during=True)
         assert found == ("", 0.0, False, True, {"error": "Lost: during"})
+    if mode is AutoresetMode.SAME_STEP:  # the caller may act on the empty observation
+        assert place.play("step", "x")[4]["final_observation"] == ""
     if mode is AutoresetMode.NEXT_STEP:  # the reset has ended what was in play: there is nothing more to report
         assert "error" not in place.play("step", "x")[4]
     assert place.play("reset", {"seed": 9})[0] == EnvRunner(Counting, mode).reset({"seed": 9})[0]
@@ -185,6 +194,32 @@ def test_the_environment_of_a_lost_command_is_made_when_it_is_needed(mode: Autor
     made = place.play("make", Counting, before=not during, during=during)
     assert made[3:] == ((True, {"error": "Lost: during"}) if during else (False, {}))
     assert place.play("reset", {"seed": 7})[0] == EnvRunner(Counting, mode).reset({"seed": 7})[0]
+
+
+def noted(path: str) -> Counting:
+    """Make an environment, and note that it was made."""
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write("made\n")
+    return Counting()
+
+
+def test_an_environment_that_is_put_there_during_a_loss_is_made_once(tmp_path: Path) -> None:
+    """The next actor carries out the command, and does not make the environment of the command by itself as well."""
+    place, made = Place(AutoresetMode.DISABLED, 5), tmp_path / "made ä"
+    place.play("reset", {})
+    assert place.env.lose(None, "Lost: before") is None
+    maker = place.env.make(partial(noted, str(made))).argument
+    place.begin()
+    assert not made.exists()
+    ((_, result),), _ = place._exchange(EnvCommand("make", maker))
+    assert result == ("", 0.0, False, False, {})
+    assert place.play("reset", {"seed": 7})[0] == EnvRunner(Counting, AutoresetMode.DISABLED).reset({"seed": 7})[0]
+    assert made.read_text() == "made\n"
+    assert place.env.lose(None, "Lost: again") is None
+    place.begin()
+    assert made.read_text() == "made\n"  # it is made when it is needed
+    place.play("reset", {})
+    assert made.read_text() == "made\n" * 2
 
 
 @given(mode=modes, data=st.data())

@@ -30,7 +30,12 @@ def connect(address: str | None) -> None:
     try:
         ray.init(address=address, log_to_driver=False, include_dashboard=None if address else False)
     except Exception as error:  # Ray raises many kinds, the bare Exception among them
-        where = f"the Ray cluster at {address!r}" if address else "a Ray cluster"
+        if address is None and "RAY_ADDRESS" not in os.environ:
+            raise VectorError(
+                f"cannot find or start a Ray cluster: {error}; on a busy machine, start one with ray start --head, and "
+                "name it by address= or RAY_ADDRESS"
+            ) from error
+        where = f"the Ray cluster at {address or os.environ['RAY_ADDRESS']!r}"
         raise VectorError(
             f"cannot connect to {where}: {error}; check the address, and that RAY_AUTH_MODE and RAY_AUTH_TOKEN are "
             "those of the cluster"
