@@ -39,9 +39,10 @@ def free_ports(count):
     found = []
     for port in random.SystemRandom().sample([*range(1024, first), *range(last + 1, 65536)], 1000):
         with socket.socket() as sock:
-            if sock.connect_ex(("127.0.0.1", port)) and len(found) < count:
+            if sock.connect_ex(("127.0.0.1", port)):
                 found.append(port)
-    return found
+        if len(found) == count:
+            return found
 
 NAMES = ["dashboard_agent_listen_port", "metrics_agent_port", "runtime_env_agent_port", "metrics_export_port"]
 PORTS = dict(zip(NAMES, free_ports(4), strict=True))

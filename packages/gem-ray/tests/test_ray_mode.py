@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import signal
@@ -24,7 +25,10 @@ pytestmark = [
 
 
 class Process(gem.Env[str, str]):
-    """Says which process it runs in, and obeys: ``die`` kills it, ``raise`` fails, ``end`` ends the episode."""
+    """Says which process it runs in, and obeys.
+
+    ``die`` kills the process, ``stick`` stops it, ``raise`` fails, ``end`` ends the episode.
+    """
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
@@ -38,6 +42,8 @@ class Process(gem.Env[str, str]):
         self.turn += 1
         if action == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if action == "stick":
+            ctypes.PyDLL(None).sleep(600)  # and keeps the interpreter's lock
         if action == "raise":
             raise RuntimeError("as told")
         return f"turn {self.turn}", 1.0, action == "end", False, {"pid": os.getpid()}
@@ -182,11 +188,12 @@ def test_faults_and_exceptions_are_those_of_the_other_modes(envs: RayVectorEnv) 
 
 
 def test_send_and_recv_return_what_is_ready(envs: RayVectorEnv) -> None:
-    """Many small sends end in few calls, and every action has one result."""
+    """Many small sends end in few calls, at most two at a time for an actor, and every action has one result."""
     envs.reset(seed=20)
     played = [0] * 8
     for index in range(8):
         envs.send({index: "go"})
+        assert max(len(link.calls) for link in envs._links) <= 2
     while min(played) < 5:
         ready = envs.recv()
         for index, observation in zip(ready.indices, ready.observations, strict=True):
@@ -221,6 +228,20 @@ def test_an_environment_that_cannot_be_made_raises_its_own_error(cluster: str) -
     gem.register("test:Refusing-v0", Refusing, replace=True)
     with pytest.raises(ArgumentError, match="not today"):
         gem.make_vec("test:Refusing-v0", num_envs=2, mode="ray")
+
+
+@pytest.mark.nightly
+def test_native_code_that_holds_up_its_process_is_a_lost_actor(cluster: str) -> None:
+    """No thread of the actor can enforce the time limit then; it ends ten seconds later, and the run goes on."""
+    gem.register("test:Process-v0", Process, replace=True)
+    with gem.make_vec("test:Process-v0", num_envs=2, mode="ray", seed=3, step_timeout=1.0) as envs:
+        envs.reset()
+        _, _, _, truncations, infos = envs.step({0: "stick"})
+        assert truncations.tolist() == [True]
+        assert infos[0]["error"].startswith("ProcessCrashError: the Ray actor")
+        assert envs.step({0: "go", 1: "go"})[3].tolist() == [False, True]
+        assert isinstance(envs, RayVectorEnv)
+        assert envs.lost_episodes == 2
 
 
 class Refusing(Process):
