@@ -135,7 +135,11 @@ def test_several_agents_are_refused() -> None:
     class Several(Gated):
         active_agents = ()
 
-    assert isinstance(build(EnvironmentActor(), [Several], "sync"), ArgumentError)
+    actor = EnvironmentActor()
+    assert isinstance(build(actor, [Several], "sync"), ArgumentError)
+    assert build(actor, [None], "sync") is None
+    assert exchange(actor, [("make", 0, Several)], 60.0)[0][3]
+    assert isinstance(unpack(actor.describe(0))[2], ArgumentError)
 
 
 @pytest.mark.parametrize("mode", ["sync", "thread"])
@@ -162,3 +166,4 @@ def test_a_close_that_fails_is_described() -> None:
     build(actor, [Gated, Unclosable])
     assert "OSError: stuck" in str(actor.close())
     assert actor.close() is None
+    assert unpack(actor.exchange(pack([]), 60.0)) == ([], {})  # a call that was under way returns

@@ -88,7 +88,8 @@ class EnvironmentActor:
         """
         commands = unpack(packed_commands)
         with self._lock:
-            self._begin(commands)
+            if self._envs is not None:
+                self._begin(commands)
         begun, first = time.monotonic(), 0.0
         while True:
             seen = self._count_of_news
