@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from gem.errors import ArgumentError, NotSupportedError, VectorError
+from gem.rollout.faults import policy_fault
 from gem.vector.process.vector_env import ProcessVectorEnv
 from gem.vector.sync import SyncVectorEnv
 
@@ -228,8 +229,22 @@ def test_stand_ins_reach_the_environments() -> None:
             thread.join()
         assert asked == [23] * 4
         os.kill(envs.worker_pids[0], signal.SIGKILL)
-        with pytest.raises(VectorError, match="has ended"):
+        with pytest.raises(VectorError, match="has ended") as raised:
             stand_in.add(1, 2)
+        # To the rollout engine this is no fault of an agent that has asked.
+        fault = policy_fault(raised.value)
+        assert (fault.source, fault.kind) == ("environment", "lost")
+
+
+def test_quick_steps_that_are_sent_one_by_one_never_end_the_worker() -> None:
+    """What a worker sends at once grows with the speed of steps, and has a limit however long that goes on."""
+    with ProcessVectorEnv([partial(Walk, 10**6)] * 2, num_workers=1) as envs:
+        envs.reset(seed=1)
+        process = envs.worker_pids
+        for turn in range(1100):
+            envs.send({turn % 2: "a"})
+            assert envs.recv().infos[0] == {"turn": 1 + turn // 2}
+        assert envs.worker_pids == process
 
 
 def test_what_fails_while_environments_are_built_is_raised() -> None:

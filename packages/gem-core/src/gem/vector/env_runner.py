@@ -23,7 +23,16 @@ from gem.errors import (
     ResetNeededError,
 )
 
-__all__ = ["AutoresetMode", "EnvRunner", "Maker", "RunnerAccount", "StepResult", "check_single_agent", "describe"]
+__all__ = [
+    "AutoresetMode",
+    "EnvRunner",
+    "Maker",
+    "RunnerAccount",
+    "StepResult",
+    "check_single_agent",
+    "describe",
+    "seed_after",
+]
 
 Maker = Callable[[], Env[Any, Any]]
 """Builds the environment, and rebuilds it after a fault. Modes with other processes need a picklable maker."""
@@ -335,11 +344,11 @@ class EnvRunner:
     def _next_seed(self, automatic: bool) -> int | None:
         """Return the seed of an episode to which the caller gave none; None to go on from the generator's state."""
         if self._unused:
-            return _seed_after(self._seed, "fault", self._faults)
+            return seed_after(self._seed, "fault", self._faults)
         assert self.env is not None
         if not automatic or self.env.unwrapped.follows_order:
             return None
-        return _seed_after(self._seed, "episode", self._episodes)
+        return seed_after(self._seed, "episode", self._episodes)
 
     def _name_seed(self, info: Info) -> None:
         if self._episode_seed is not None and self._autoreset is not AutoresetMode.DISABLED:
@@ -375,7 +384,7 @@ def _no_environment() -> Env[Any, Any]:
     raise NotSupportedError("this member of the vector environment has no environment yet; send_make() one")
 
 
-def _seed_after(seed: int | None, what: str, number: int) -> int | None:
+def seed_after(seed: int | None, what: str, number: int) -> int | None:
     """Return a seed that follows from the last given one, 32 bits; that one itself for number 0."""
     if seed is None or not number:
         return seed

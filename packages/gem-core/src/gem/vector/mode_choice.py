@@ -13,7 +13,7 @@ _RUN = 1e-6  # that a step costs beside the environment's own work, in any mode
 _SENT, _SERVED = 1e-6, 1.6e-6  # that a step in another process costs the caller and the process, without its result
 _BATCH, _MESSAGE = 60e-6, 40e-6  # that the caller spends on the messages of a batch, and on those of each process
 # Factors of the work of one environment alone:
-_MANY = 1.1  # where many environments share the processor's caches
+_MANY = 1.15  # where many environments share the processor's caches
 _WOKEN = 1.1  # in a process that has slept since the last batch
 _WORTH = 0.95  # of a simpler mode's time, which another one must stay below
 

@@ -14,7 +14,7 @@ from typing import Any
 from gem.core import Env
 from gem.errors import NotSupportedError
 from gem.tools import ToolEnvWrapper
-from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
+from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe, seed_after
 from gem.vector.mode_choice import StepCost
 from gem.vector.packing import pack_batch, unpack_batch
 
@@ -97,16 +97,18 @@ def _measured_steps(env: Env[Any, Any]) -> StepCost:
 
 
 class _MeasuredPlay:
-    """Steps an environment under random actions, and adds up what that costs.
+    """Steps an environment under random actions, resets it as autoreset does, and adds up what that costs.
 
     Resets are measured apart: they are few, and may cost a thousand times as much as a step.
     """
 
     def __init__(self, env: Env[Any, Any]) -> None:
         self._env = env
+        self._in_order = env.unwrapped.follows_order
+        self._episodes = 0
         self._chunk = 1
         self.results: list[StepResult] = []
-        """Of the last steps."""
+        """Of the last steps, as autoreset in the same step returns them."""
         self.forget()
 
     def forget(self) -> None:
@@ -136,11 +138,15 @@ class _MeasuredPlay:
         results.clear()
         for action in actions:
             result = step(action)
-            results.append(result)
             if result[2] or result[3]:
                 begin = time.thread_time()
-                self._env.reset()
+                self._episodes += 1
+                seed = None if self._in_order else seed_after(_SEED, "episode", self._episodes)
+                observation, info = self._env.reset(seed=seed)
                 self.reset_cpu += time.thread_time() - begin
+                last = {"final_observation": result[0], "final_info": result[4]}
+                result = (observation, *result[1:4], {**info, **last})
+            results.append(result)
 
 
 def _is_precise(figures: list[float]) -> bool:

@@ -17,10 +17,23 @@ from gem.vector.packing import pack_batch, unpack_batch
 from gem.vector.process.notifier import ResultNotifier
 from gem.vector.process.worker_pool import EnvWorkerPool, WorkerHandle
 
-__all__ = ["UnsendableAction", "WorkerExchange"]
+__all__ = ["LostWorkerError", "UnsendableAction", "WorkerExchange"]
 
 _ASK_AGAIN = 1.0
 """Seconds between two checks of whether a worker that was asked is alive."""
+
+
+class LostWorkerError(VectorError):
+    """A worker has ended before it replied.
+
+    The attributes tell :mod:`gem.rollout`, whose agents may ask for random actions, to play the episode again.
+    """
+
+    failure_source = "environment"
+    failure_kind = "lost"
+
+    def __init__(self) -> None:
+        super().__init__("the process of this environment has ended")
 
 
 class UnsendableAction:
@@ -87,7 +100,7 @@ class WorkerExchange:
         self.pool.workers.remove(worker)
         for ticket, (asked, waker) in list(self._asking.items()):
             if asked is worker:
-                self._replies[ticket] = False, VectorError("the process of this environment has ended")
+                self._replies[ticket] = False, LostWorkerError()
                 os.eventfd_write(waker, 1)
 
     def close(self) -> None:
@@ -136,7 +149,7 @@ class WorkerExchange:
         """Send a command with a ticket after its name, and return the reply.
 
         Raises:
-            VectorError: if the worker dies before it replies.
+            LostWorkerError: if the worker dies before it replies.
             Exceptions of the command are passed on.
         """
         ticket = next(self._tickets)
@@ -153,7 +166,7 @@ class WorkerExchange:
                 if ticket not in self._replies and (not self._receive_all(worker) or worker.has_ended):
                     self._receive_all(worker)
                     break
-            ok, value = self._replies.pop(ticket, (False, VectorError("the process of this environment has ended")))
+            ok, value = self._replies.pop(ticket, (False, LostWorkerError()))
         finally:
             self._asking.pop(ticket, None)
             os.close(waker)

@@ -24,6 +24,8 @@ __all__ = ["EnvWorkerSettings", "become_env_worker"]
 
 _CHUNK = 0.001
 """Seconds of work after which ``recv`` gets the results so far, so that both sides work at the same time."""
+_TICK = 1e-7
+"""Seconds that no step is shorter than."""
 
 
 class EnvWorkerSettings(TypedDict):
@@ -96,10 +98,11 @@ class _Worker:
             return
         begin = 0
         while begin < len(members):
-            end = begin + self._chunk
+            end = min(begin + self._chunk, len(members))
             began = time.perf_counter()
             results = self._group.step(members[begin:end], actions[begin:end])
-            self._chunk = max(1, min(2 * self._chunk, int(self._chunk * _CHUNK / (time.perf_counter() - began))))
+            in_time = (end - begin) * _CHUNK / max(time.perf_counter() - began, _TICK)
+            self._chunk = max(1, min(2 * self._chunk, int(in_time)))
             self._send(members[begin:end], members[begin:end], results)
             begin = end
 
