@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem.core import Env
-from gem.errors import ArgumentError, EpisodeFinishedError, VectorError
+from gem.errors import ArgumentError, EpisodeFinishedError, LostEnvironmentError, VectorError
 from gem.vector.env_runner import AutoresetMode, EnvRunner
 from gem.vector.packing import pack, pack_batch, portable, unpack, unpack_batch
 from gem.vector.runner_group import RunnerGroup
@@ -86,7 +86,7 @@ def test_calls_reach_methods_and_attributes() -> None:
     with pytest.raises(ArgumentError, match="environment 2 was never made"):
         group.call(2, "closed")
     group.step([1], ["raise"])
-    with pytest.raises(ArgumentError, match="not built again yet: KeyError"):
+    with pytest.raises(LostEnvironmentError, match="not built again yet: KeyError"):
         group.call(1, "closed")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gem.errors import ArgumentError, NotSupportedError, VectorError
+from gem.errors import ArgumentError, LostEnvironmentError, NotSupportedError, VectorError
 from gem.rollout.faults import policy_fault
 from gem.vector.process.vector_env import ProcessVectorEnv
 from gem.vector.sync import SyncVectorEnv
@@ -229,7 +229,7 @@ def test_stand_ins_reach_the_environments() -> None:
             thread.join()
         assert asked == [23] * 4
         os.kill(envs.worker_pids[0], signal.SIGKILL)
-        with pytest.raises(VectorError, match="has ended") as raised:
+        with pytest.raises(LostEnvironmentError, match="has ended") as raised:
             stand_in.add(1, 2)
         # To the rollout engine this is no fault of an agent that has asked.
         fault = policy_fault(raised.value)

@@ -23,6 +23,7 @@
     ├── TrajectoryError (ValueError)            a record does not fit the trajectory schema
     ├── ToolError (ValueError)                  a tool is declared or configured wrongly
     ├── VectorError (RuntimeError)              a vector environment was called out of order
+    │   └── LostEnvironmentError                one of its environments has failed or died, and is asked for something
     ├── DatasetError (RuntimeError)             a data set is unavailable or malformed
     ├── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
     │   ├── ProcessTimeoutError (TimeoutError)  it took too long
@@ -49,6 +50,7 @@ __all__ = [
     "IncompleteEnvError",
     "InvalidIdError",
     "InvalidResultError",
+    "LostEnvironmentError",
     "ManifestError",
     "MissingPluginError",
     "NotSupportedError",
@@ -164,6 +166,16 @@ class ToolError(GemError, ValueError):
 
 class VectorError(GemError, RuntimeError):
     """A vector environment was used out of order, for example closed or without a reset."""
+
+
+class LostEnvironmentError(VectorError):
+    """Something was asked of an environment that has failed, or whose process has ended, and is not built again yet.
+
+    The attributes tell :mod:`gem.rollout`, whose agents may ask for random actions, to play the episode again.
+    """
+
+    failure_source = "environment"
+    failure_kind = "lost"
 
 
 class DatasetError(GemError, RuntimeError):

@@ -7,7 +7,7 @@ from typing import Any
 
 from gem.core import Env
 from gem.env_spec import EnvSpec
-from gem.errors import VectorError
+from gem.errors import LostEnvironmentError, VectorError
 from gem.vector.base import VectorEnv
 from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, check_single_agent, describe
 
@@ -44,7 +44,8 @@ class LocalVectorEnv(VectorEnv):
         """The environments; one that failed is replaced by a new one, so do not hold references.
 
         Raises:
-            VectorError: if one has failed and is not built again yet, or after ``close``.
+            LostEnvironmentError: if one has failed and is not built again yet.
+            VectorError: after ``close``.
         """
         self._check_open()
         return tuple(self.env_at(index) for index in range(self.num_envs))
@@ -52,7 +53,7 @@ class LocalVectorEnv(VectorEnv):
     def env_at(self, index: int) -> Env[Any, Any]:
         runner = self._runners[index]
         if runner.env is None:
-            raise VectorError(f"environment {index} has failed and is not built again yet: {runner.error}")
+            raise LostEnvironmentError(f"environment {index} has failed and is not built again yet: {runner.error}")
         return runner.env
 
     def account_at(self, index: int) -> RunnerAccount:

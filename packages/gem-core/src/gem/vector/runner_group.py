@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from gem.core import Env
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, LostEnvironmentError
 from gem.vector.env_runner import (
     AutoresetMode,
     EnvRunner,
@@ -149,7 +149,8 @@ class RunnerGroup:
             **kwargs: more of them.
 
         Raises:
-            ArgumentError: if there is no such environment now, or arguments are given for a value that is not callable.
+            ArgumentError: if it was never made, or arguments are given for a value that is not callable.
+            LostEnvironmentError: if it has failed and is not built again yet.
             Exceptions of the attribute are passed on.
         """
         value: Any = self.env(number)
@@ -165,12 +166,14 @@ class RunnerGroup:
         """Return an environment.
 
         Raises:
-            ArgumentError: if there is none: it has failed and is not built again yet, or was never made.
+            ArgumentError: if it was never made.
+            LostEnvironmentError: if it has failed and is not built again yet.
         """
         runner = self.runners.get(number)
-        if runner is None or runner.env is None:
-            reason = "was never made" if runner is None else f"has failed and is not built again yet: {runner.error}"
-            raise ArgumentError(f"environment {number} {reason}")
+        if runner is None:
+            raise ArgumentError(f"environment {number} was never made")
+        if runner.env is None:
+            raise LostEnvironmentError(f"environment {number} has failed and is not built again yet: {runner.error}")
         return runner.env
 
     def remove(self, numbers: Iterable[int]) -> list[Exception]:

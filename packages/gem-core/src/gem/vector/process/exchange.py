@@ -11,29 +11,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from gem.errors import VectorError
+from gem.errors import LostEnvironmentError
 from gem.vector.env_runner import RunnerAccount, describe
 from gem.vector.packing import pack_batch, unpack_batch
 from gem.vector.process.notifier import ResultNotifier
 from gem.vector.process.worker_pool import EnvWorkerPool, WorkerHandle
 
-__all__ = ["LostWorkerError", "UnsendableAction", "WorkerExchange"]
+__all__ = ["UnsendableAction", "WorkerExchange"]
 
 _ASK_AGAIN = 1.0
 """Seconds between two checks of whether a worker that was asked is alive."""
-
-
-class LostWorkerError(VectorError):
-    """A worker has ended before it replied.
-
-    The attributes tell :mod:`gem.rollout`, whose agents may ask for random actions, to play the episode again.
-    """
-
-    failure_source = "environment"
-    failure_kind = "lost"
-
-    def __init__(self) -> None:
-        super().__init__("the process of this environment has ended")
+_ENDED = "the process of this environment has ended"
 
 
 class UnsendableAction:
@@ -100,7 +88,7 @@ class WorkerExchange:
         self.pool.workers.remove(worker)
         for ticket, (asked, waker) in list(self._asking.items()):
             if asked is worker:
-                self._replies[ticket] = False, LostWorkerError()
+                self._replies[ticket] = False, LostEnvironmentError(_ENDED)
                 os.eventfd_write(waker, 1)
 
     def close(self) -> None:
@@ -149,7 +137,7 @@ class WorkerExchange:
         """Send a command with a ticket after its name, and return the reply.
 
         Raises:
-            LostWorkerError: if the worker dies before it replies.
+            LostEnvironmentError: if the worker dies before it replies.
             Exceptions of the command are passed on.
         """
         ticket = next(self._tickets)
@@ -157,6 +145,8 @@ class WorkerExchange:
         poll = select.poll()
         try:
             with worker.lock:
+                if worker.channel.fileno() < 0:  # closed since the caller has looked for the worker
+                    raise LostEnvironmentError(_ENDED)
                 self._asking[ticket] = worker, waker
                 for descriptor in (worker.channel.fileno(), waker):
                     poll.register(descriptor, select.POLLIN)
@@ -166,7 +156,7 @@ class WorkerExchange:
                 if ticket not in self._replies and (not self._receive_all(worker) or worker.has_ended):
                     self._receive_all(worker)
                     break
-            ok, value = self._replies.pop(ticket, (False, LostWorkerError()))
+            ok, value = self._replies.pop(ticket, (False, LostEnvironmentError(_ENDED)))
         finally:
             self._asking.pop(ticket, None)
             os.close(waker)
