@@ -397,17 +397,12 @@ def _loads_or_names(folder: Path, name: str) -> None:
     assert len(refusal) < 1000
 
 
-def test_several_containers_are_refused(tmp_path: Path) -> None:
-    """Both formats can describe several services; neither is run as if it were one."""
-    compose = "services:\n  client: {}\n  database: {}\n"
+def test_the_agent_has_a_service(tmp_path: Path) -> None:
+    """Of several services in the older format, one is the agent's; test_side_cars tests what they may say."""
     folder = bench(tmp_path / "bench")
-    (folder / "docker-compose.yaml").write_text(compose)
-    with pytest.raises(TaskError, match="client, database"):
+    (folder / "docker-compose.yaml").write_text("services:\n  one: {image: x}\n  two: {image: x}\n")
+    with pytest.raises(TaskError, match="no service 'client'"):
         load_task(folder)
-    other = harbor(tmp_path / "harbor")
-    (other / "environment" / "docker-compose.yaml").write_text(compose)
-    with pytest.raises(TaskError, match="several containers"):
-        load_task(other)
 
 
 @pytest.mark.parametrize("missing", ["instruction.md", "tests/test.sh", "environment/Dockerfile"])

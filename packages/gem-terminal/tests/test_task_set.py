@@ -52,7 +52,8 @@ def mixed(tmp_path: Path) -> Path:
     write_task(folder / "c", "[task]\nname = 'org/see'\nkeywords = ['ssh']\n[environment]\nmemory = '4G'\n")
     write_task(folder / "broken", "[")
     write_task(folder / "windows", "[environment]\nos = 'windows'\n")
-    write_task(folder / "many", **{"environment/docker-compose.yaml": "services: {a: {}, b: {}}\n"})
+    compose = "services: {main: {volumes: ['v:/a']}, b: {image: x, volumes: ['v:/a']}}\n"
+    write_task(folder / "many", **{"environment/docker-compose.yaml": compose})
     return folder
 
 
@@ -72,13 +73,13 @@ def names(folder: Path, **selection: Any) -> list[str]:
 
 def test_one_unusable_task_does_not_refuse_a_folder(mixed: Path) -> None:
     """The others play; one warning counts the reasons, and an attribute names each task that is left out."""
-    with pytest.warns(UserWarning, match=r"3 of 6 tasks .*several containers \(1\)") as caught:
+    with pytest.warns(UserWarning, match=r"3 of 6 tasks .*several containers with a shared volume \(1\)") as caught:
         env = TerminalEnv(path=mixed)
     assert [str(one.message).count("Windows (1)") for one in caught] == [1]
     assert [task.name for task in env.tasks] == ["a", "b", "see"]
     assert {one.name: one.need for one in env.skipped} == {
         "broken": None,
-        "many": "several containers",
+        "many": "several containers with a shared volume",
         "windows": "Windows",
     }
     assert [task.name for task in TerminalEnv(path=mixed).tasks] == ["a", "b", "see"]  # without a second warning
@@ -191,7 +192,7 @@ def test_tasks_and_splits_are_selected_by_name(mixed: Path) -> None:
 
 def test_an_unusable_task_can_be_selected_and_is_then_an_error(mixed: Path) -> None:
     """Whoever names a task hears why it cannot be played."""
-    with pytest.raises(TaskError, match="several containers"):
+    with pytest.raises(TaskError, match="share the volume v"):
         TerminalEnv(path=mixed, tasks=["many"])
 
 

@@ -44,6 +44,16 @@ def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) ->
     return buffer.getvalue()
 
 
+def file_archive(name: str, content: bytes, mode: int = 0o644) -> bytes:
+    """Return a tar archive of one file, which belongs to root."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = len(content), mode
+        archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
 def folders(*paths: str) -> bytes:
     """Return a tar archive of empty folders that every user may write to."""
     buffer = io.BytesIO()

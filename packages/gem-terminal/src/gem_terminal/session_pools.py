@@ -9,6 +9,7 @@ from threading import Lock
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine
 from gem_terminal.progress import showing
+from gem_terminal.side_cars import start_with_side_cars
 from gem_terminal.task import Task
 from gem_terminal.task_session import SessionSnapshot, TaskSession
 from gem_terminal.warm_pool import WarmPool
@@ -60,10 +61,10 @@ def session_pool(engine: Engine) -> WarmPool[SessionSpec, TaskSession]:
 
 
 def _make(engine: Engine, spec: SessionSpec) -> TaskSession:
+    side_cars = None
     if spec.snapshot is None:
         with showing(f"image of {spec.task.name}") as tell:
-            reference = engine.prepare(spec.task.image, tell)
-        container = engine.start(reference, spec.task.limits, spec.task.environment)
+            container, side_cars = start_with_side_cars(engine, spec.task, tell)
     else:
         container = engine.restore(spec.snapshot.files, spec.task.limits, spec.task.environment)
     try:
@@ -71,12 +72,15 @@ def _make(engine: Engine, spec: SessionSpec) -> TaskSession:
             spec.task,
             container,
             engine=engine,
+            side_cars=side_cars,
             output=spec.output,
             command_seconds=spec.command_seconds,
             seconds=spec.seconds,
             restored=spec.snapshot,
         )
     except BaseException:
+        if side_cars is not None:
+            side_cars.remove()
         container.remove()
         raise
 

@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Artifact", "CollectCommand", "Healthcheck", "Image", "ResourceLimits", "SeparateVerifier", "Task", "Tests"]
+__all__ = [
+    "Artifact",
+    "CollectCommand",
+    "CopiedFolder",
+    "Healthcheck",
+    "Image",
+    "ResourceLimits",
+    "SeparateVerifier",
+    "SideCar",
+    "Task",
+    "Tests",
+]
 
 
 @dataclass(frozen=True)
@@ -20,6 +31,8 @@ class Image:
     name: str | None = None
     """An image that the engine has or can pull; used if there is no folder."""
     build_seconds: float = 600.0
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Values for ``ARG`` in the Dockerfile."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +134,45 @@ class Healthcheck:
 
 
 @dataclass(frozen=True)
+class CopiedFolder:
+    """A file or folder that a container has in place of a mount."""
+
+    source: Path | None
+    """Copied in before the processes of the container start; None for an empty folder."""
+    target: str
+    """The absolute path in the container."""
+
+
+@dataclass(frozen=True)
+class SideCar:
+    """A container beside the agent's, in the same network: a service that the task needs."""
+
+    name: str
+    """The name by which the other containers reach it."""
+    image: Image
+    aliases: tuple[str, ...] = ()
+    """Further names."""
+    command: tuple[str, ...] | None = None
+    """In place of the command of the image."""
+    entrypoint: tuple[str, ...] | None = None
+    """In place of the entry point of the image."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    workdir: str | None = None
+    healthcheck: Healthcheck | None = None
+    waits_for: Mapping[str, str] = field(default_factory=dict)
+    """Other side-cars → what they must be before this one starts: ``started``, ``healthy`` or
+    ``completed_successfully``."""
+    folders: tuple[CopiedFolder, ...] = ()
+    ports: tuple[int, ...] = ()
+    """The ports on which it listens, as far as the task says."""
+    restarts: bool = False
+    """Whether its process is started again after its end."""
+    limits: ResourceLimits = ResourceLimits()
+    """Without the network, which is the agent's."""
+
+
+@dataclass(frozen=True)
 class Task:
     """One task: the instruction, the container and the tests."""
 
@@ -143,6 +195,13 @@ class Task:
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     healthcheck: Healthcheck | None = None
+    folders: tuple[CopiedFolder, ...] = ()
+    side_cars: tuple[SideCar, ...] = ()
+    """The other containers of the task, in the order in which they start."""
+    waits_for: Mapping[str, str] = field(default_factory=dict)
+    """Side-cars → what they must be before the agent begins; see :class:`SideCar`."""
+    main_name: str = "main"
+    """The name by which the side-cars reach the agent's container."""
     solution: Path | None = None
     """The author's solution: ``solve.sh`` in a folder, a single script, or the ``solution.yaml`` of Terminal-Bench 1,
     which is a list of commands."""

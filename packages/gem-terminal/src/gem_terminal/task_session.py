@@ -11,8 +11,10 @@ from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
 from gem_terminal.archive import folders
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, ExecResult
+from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
 from gem_terminal.shell import CommandResult, Shell
+from gem_terminal.side_cars import SideCarGroup
 from gem_terminal.task import Task
 from gem_terminal.verification import VerifierResult, verify
 
@@ -69,6 +71,7 @@ class TaskSession:
         task: the task.
         container: a fresh container; closing the session removes it.
         engine: starts the container of a separate verifier.
+        side_cars: the other containers of the task; closing the session removes them too.
         output: the number of bytes of output that a result shows.
         command_seconds: the time limit of a command that names none, in seconds.
         seconds: the time limit of the episode, in seconds; None for no limit.
@@ -84,6 +87,7 @@ class TaskSession:
         container: Container,
         *,
         engine: Engine | None = None,
+        side_cars: SideCarGroup | None = None,
         output: int,
         command_seconds: float,
         seconds: float | None,
@@ -92,6 +96,7 @@ class TaskSession:
         self.task = task
         self._container = container
         self._engine = engine
+        self._side_cars = side_cars
         self._output = output
         self._command_seconds = command_seconds
         self._seconds = seconds
@@ -184,7 +189,7 @@ class TaskSession:
     @property
     def has_cheap_snapshots(self) -> bool:
         """Whether a snapshot takes milliseconds."""
-        return self._container.snapshots_in_milliseconds
+        return self._side_cars is None and self._container.snapshots_in_milliseconds
 
     def processes(self) -> int:
         """Return the number of the agent's processes other than its shell."""
@@ -194,8 +199,11 @@ class TaskSession:
         """Return a snapshot of the files and the shell.
 
         Raises:
-            EngineError: see :meth:`Container.snapshot <gem_terminal.engines.base.Container.snapshot>`.
+            EngineError: if the task has side-cars, whose state would be missing; see also
+                :meth:`Container.snapshot <gem_terminal.engines.base.Container.snapshot>`.
         """
+        if self._side_cars is not None:
+            raise EngineError(f"the task {self.task.name} has several containers, of which no snapshot can be taken")
         shell = self._shell.state()
         return SessionSnapshot(self._container.snapshot(), shell, self.processes())
 
@@ -229,6 +237,8 @@ class TaskSession:
         """Remove the container, except in a forked child, whose parent owns it. A second call does nothing."""
         self.let_go()
         if self._process == os.getpid():
+            if self._side_cars is not None:
+                self._side_cars.remove()
             self._container.remove()
 
     def let_go(self) -> None:

@@ -36,13 +36,17 @@ class ArchiveContent:
     environment: Mapping[str, str] = field(default_factory=dict)
     workdir: str | None = None
     user: str | None = None
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
     @property
     def changes(self) -> list[str]:
         """The configuration as instructions of a Dockerfile."""
         lines = [f"ENV {name}={json.dumps(value)}" for name, value in self.environment.items()]
         lines += [f"WORKDIR {self.workdir}"] if self.workdir else []
-        return lines + ([f"USER {self.user}"] if self.user else [])
+        lines += [f"USER {self.user}"] if self.user else []
+        lines += [f"ENTRYPOINT {json.dumps(self.entrypoint)}"] if self.entrypoint else []
+        return lines + ([f"CMD {json.dumps(self.command)}"] if self.command else [])
 
 
 def inspect_archive(archive: Path, name: str) -> ArchiveContent:
@@ -141,6 +145,8 @@ def _image(members: tarfile.TarFile, archive: Path, name: str) -> ArchiveContent
             environment=dict(line.split("=", 1) for line in settings.get("Env") or ()),
             workdir=settings.get("WorkingDir") or None,
             user=(settings.get("User") or "").partition(":")[0] or None,
+            entrypoint=tuple(settings.get("Entrypoint") or ()),
+            command=tuple(settings.get("Cmd") or ()),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(f"{archive} holds no readable image: {error!r}") from error

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, ResourceLimits
+from gem_terminal.task import Image, ResourceLimits, SideCar
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,6 +26,7 @@ __all__ = [
     "Engine",
     "EngineInfo",
     "ExecResult",
+    "ImageProcess",
     "Progress",
     "ProgressStage",
     "report_stage",
@@ -75,6 +76,15 @@ class ExecResult:
     """Its stdout and stderr; the middle of a long output is cut out."""
     exit_code: int | None
     """None if the process was killed at its time limit."""
+
+
+class ImageProcess(NamedTuple):
+    """The process that an image runs by itself."""
+
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    user: str | None = None
+    workdir: str | None = None
 
 
 class Channel(ABC):
@@ -344,6 +354,62 @@ class Engine(ABC):
             EngineError: if the snapshot is closed or another engine's, or the container does not start.
         """
         raise EngineError(f"the {self.name} engine takes no snapshots of containers; use docker or namespace")
+
+    def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
+        """Check that the engine can run side-cars in one network.
+
+        Raises:
+            EngineError: if it cannot; the message gives the reason.
+        """
+        raise EngineError(f"the {self.name} engine runs no tasks with several containers; use docker or namespace")
+
+    def start_first(
+        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+    ) -> Container:
+        """Start a container whose network others will join.
+
+        Args:
+            reference: see :meth:`start`.
+            limits: see :meth:`start`.
+            environment: see :meth:`start`.
+            names: the names of all containers of the network; the first is that of this one.
+
+        Raises:
+            EngineError: if the container does not start.
+        """
+        raise NotImplementedError
+
+    def start_beside(
+        self,
+        first: Container,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        own_names: Sequence[str],
+        names: Sequence[str],
+    ) -> Container:
+        """Start a waiting container in the network of another one, from which it is removed first.
+
+        Args:
+            first: the container of :meth:`start_first`.
+            reference: see :meth:`start`.
+            limits: see :meth:`start`.
+            environment: see :meth:`start`.
+            own_names: the names by which the other containers reach it.
+            names: the names of all containers of the network.
+
+        Raises:
+            EngineError: if the container does not start.
+        """
+        raise NotImplementedError
+
+    def image_process(self, reference: str) -> ImageProcess:
+        """Return the process that an image runs by itself.
+
+        Raises:
+            EngineError: if the engine cannot tell.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def reap(self) -> int:

@@ -22,6 +22,8 @@ def digest_of(image: Image) -> str:
     """Return the digest of a build context: its paths, modes and contents, but no times."""
     assert image.folder is not None
     digest = hashlib.sha256(image.dockerfile.encode())
+    for argument, value in image.arguments:
+        digest.update(f"{len(argument)}:{argument}={len(value)}:{value};".encode())
     for path in sorted(image.folder.rglob("*")):
         if path.is_symlink():
             content = str(path.readlink()).encode()

@@ -52,9 +52,12 @@ Pause = Annotated[float, Field(ge=0.0, le=_LONGEST, allow_inf_nan=False)]
 
 
 def compose_file(folder: Path) -> Path | None:
-    """Return a folder's Docker Compose file, under either of its names."""
-    paths = (folder / f"docker-compose.{suffix}" for suffix in ("yaml", "yml"))
-    return next((path for path in paths if path.is_file()), None)
+    """Return a folder's Docker Compose file.
+
+    Harbor and Terminal-Bench look for this name alone. ``docker-compose.yml`` is material of the task.
+    """
+    path = folder / "docker-compose.yaml"
+    return path if path.is_file() else None
 
 
 def validated(model: type[M], content: Any, path: Path) -> M:

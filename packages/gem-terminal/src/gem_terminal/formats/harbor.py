@@ -25,6 +25,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from gem_terminal.egress_proxy import allowed_host
 from gem_terminal.errors import TaskError
+from gem_terminal.formats.compose import Composition, read_composition
 from gem_terminal.formats.fields import SEVERAL, Bytes, Mebibytes, Pause, Seconds, compose_file, validated
 from gem_terminal.task import (
     Artifact,
@@ -166,12 +167,13 @@ def load(folder: Path) -> Task:
     config = _read(folder / "task.toml")
     _refuse_what_is_not_supported(folder, config)
     about = config.task
+    composition = read_composition(folder / "environment", _MAIN)
     environment = config.environment
     solution = folder / "solution" / "solve.sh"
     return Task(
         name=(about.name or "").rpartition("/")[2] or folder.name,
         instruction=_instruction(folder / "instruction.md"),
-        image=_image(folder / "environment", environment),
+        image=_main_image(folder / "environment", environment, composition),
         tests=_tests(folder, config),
         folder=folder,
         format="harbor",
@@ -181,8 +183,9 @@ def load(folder: Path) -> Task:
         seconds=config.agent.timeout_sec,
         workdir=environment.workdir,
         user=_user(config.agent.user),
-        environment=_filled(folder, environment.env),
+        environment=_filled(folder, environment.env) | (composition.main.environment if composition else {}),
         healthcheck=_healthcheck(environment.healthcheck),
+        **(composition.task_fields() if composition else {}),
         solution=solution if solution.is_file() else None,
         # An unset variable is empty: a variable that only the oracle needs must not prevent training.
         solution_environment={
@@ -207,7 +210,6 @@ def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
     services = [entry.service for entry in config.artifacts if isinstance(entry, _Artifact)]
     services += [hook.service for hook in config.verifier.collect]
     needs = {
-        f"{SEVERAL} (docker-compose.yaml)": compose_file(folder / "environment") is not None,
         f"{SEVERAL} (the service of an artifact or a collect command)": not {None, _MAIN}.issuperset(services),
         "Windows": any(place.os == "windows" for place in places),
         "a GPU": any(place.gpus for place in places),
@@ -260,6 +262,13 @@ def _image(folder: Path, environment: _Environment) -> Image:
     if environment.docker_image:
         return Image(name=environment.docker_image)
     raise TaskError(f"{folder} has no Dockerfile, and task.toml names no docker_image; the task needs one of them")
+
+
+def _main_image(folder: Path, environment: _Environment, composition: Composition | None) -> Image:
+    """Return the image of the agent's container, which its service in the compose file may change."""
+    if composition is not None and (composition.main.build is not None or composition.main.image):
+        return composition.main_image
+    return _image(folder, environment)
 
 
 def _tests(folder: Path, config: _Harbor) -> Tests:

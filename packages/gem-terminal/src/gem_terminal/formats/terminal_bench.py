@@ -1,7 +1,7 @@
 """Task folders of Terminal-Bench 1: ``task.yaml``, ``Dockerfile``, ``run-tests.sh``, ``tests/``.
 
-The harness ran such tasks with Docker Compose. This reader takes the settings of the one service from the compose
-file and rejects a task with several services or with privileges. The other differences:
+The harness ran such tasks with Docker Compose. The agent works in the service ``client``; the others are side-cars. A
+task with privileges is rejected. The other differences:
 
 - Containers have a network, as in the harness, since most ``run-tests.sh`` scripts download pytest. Only
   ``network_mode: none`` in the compose file disables it.
@@ -15,10 +15,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import SEVERAL, Bytes, Seconds, compose_file, validated
+from gem_terminal.formats.compose import ComposedService, read_composition
+from gem_terminal.formats.fields import Seconds, validated
 from gem_terminal.task import Image, ResourceLimits, Task, Tests
 from gem_terminal.yaml_text import yaml_of
 
@@ -26,10 +27,10 @@ __all__ = ["Step", "load", "steps_of"]
 
 _PARSERS = ("pytest",)
 """The ``parser_name`` of the supported summary."""
-_PRIVILEGES = ("privileged", "cap_add", "devices", "gpus", "runtime", "pid", "ipc", "security_opt")
-"""Keys of a service that would grant it more than any container has here."""
-_OF_HARNESS = "T_BENCH_"
-"""The prefixes of the variables that the harness replaces in a compose file."""
+_MAIN = "client"
+"""The harness's name of the agent's service."""
+_HIDDEN = ("tests", "run-tests.sh", "solution.sh", "solution.yaml", "task.yaml", "docker-compose.yaml")
+"""What the agent must not see, even where a compose file mounts it."""
 
 
 class _TaskFile(BaseModel):
@@ -45,38 +46,6 @@ class _TaskFile(BaseModel):
     max_agent_timeout_sec: Seconds = 360.0
     max_test_timeout_sec: Seconds = 60.0
     run_tests_in_same_shell: bool = False
-
-
-class _Build(BaseModel):
-    context: str = "."
-    dockerfile: str = "Dockerfile"
-
-
-class _Service(BaseModel):
-    """The supported keys of a service; see the Compose specification."""
-
-    model_config = ConfigDict(extra="allow")
-
-    build: _Build = _Build()
-    image: str | None = None
-    environment: dict[str, Any] = {}
-    working_dir: str | None = None
-    user: str | int | None = None
-    network_mode: str | None = None
-    mem_limit: Bytes = None
-    cpus: float | None = Field(default=None, gt=0, le=1024, allow_inf_nan=False)
-
-    @field_validator("build", mode="before")
-    @classmethod
-    def _folder(cls, value: object) -> object:
-        return {"context": value} if isinstance(value, str) else value
-
-    @field_validator("environment", mode="before")
-    @classmethod
-    def _table(cls, value: object) -> object:
-        if isinstance(value, list):
-            return dict(str(line).partition("=")[::2] for line in value)
-        return value or {}
 
 
 class Step(BaseModel):
@@ -114,7 +83,10 @@ def load(folder: Path) -> Task:
         raise TaskError(f"{path}: instruction is empty; it must hold the instruction for the agent")
     if not (folder / "run-tests.sh").is_file():
         raise TaskError(f"{folder / 'run-tests.sh'} is missing; it must verify the task")
-    service = _only_service(folder)
+    composition = read_composition(folder, _MAIN, _HIDDEN)
+    service = composition.main if composition is not None else ComposedService()
+    if composition is not None and not composition.has_main:
+        raise TaskError(f"{composition.path} has no service {_MAIN!r}, in which the agent works")
     return Task(
         name=folder.name,
         instruction=task.instruction.strip(),
@@ -129,17 +101,16 @@ def load(folder: Path) -> Task:
         folder=folder,
         format="terminal-bench",
         limits=ResourceLimits(
-            cpus=service.cpus or ResourceLimits.cpus,
-            memory=service.mem_limit or ResourceLimits.memory,
+            cpus=service.limits().cpus,
+            memory=service.limits().memory,
             network=service.network_mode != "none",
         ),
+        **(composition.task_fields() if composition is not None else {}),
         keep_processes=True,
         seconds=task.max_agent_timeout_sec,
         workdir=service.working_dir,
         user=None if service.user is None else str(service.user),
-        environment={
-            name: str(value) for name, value in service.environment.items() if f"${{{_OF_HARNESS}" not in str(value)
-        },
+        environment=service.environment,
         solution=next((folder / name for name in ("solution.sh", "solution.yaml") if (folder / name).is_file()), None),
         metadata=task.model_dump(include={"difficulty", "category", "tags", "author_name"}, exclude_none=True),
     )
@@ -154,34 +125,15 @@ def steps_of(solution: Path) -> tuple[Step, ...]:
     return tuple(validated(_Solution, {"commands": _yaml(solution)}, solution).commands)
 
 
-def _image(folder: Path, service: _Service) -> Image:
-    context = (folder / service.build.context).resolve()
-    if (context / service.build.dockerfile).is_file():
-        return Image(folder=context, dockerfile=service.build.dockerfile)
+def _image(folder: Path, service: ComposedService) -> Image:
+    context = (folder / (service.build.context if service.build else ".")).resolve()
+    dockerfile = service.build.dockerfile if service.build else "Dockerfile"
+    if (context / dockerfile).is_file():
+        arguments = tuple(sorted(service.build.args.items())) if service.build else ()
+        return Image(folder=context, dockerfile=dockerfile, arguments=arguments)
     if service.image is not None and "${" not in service.image:
         return Image(name=service.image)
-    raise TaskError(f"{context} has no {service.build.dockerfile}; the task needs an image")
-
-
-def _only_service(folder: Path) -> _Service:
-    path = compose_file(folder)
-    if path is None:
-        return _Service()
-    content = _yaml(path)
-    services = content.get("services") if isinstance(content, dict) else None
-    if not isinstance(services, dict) or not services:
-        raise TaskError(f"{path} lists no services")
-    if len(services) > 1:
-        raise TaskError(
-            f"{path}: the task needs several containers ({', '.join(map(str, services))}), which is not supported",
-            SEVERAL,
-        )
-    (given,) = services.values()
-    service = validated(_Service, given if given is not None else {}, path)
-    for privilege in _PRIVILEGES:
-        if (service.model_extra or {}).get(privilege):
-            raise TaskError(f"{path}: the task needs {privilege}, which no container has here", privilege)
-    return service
+    raise TaskError(f"{context} has no {dockerfile}; the task needs an image")
 
 
 def _yaml(path: Path) -> Any:

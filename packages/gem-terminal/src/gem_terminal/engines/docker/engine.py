@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.egress_proxy import proxy_variables
-from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, EngineInfo, Progress
+from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, EngineInfo, ImageProcess, Progress
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, engine_errors
@@ -23,7 +24,7 @@ from gem_terminal.engines.docker.snapshots import DockerSnapshot
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, ResourceLimits
+from gem_terminal.task import Image, ResourceLimits, SideCar
 from gem_terminal.warnings_once import warn_once
 
 if TYPE_CHECKING:
@@ -105,22 +106,69 @@ class DockerEngine(Engine):
         return docker_images.discard(self.client, keep)
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
+        return self._start(
+            reference, limits, environment, lambda: self._new_network(limits) if limits.is_routed else None
+        )
+
+    def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
+        pass  # each container has its own network namespace
+
+    def start_first(
+        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+    ) -> Container:
+        if limits.host_network:
+            raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
+        return self._start(reference, limits, environment, lambda: self._new_network(limits), names[:1])
+
+    def start_beside(
+        self,
+        first: Container,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        own_names: Sequence[str],
+        names: Sequence[str],
+    ) -> Container:
+        assert isinstance(first, DockerContainer)
+        network = first.network
+        assert network is not None
+        return self._start(reference, limits, environment, lambda: replace(network, is_borrowed=True), own_names)
+
+    def image_process(self, reference: str) -> ImageProcess:
+        with engine_errors(f"the engine does not describe the image {reference}"):
+            config = self.client.images.get(reference).attrs.get("Config") or {}
+        return ImageProcess(
+            tuple(config.get("Entrypoint") or ()),
+            tuple(config.get("Cmd") or ()),
+            config.get("User") or None,
+            config.get("WorkingDir") or None,
+        )
+
+    def _new_network(self, limits: ResourceLimits) -> BridgeNetwork:
+        return create_network(self.client, {LABEL: str(self._owner)}, internal=not limits.is_routed)
+
+    def _start(
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str] | None,
+        connect: Callable[[], BridgeNetwork | None],
+        names: Sequence[str] = (),
+    ) -> DockerContainer:
         disk = limits.disk or DISK
         if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
-        network: BridgeNetwork | None = None
         given = {**(proxy_variables() if limits.is_filtered else {}), **(environment or {})}
         with self._starting, engine_errors(f"the container engine could not start {reference}"):
-            if limits.is_routed:
-                network = create_network(self.client, {LABEL: str(self._owner)})
+            network = connect()
             try:
-                description = self._start_container(reference, limits, disk, given, network)
+                description = self._start_container(reference, limits, disk, given, network, names)
             except BaseException:
-                if network is not None:
+                if network is not None and not network.is_borrowed:
                     _try_remove(partial(self.client.api.remove_network, network.id))
                 raise
         container = DockerContainer(self.client, description, limits, self._forget, self._commit, network)
-        if limits.network:
+        if limits.network or network is not None:
             self._connect(container)
         if not self._bounds_disks:
             self._containers[container.id] = container
@@ -205,6 +253,7 @@ class DockerEngine(Engine):
         disk: int,
         environment: dict[str, str],
         network: BridgeNetwork | None,
+        names: Sequence[str],
     ) -> Mapping[str, Any]:
         """Start a container and return the engine's description of it."""
         from docker.errors import APIError
@@ -212,6 +261,12 @@ class DockerEngine(Engine):
 
         containers, api = self.client.containers, self.client.api
         options: dict[str, Any] = {"storage_opt": {"size": str(disk)}} if self._bounds_disks else {}
+        bounds = self._bounds_disks
+        if network is None:
+            options["network_mode"] = "host" if limits.host_network else "none"
+        else:
+            endpoint = api.create_endpoint_config(aliases=list(names))
+            options |= {"network": network.name, "networking_config": {network.name: endpoint}}
         try:
             made = containers.create(
                 reference,
@@ -223,7 +278,6 @@ class DockerEngine(Engine):
                 cap_drop=["ALL"],
                 cap_add=list(CAPABILITIES),
                 security_opt=["no-new-privileges"],
-                network_mode=network.name if network is not None else "host" if limits.host_network else "none",
                 nano_cpus=int(limits.cpus * 1e9),
                 mem_limit=limits.memory,
                 memswap_limit=limits.memory,
@@ -238,10 +292,10 @@ class DockerEngine(Engine):
                 **options,
             )
         except APIError as error:
-            if not options or "storage" not in str(error.explanation).lower():
+            if not bounds or "storage" not in str(error.explanation).lower():
                 raise
             self._bounds_disks = False
-            return self._start_container(reference, limits, disk, environment, network)
+            return self._start_container(reference, limits, disk, environment, network, names)
         identifier = str(made.id)
         try:
             api.start(identifier)
@@ -294,7 +348,7 @@ class DockerEngine(Engine):
         self._disks.remove(container)
         if not removed:
             self._unremoved[container.id] = container.network
-        elif container.network is not None:
+        elif container.network is not None and not container.network.is_borrowed:
             _try_remove(partial(self.client.api.remove_network, container.network.id))
         if removed and self._closed_snapshots:
             self._remove_snapshots()
@@ -309,7 +363,7 @@ class DockerEngine(Engine):
                 with suppress(NotFound):
                     self.client.api.remove_container(each, force=True, v=True)
                     count += 1
-                if network is not None:
+                if network is not None and not network.is_borrowed:
                     _try_remove(partial(self.client.api.remove_network, network.id))
                 self._unremoved.pop(each, None)
         return count

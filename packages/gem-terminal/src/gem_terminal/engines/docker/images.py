@@ -138,6 +138,7 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
             rm=True,
             forcerm=True,
             labels={LABEL: IMAGE},
+            buildargs=dict(image.arguments),
             timeout=max(int(image.build_seconds), 1),
             decode=True,
         )

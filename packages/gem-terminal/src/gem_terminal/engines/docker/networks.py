@@ -12,6 +12,7 @@ import os
 import random
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 from threading import Thread
@@ -35,17 +36,24 @@ _TRIES = 64
 """Subnets tried of each pool; a taken one costs a question to the engine."""
 
 
+@dataclass(frozen=True)
 class BridgeNetwork:
     """The network of one episode."""
 
-    def __init__(self, identifier: str, name: str, subnet: IPv4Network) -> None:
-        self.id = identifier
-        self.name = name
-        self.subnet = subnet
+    id: str
+    name: str
+    subnet: IPv4Network
+    is_borrowed: bool = False
+    """Whether it belongs to another container, which removes it."""
 
 
-def create_network(client: DockerClient, labels: dict[str, str]) -> BridgeNetwork:
+def create_network(client: DockerClient, labels: dict[str, str], *, internal: bool = False) -> BridgeNetwork:
     """Create a network with a free subnet.
+
+    Args:
+        client: the connection to the engine.
+        labels: of the network.
+        internal: whether no traffic leaves it.
 
     Raises:
         EngineError: if no subnet is free, or the pools are malformed.
@@ -69,6 +77,7 @@ def create_network(client: DockerClient, labels: dict[str, str]) -> BridgeNetwor
                     driver="bridge",
                     ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(subnet))]),
                     labels=labels,
+                    internal=internal,
                 )
             except APIError as error:
                 if "overlap" in str(error.explanation).lower():  # another process was quicker

@@ -65,6 +65,7 @@ class NamespaceContainer(Container):
         limits: its resource limits.
         environment, config: the environment variables, and the default user and folder, of its processes.
         copy: a descriptor of the files of a snapshot, with which it begins.
+        beside: the container whose network it joins; None for a network of its own.
     """
 
     snapshots_in_milliseconds = True
@@ -77,9 +78,11 @@ class NamespaceContainer(Container):
         environment: Mapping[str, str],
         config: Mapping[str, Any],
         copy: int | None = None,
+        beside: NamespaceContainer | None = None,
     ) -> None:
         self._layers = tuple(layers)
         self._config = config
+        self._beside = beside
         self._spawner = spawner
         self._limits = limits
         self._environment = dict(environment)
@@ -239,6 +242,13 @@ class NamespaceContainer(Container):
             self._proxy.close()
         self._cgroup.remove()
 
+    @property
+    def namespace_holder(self) -> tuple[int, int]:
+        """The id and a descriptor of the first process, through which others join the namespaces."""
+        if self.is_removed:
+            raise EngineError(f"container {self.id} was removed")
+        return self._pid, self._target
+
     def disown(self) -> None:
         """Close a forked child's copies of the container's descriptors."""
         if not self.is_removed:
@@ -284,6 +294,7 @@ class NamespaceContainer(Container):
                 first = start_container(
                     self._spawner, self._layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
                     hostname=self.id[-12:], cgroups=self._cgroup.tasks, copy=copy,
+                    joins=None if self._beside is None else self._beside.namespace_holder,
                 )  # fmt: skip
                 os.close(said)
                 said = -1
@@ -310,6 +321,8 @@ class NamespaceContainer(Container):
 
     def _connect(self, target: int, lifeline: int) -> None:
         """Give the network namespace of this container what its limits allow."""
+        if self._beside is not None:
+            return
         if self._limits.is_routed:
             self._network = network.connect(self._spawner, self._pid, target, lifeline)
         elif self._limits.is_filtered:
@@ -345,6 +358,7 @@ def start_container(
     cgroups: Iterable[str] = (),
     root: str | None = None,
     copy: int | None = None,
+    joins: tuple[int, int] | None = None,
 ) -> Process:
     """Start a container and return bubblewrap's process, which first reports the id of the container's first process.
 
@@ -358,6 +372,7 @@ def start_container(
         cgroups: the files through which it joins its control groups.
         root: a folder in place of its image, for a trial.
         copy: a descriptor of the files of a snapshot, with which it begins.
+        joins: id and descriptor of the first process of the container whose network it joins.
     """
     place = _build_folder()
     # Files lie in memory and count against it, so the disk must leave memory for processes.
@@ -369,7 +384,7 @@ def start_container(
         "--bind", root or f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
         *(word for name in devices for word in ("--dev-bind", f"{place}/devices/{name}", f"/dev/{name}")),
         "--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
-        "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network_options(limits, place),
+        "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network_options(limits, place, joins is not None),
         *(("--unshare-user", "--uid", "0", "--gid", "0") if spawner.rootless else ()),
         *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
         "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -380,7 +395,8 @@ def start_container(
         "place": place, "size": size, "files": files_of(size), "layers": list(map(str, layers)),
         "devices": bool(devices), "resolver": network.resolver() if limits.is_routed else "",
     }  # fmt: skip
-    return spawner.start(command, ends, copy, build=build, cgroups=list(cgroups))
+    process, target = joins or (None, copy)
+    return spawner.start(command, ends, target, build=build, cgroups=list(cgroups), joins=process)
 
 
 def _first_pid(told: Any) -> int:
@@ -410,12 +426,13 @@ def _masks() -> list[str]:
     return words
 
 
-def _network_options(limits: ResourceLimits, place: str) -> list[str]:
-    """Return bubblewrap's options for the network: an empty one, which may be connected later, or the machine's."""
+def _network_options(limits: ResourceLimits, place: str, joins: bool) -> list[str]:
+    """Return bubblewrap's options for the network: an empty one, which may be connected later, or an existing one."""
+    own = [] if joins else ["--unshare-net"]
     if not limits.network or limits.is_filtered:
-        return ["--unshare-net"]
+        return own
     if limits.is_routed:
-        return ["--unshare-net", "--ro-bind", f"{place}/resolv.conf", "/etc/resolv.conf"]
+        return [*own, "--ro-bind", f"{place}/resolv.conf", "/etc/resolv.conf"]
     resolver = Path("/etc/resolv.conf").resolve()
     return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []
 

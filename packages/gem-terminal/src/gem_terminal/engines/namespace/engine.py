@@ -14,13 +14,22 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from gem_terminal.engines.base import LIMIT_NAMES, Container, ContainerSnapshot, Engine, EngineInfo, Progress
+from gem_terminal.archive import file_archive
+from gem_terminal.engines.base import (
+    LIMIT_NAMES,
+    Container,
+    ContainerSnapshot,
+    Engine,
+    EngineInfo,
+    ImageProcess,
+    Progress,
+)
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
 from gem_terminal.engines.namespace.images import ImageStore
@@ -28,7 +37,7 @@ from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, ResourceLimits
+from gem_terminal.task import Image, ResourceLimits, SideCar
 
 __all__ = ["NamespaceEngine"]
 
@@ -107,6 +116,41 @@ class NamespaceEngine(Engine):
         variables = {**snapshot.environment, **(environment or {})}
         return self.start_on(snapshot.layers, limits, variables, snapshot.config, snapshot.copy)
 
+    def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
+        users: dict[int, str] = {}
+        for each in side_cars:
+            for port in each.ports:
+                if users.setdefault(port, each.name) != each.name:
+                    raise EngineError(
+                        f"{users[port]} and {each.name} both listen on port {port}, but on the namespace engine the "
+                        "containers of a task share one loopback; use engine='docker'"
+                    )
+
+    def start_first(
+        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+    ) -> Container:
+        if limits.host_network:
+            raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
+        return _named(self.start(reference, limits, environment), names)
+
+    def start_beside(
+        self,
+        first: Container,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        own_names: Sequence[str],
+        names: Sequence[str],
+    ) -> Container:
+        assert isinstance(first, NamespaceContainer)
+        layers, config = self._images.layers(reference)
+        variables = {**config.get("environment", {}), **environment}
+        return _named(self.start_on(layers, limits, variables, config, beside=first), names)
+
+    def image_process(self, reference: str) -> ImageProcess:
+        _, config = self._images.layers(reference)
+        return ImageProcess(tuple(config.get("entrypoint") or ()), tuple(config.get("command") or ()))
+
     def start_on(
         self,
         layers: Iterable[Path],
@@ -114,8 +158,11 @@ class NamespaceEngine(Engine):
         environment: Mapping[str, str],
         config: Mapping[str, Any],
         copy: int | None = None,
+        beside: NamespaceContainer | None = None,
     ) -> NamespaceContainer:
-        """Start a container on stacked folders, topmost first, with the files of a snapshot if there is one.
+        """Start a container on stacked folders, topmost first.
+
+        It begins with the files of a snapshot if there is one, in a network of its own or that of another container.
 
         Raises:
             EngineError: if the container does not start, or it needs a network of its own, which this machine cannot
@@ -130,7 +177,7 @@ class NamespaceEngine(Engine):
         with self._starting:
             self._underway += 1
         try:
-            container = NamespaceContainer(self.spawner, layers, limits, environment, config, copy)
+            container = NamespaceContainer(self.spawner, layers, limits, environment, config, copy, beside)
             self._containers.add(container)
         finally:
             with self._starting:
@@ -160,6 +207,17 @@ class NamespaceEngine(Engine):
             spawner, self._spawner = self._spawner, None
         if spawner is not None:
             spawner.close()
+
+
+def _named(container: Container, names: Sequence[str]) -> Container:
+    """Give a container the names of all containers of its network, which share one loopback."""
+    lines = [f"127.0.0.1 localhost {' '.join(names)}", "::1 localhost"]
+    try:
+        container.put(file_archive("etc/hosts", "\n".join([*lines, ""]).encode()), "/")
+    except BaseException:
+        container.remove()
+        raise
+    return container
 
 
 def _tried_spawner() -> Spawner:

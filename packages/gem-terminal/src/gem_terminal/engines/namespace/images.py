@@ -100,7 +100,12 @@ class ImageStore:
                 unpack(archive, folder)
 
         with exclusive(self._folder / "lock", progress):
-            config = {"environment": dict(content.environment), "workdir": content.workdir or "/", "user": content.user}
+            config: dict[str, Any] = {
+                "environment": dict(content.environment),
+                "workdir": content.workdir or "/",
+                "user": content.user,
+            }
+            config |= {"entrypoint": list(content.entrypoint), "command": list(content.command)}
             self._write(self._folder / "configs" / _file_name(name), config)
             self._made(self._folder / "bases" / _file_name(name), make)
 
@@ -137,6 +142,7 @@ class ImageStore:
             return [base], settings
         layers: list[Path] = []
         config: dict[str, Any] = {"environment": {}, "workdir": "/", "user": None}
+        given = dict(image.arguments)
         arguments: dict[str, str] = {}
         chain = hashlib.sha256()
         steps = parse(image.folder / image.dockerfile)
@@ -164,9 +170,14 @@ class ImageStore:
                 config["environment"].update(_assignments(step))
             elif step.name == "ARG":
                 name, _, default = step.text.partition("=")
-                arguments.setdefault(name, default.strip("\"'"))
+                arguments.setdefault(name, given.get(name, default.strip("\"'")))
             elif step.name == "USER":
                 config["user"] = step.text.partition(":")[0]
+            elif step.name in ("CMD", "ENTRYPOINT"):
+                words = step.words() if step.text.startswith("[") else ["/bin/sh", "-c", step.text]
+                config[step.name.lower() if step.name == "ENTRYPOINT" else "command"] = words
+                if step.name == "ENTRYPOINT":
+                    config["command"] = []  # that of the base does not go with it
         return layers, config
 
     def _layer(

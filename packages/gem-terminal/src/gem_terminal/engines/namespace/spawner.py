@@ -171,7 +171,13 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         if request["build"] is None:
             os.dup2(request["target"], 3)
         else:
-            _build_root(**request["build"], copy=request["target"])
+            copy = request["target"]
+            if request["joins"] is not None:
+                network = os.open(f"/proc/{request['joins']}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+                _check_alive(request)
+                linux.setns(network, linux.CLONE_NEWNET)
+                copy = None
+            _build_root(**request["build"], copy=copy)
             reader, writer = os.pipe()
             os.write(writer, request["seccomp"])
             os.dup2(reader, 3)  # the path in bubblewrap's options
