@@ -12,10 +12,12 @@ clock. ``bound`` is ``processors * sync / (trainer + workers)``: the speed-up th
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import resource
 import statistics
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -235,28 +237,38 @@ def memory_of(process: int) -> tuple[float, float]:
 
 
 def start(num_envs: int) -> None:
-    """Print the start-up and the memory of many environments."""
-    print(
-        "| game | mode | make, s of CPU | first reset, s | µs an environment | memory of all, MB | kB an environment |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for env_id in ("game:Game2048-v0", "game:Sokoban-v0"):
-        gem.make(env_id).reset()
-        for mode in ("sync", "process"):
-            before, began = memory_of(os.getpid())[0], time.process_time()
-            envs = gem.make_vec(env_id, num_envs=num_envs, mode=mode, seed=1)
-            workers = getattr(envs, "worker_pids", [])
-            made = time.process_time() - began + cpu_of(workers)
-            envs.reset()
-            reset = time.process_time() - began + cpu_of(workers) - made
-            memory = memory_of(os.getpid())[0] - before + sum(memory_of(process)[0] for process in workers)
-            print(
-                f"| {env_id} | {mode} | {made:.2f} | {reset:.2f} | {1e6 * (made + reset) / num_envs:.0f} | "
-                f"{memory:.0f} | {1024 * memory / num_envs:.1f} |",
-                flush=True,
-            )
-            envs.close()
+    """Print the start-up and the memory of many environments, after their first step."""
+    gem.register("bench:Sleeps", Sleeps, replace=True)
+    columns = ("environment", "mode", "make, CPU s", "first reset", "first step", "µs an environment", "memory, MB")
+    print(f"| {' | '.join(columns)} | kB an environment | threads | processes |\n|{'---|' * 10}")
+    for env_id, kwargs in (("game:Game2048-v0", {}), ("game:Sokoban-v0", {}), ("bench:Sleeps", {"seconds": 0.1})):
+        for mode in ("sync", "thread", "process"):
+            if mode == "thread" or not kwargs:  # what waits belongs into threads
+                print(start_row(env_id, mode, num_envs, kwargs), flush=True)
     print(f"peak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def start_row(env_id: str, mode: str, num_envs: int, kwargs: dict[str, Any]) -> str:
+    """Return the row of one environment and mode."""
+    with gem.make_vec(env_id, num_envs=2, mode=mode, seed=1, **kwargs) as first:  # imports and tables come once
+        first.reset()
+        action = first.envs[0].sample_random_action()
+        first.step([action] * 2)
+    gc.collect()
+    before, began = memory_of(os.getpid())[0], time.process_time()
+    with gem.make_vec(env_id, num_envs=num_envs, mode=mode, seed=1, **kwargs) as envs:
+        workers = getattr(envs, "worker_pids", [])
+        marks = [time.process_time() - began + cpu_of(workers)]
+        for play in (envs.reset, lambda: envs.step([action] * num_envs)):
+            play()
+            marks.append(time.process_time() - began + cpu_of(workers))
+        memory = memory_of(os.getpid())[0] - before + sum(memory_of(process)[0] for process in workers)
+        threads = threading.active_count()
+    spent = " | ".join(f"{now - then:.2f}" for then, now in zip([0.0, *marks], marks, strict=False))
+    return (
+        f"| {env_id} | {mode} | {spent} | {1e6 * marks[-1] / num_envs:.0f} | {memory:.0f} | "
+        f"{1024 * memory / num_envs:.1f} | {threads} | {1 + len(workers)} |"
+    )
 
 
 def sizes() -> None:
