@@ -324,7 +324,7 @@ def test_an_interrupt_loses_the_interrupted_episode_alone() -> None:
 
 def test_recv_leaves_the_rest_when_its_time_is_over() -> None:
     """What was not played in time comes with the next call."""
-    with auto_vector_env([Walk] * 40) as envs:
+    with AutoVectorEnv([Walk] * 40, choice=ModeChoice("sync", "")) as envs:
         envs.reset(seed=1)
         now = time.thread_time
 
@@ -488,6 +488,16 @@ def test_a_first_step_that_takes_long_is_the_measure_if_it_takes_a_second(clocks
     assert (cost.waiting, cost.computing, cost.steps, made[0].steps) == (2.0, 0.0, 1, 1)
 
 
+def test_steps_that_seldom_wait_compute(clocks: Clocks) -> None:
+    """A busy machine takes the processor away now and then, which is no reason for threads; every other step is."""
+    for period, waits in ((50, False), (2, True)):
+
+        def take(step: int, period: int = period) -> None:
+            clocks.wait(1e-4) if step % period == 0 else clocks.compute(1e-4)
+
+        assert (step_cost(partial(Timed, take, lambda _: None, 10**6), None).waiting > 0.0) == waits
+
+
 def test_a_burst_of_other_work_hardly_counts(clocks: Clocks) -> None:
     """Some milliseconds in which every step takes ten times as long leave the figure as it is."""
 
@@ -514,10 +524,9 @@ def test_large_results_belong_to_no_other_process() -> None:
     small, large = (step_cost(partial(Large, size), None) for size in (10, 400_000))
     assert 0.0 < small.packing < large.packing
     assert 0.0 < small.unpacking < large.unpacking
-    modes = ["sync", "thread", "process"]
-    kept = {"steps": 9, "computing": 30e-6}
-    assert choose([("id", 64, StepCost(**kept, packing=1e-6, unpacking=1e-6))], modes, 2, None).mode == "process"  # type: ignore[arg-type]
-    assert choose([("id", 64, StepCost(**kept, packing=20e-6, unpacking=15e-6))], modes, 2, None).mode == "sync"  # type: ignore[arg-type]
+    for packing, unpacking, mode in ((1e-6, 1e-6, "process"), (60e-6, 1e-6, "sync"), (1e-6, 40e-6, "sync")):
+        cost = StepCost(9, 30e-6, packing=packing, unpacking=unpacking)
+        assert choose([("id", 64, cost)], ["sync", "thread", "process"], 2, None).mode == mode
 
 
 class Large(Walk):
