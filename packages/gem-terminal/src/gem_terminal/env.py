@@ -75,7 +75,9 @@ class TerminalEnv(Env[str, Action]):
     **Info.** Always ``task`` (name), ``turn``, ``action_status``. After a command ``exit_code``, ``timed_out``, and
     ``notices`` if it reached limits. After native calls ``tool_results``. At the end ``success``, ``rewards``,
     ``tests_passed`` and ``tests_total`` if the task reports them, ``verifier_log``, and ``verifier_error`` if the tests
-    gave no reward; ``verifier_hint`` if the reward is 0.0 and the tests seem to miss a network or a server.
+    gave no reward; ``verdict``, which says how far the reward can be trusted (see
+    :func:`~gem_terminal.verdict_worth.verdict_worth`); ``verifier_hint`` if the reward is 0.0 and the tests seem to
+    miss a network or a server.
 
     If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts a new
     container.
@@ -105,6 +107,10 @@ class TerminalEnv(Env[str, Action]):
         episode_seconds: the time limit of an episode, in seconds; None for the task's own.
         output: the bytes of a command's output in an observation; the middle of a longer output is cut out.
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.
+        verifier: ``"task"`` for the verifier of the task's format, or ``"pristine"``, whose verdict an agent that works
+            as root cannot forge: the tests run in a fresh container of the image, with the agent's changes under
+            declared paths laid over it; see :mod:`gem_terminal.pristine`. None for ``"task"``, or with ``strict`` for
+            ``"pristine"``.
         keep_processes: whether the agent's processes continue during the tests; None for the rule of the task. A task
             that verifies a server needs this; :func:`~gem_terminal.verification.verify` explains the cost.
         instructions: whether the first observation explains text actions and the turn limit. Turn it off if the model
@@ -130,11 +136,12 @@ class TerminalEnv(Env[str, Action]):
         episode_seconds: float | None = None,
         output: int = 16 << 10,
         reward: str = "task",
+        verifier: str | None = None,
         keep_processes: bool | None = None,
         instructions: bool = True,
         warm: int = 1,
     ) -> None:
-        options = TaskOptions.checked(strict, network, limits, keep_processes)
+        options = TaskOptions.checked(strict, network, limits, keep_processes, verifier)
         found = _task_set(task, path, tasks, filter, split, boolean("skip_unsupported", skip_unsupported))
         self.skipped = found.skipped
         """The tasks of the folder that cannot be used, each with the reason as ``error``."""
@@ -489,6 +496,7 @@ def _said(result: VerifierResult) -> Info:
         "verifier_log": result.log,
         "verifier_error": result.error,
         "verifier_hint": result.hint,
+        "verdict": result.worth,
         "tests_passed": result.passed,
         "tests_total": result.total,
     }

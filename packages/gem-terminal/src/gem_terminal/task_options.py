@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gem.arguments import boolean, check_names, integer, real
+from gem.arguments import boolean, check_names, choice, integer, real, string
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_terminal.formats.fields import bytes_of_size
 from gem_terminal.task import ResourceLimits, Task
 
 __all__ = ["TaskOptions"]
 
+_VERIFIERS = ("task", "pristine")
 _LIMITS = ("cpus", "memory", "processes", "disk")
 _LEAST_MEMORY = 16 << 20
 """Bytes; a shell needs some."""
@@ -24,21 +25,24 @@ class TaskOptions:
 
     By default a task behaves as its format says. In Harbor and Terminal-Bench 1, a task that does not mention the
     network has one, and the agent's processes continue during the tests. With ``strict``, the default for training
-    on tasks of one's own, a network must be asked for, and the processes are killed before the tests.
+    on tasks of one's own, a network must be asked for, and the tests run in a fresh container with the agent's changes.
 
     Args:
-        strict: whether a task has a network only if its files ask for one, and the agent's processes are killed
-            before the tests. Terminal-Bench 1 has no word for the network; its tasks keep it.
+        strict: whether a task has a network only if its files ask for one, the agent's processes are killed before the
+            tests, and the verifier is ``"pristine"``. Terminal-Bench 1 has no word for the network; its tasks keep it.
         network: gives every task a network, or none; ``"host"`` gives it the network of this machine.
         limits: ``cpus``, ``memory``, ``processes`` and ``disk`` of every container, in place of the task's own;
             memory and disk in bytes or as ``"4G"``.
         keep_processes: whether the agent's processes continue during the tests of every task.
+        verifier: ``"task"`` for the verifier of the task's format, or ``"pristine"`` for a fresh container with the
+            agent's changes; see :mod:`gem_terminal.pristine`. A separate container of the tests stays as it is.
     """
 
     strict: bool = False
     network: bool | str | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     keep_processes: bool | None = None
+    verifier: str | None = None
 
     @classmethod
     def checked(
@@ -47,6 +51,7 @@ class TaskOptions:
         network: object = None,
         limits: Mapping[str, Any] | None = None,
         keep_processes: object = None,
+        verifier: object = None,
     ) -> TaskOptions:
         """Return the options for arguments of any type.
 
@@ -59,6 +64,7 @@ class TaskOptions:
             network if network is None or network == "host" else boolean("network", network),
             {} if limits is None else _limits(limits),
             None if keep_processes is None else boolean("keep_processes", keep_processes),
+            None if verifier is None else choice("verifier", string("verifier", verifier), _VERIFIERS),
         )
 
     def arguments(self) -> dict[str, Any]:
@@ -68,6 +74,7 @@ class TaskOptions:
             "network": self.network,
             "limits": self.limits,
             "keep_processes": self.keep_processes,
+            "verifier": self.verifier,
         }
 
     def applied(self, task: Task) -> Task:
@@ -76,10 +83,13 @@ class TaskOptions:
             return task
         separate = task.tests.separate
         keep = task.keep_processes and not self.strict if self.keep_processes is None else self.keep_processes
+        pristine = self.strict if self.verifier is None else self.verifier == "pristine"
         if separate is not None:
             limits = self._adapted(separate.limits, separate.network_is_stated)
             task = replace(task, tests=replace(task.tests, separate=replace(separate, limits=limits)))
-        return replace(task, limits=self._adapted(task.limits, task.network_is_stated), keep_processes=keep)
+        return replace(
+            task, limits=self._adapted(task.limits, task.network_is_stated), keep_processes=keep, pristine=pristine
+        )
 
     def _adapted(self, limits: ResourceLimits, network_is_stated: bool) -> ResourceLimits:
         if self.network is None:

@@ -30,6 +30,9 @@ The guarantees depend on the user that the agent works as.
   may also prevent verification, for example by filling the disk or removing ``sh``. That is an error in the result and
   earns no reward.
 
+**In a fresh container** (``verifier="pristine"``, or ``strict``), with the agent's changes under declared paths; see
+:mod:`gem_terminal.pristine`.
+
 **In a separate container** (the separate mode of Harbor) the tests receive only the files that the task declares: its
 artifacts, and ``/logs/artifacts``. They keep their paths and replace the files that the image has there; missing
 artifacts are skipped. Files, folders, and links that stay within the artifacts are kept; see
@@ -50,8 +53,10 @@ from gem_terminal.archive import archive_of, files_in, sanitize_artifact
 from gem_terminal.connection_hints import connection_hint
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.errors import EngineError
+from gem_terminal.pristine import verify_pristine
 from gem_terminal.progress import showing
 from gem_terminal.task import Artifact, SeparateVerifier, Task
+from gem_terminal.verdict_worth import verdict_worth
 from gem_terminal.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
 
 __all__ = ["VerifierResult", "verify"]
@@ -110,7 +115,8 @@ def verify(
     """
     keep = task.keep_processes if keep_processes is None else keep_processes
     result = _verified(task, container, engine, keep)
-    return replace(result, hint=connection_hint(result, has_network=_tests_have_network(task), kept=keep))
+    hint = connection_hint(result, has_network=_tests_have_network(task), kept=keep)
+    return replace(result, hint=hint, worth=verdict_worth(task).level)
 
 
 def _tests_have_network(task: Task) -> bool:
@@ -120,10 +126,15 @@ def _tests_have_network(task: Task) -> bool:
 
 def _verified(task: Task, container: Container, engine: Engine | None, keep_processes: bool) -> VerifierResult:
     separate = task.tests.separate
+    if separate is None and task.pristine:
+        if engine is None:
+            raise EngineError(f"the pristine verifier of {task.name} needs the engine that starts its container")
+        _kill(container)
+        return verify_pristine(task, container, engine, _judged_in_shared)
     if separate is None:
         if not keep_processes:
             _kill(container)
-        return _judged(task, container, task.workdir, _PREPARE)
+        return _judged_in_shared(task, container)
     if engine is None:
         raise EngineError(f"the task {task.name} has a separate verifier; pass the engine that starts its container")
     for hook in separate.collect:
@@ -143,6 +154,10 @@ def _verified(task: Task, container: Container, engine: Engine | None, keep_proc
         for archive in archives.values():
             error = error or _put(verifier, archive)
         return VerifierResult({}, error=error) if error else _judged(task, verifier, separate.workdir, None)
+
+
+def _judged_in_shared(task: Task, container: Container) -> VerifierResult:
+    return _judged(task, container, task.workdir, _PREPARE)
 
 
 def _kill(container: Container) -> None:

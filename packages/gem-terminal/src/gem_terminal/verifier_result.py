@@ -54,6 +54,9 @@ class VerifierResult:
     hint: str | None = None
     """Why a reward of 0.0 may be the setting's fault and not the agent's, with the option that changes it."""
 
+    worth: str | None = None
+    """How far the verdict can be trusted; see :func:`~gem_terminal.verdict_worth.verdict_worth`."""
+
     @property
     def reward(self) -> float:
         """The reward of the task, from 0.0 to 1.0: its reward ``reward``, or the mean of its rewards.

@@ -12,6 +12,7 @@ from gem_terminal.cli.options import selection_options, targets_argument
 from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.task import Image
 from gem_terminal.task_set import TaskFolder
+from gem_terminal.verdict_worth import verdict_worth
 
 __all__ = ["list_command"]
 
@@ -44,7 +45,7 @@ def list_command(targets: tuple[str, ...], selection: Selection, as_json: bool) 
 
 
 def _show(found: list[TaskFolder]) -> None:
-    rows = Table(("task", "format", "difficulty", "image", "network", "time", "solution"), right=("time",))
+    rows = Table(("task", "format", "difficulty", "image", "network", "time", "solution", "verdict"), right=("time",))
     for one in found:
         row = _described(one)
         if one.task is not None:
@@ -56,6 +57,7 @@ def _show(found: list[TaskFolder]) -> None:
                 "yes" if row["network"] else "no",
                 "" if row["seconds"] is None else f"{row['seconds']:g} s",
                 "yes" if row["solution"] else "no",
+                row["verdict"],
             )
     if rows.rows:
         rows.show()
@@ -82,7 +84,9 @@ def _described(one: TaskFolder) -> dict[str, Any]:
         "network": task.limits.network,
         "seconds": task.seconds,
         "solution": task.solution is not None,
-        "verifier": "shared" if task.tests.separate is None else "separate",
+        "verifier": "separate" if task.tests.separate else "pristine" if task.pristine else "shared",
+        "verdict": verdict_worth(task).level,
+        "verdict_reason": verdict_worth(task).reason,
         "cpus": task.limits.cpus,
         "memory": task.limits.memory,
         "disk": task.limits.disk,

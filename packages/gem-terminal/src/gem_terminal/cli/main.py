@@ -13,6 +13,7 @@ COMMANDS = {
     "list": "gem_terminal.cli.listing:list_command",
     "shell": "gem_terminal.cli.shell:shell_command",
     "new": "gem_terminal.cli.new:new_command",
+    "audit": "gem_terminal.cli.audit:audit_command",
     "verify": "gem_terminal.cli.verify:verify_command",
     "build": "gem_terminal.cli.build:build_command",
     "base": "gem_terminal.cli.base:base_command",
@@ -38,4 +39,5 @@ def terminal_command() -> None:
       gem terminal shell ledger                 try one of them
       gem terminal new my-task                  write a new task
       gem terminal verify my-task               check that its solution passes and doing nothing fails
+      gem terminal audit my-tasks               what many tasks need, and what their verdicts are worth
     """

@@ -48,10 +48,11 @@ def selection_options(command: F) -> F:
         host_network: bool,
         limits: tuple[str, ...],
         keep_processes: bool | None,
+        verifier: str | None,
         **kwargs: Any,
     ) -> Any:
         options = TaskOptions.checked(
-            strict, "host" if host_network else network, dict(map(_limit, limits)), keep_processes
+            strict, "host" if host_network else network, dict(map(_limit, limits)), keep_processes, verifier
         )
         return command(*args, selection=Selection(list(tasks) or None, condition, split, options), **kwargs)
 
@@ -66,7 +67,13 @@ _SELECTION = (
         "--filter", "condition", metavar="CONDITION", help="Only these tasks, such as 'difficulty=easy and tag:git'."
     ),
     click.option("--split", metavar="NAME", help="Only this subfolder, or tasks with this split in their metadata."),
-    click.option("--strict", is_flag=True, help="A network only for tasks that ask; kill processes before tests."),
+    click.option(
+        "--strict", is_flag=True, help="A network only for tasks that ask; kill processes; --verifier pristine."
+    ),
+    click.option(
+        "--verifier", type=click.Choice(["task", "pristine"]), default=None,
+        help="Run the tests as the task says, or in a fresh container with the agent's changes.",
+    ),
     click.option("--network/--no-network", default=None, help="Give every task a network, or none."),
     click.option(
         "--host-network", is_flag=True, help="Give every task the network of this machine, with its local services."

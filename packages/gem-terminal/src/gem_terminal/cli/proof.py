@@ -63,8 +63,21 @@ class Prover:
         self._open: set[TerminalEnv] = set()
         self._stopped = False
 
-    def prove(self, found: TaskFolder) -> Proof:
-        """Return the proof of a task, with all its problems."""
+    def build(self, task: Task) -> str | None:
+        """Build or pull the image of a task; return the reason of a failure, or None."""
+        try:
+            self._prepare(task)
+        except (GemError, OSError) as error:
+            return str(error)
+        return None
+
+    def prove(self, found: TaskFolder, only_solution: bool = False) -> Proof:
+        """Return the proof of a task, with all its problems.
+
+        Args:
+            found: the task.
+            only_solution: whether to leave out the episodes without any action.
+        """
         proof = Proof(found.name, str(found.folder))
         if found.task is None:
             proof.problems.append(str(found.error))
@@ -73,7 +86,8 @@ class Prover:
             self._prepare(found.task)
             for attempt in range(self._attempts):
                 self._solve(found.task, proof, attempt)
-                self._do_nothing(found.task, proof, attempt)
+                if not only_solution:
+                    self._do_nothing(found.task, proof, attempt)
         except (GemError, OSError) as error:
             proof.problems.append(str(error))
         except Exception:

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ __all__ = [
     "Engine",
     "EngineInfo",
     "ExecResult",
+    "FileChanges",
     "ImageProcess",
     "Progress",
     "ProgressStage",
@@ -142,6 +143,22 @@ class ContainerSnapshot(ABC):
         self.close()
 
 
+@dataclass(frozen=True)
+class FileChanges:
+    """The differences between folders of a container and its image. A hostile process may have made them."""
+
+    archives: tuple[tuple[str, bytes], ...]
+    """Folders, and uncompressed tar archives whose names are relative to them."""
+    removed: tuple[str, ...]
+    """Absolute paths that are gone, or whose folder was replaced by another one."""
+    changed: frozenset[str] | None = None
+    """The paths in the archives that differ, with their folders; None if all do."""
+
+    def has(self, path: PurePosixPath) -> bool:
+        """Return whether a path in an archive differs from the image."""
+        return self.changed is None or str(path) in self.changed
+
+
 class Container(ABC):
     """A running container of one task."""
 
@@ -250,6 +267,27 @@ class Container(ABC):
             EngineError: if the container or the engine died.
         """
         return ()
+
+    def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
+        """Return the differences between folders, or files, and the image.
+
+        An engine that knows no differences returns the whole folders, to replace those of the image.
+
+        Args:
+            folders: absolute paths, none inside another; missing ones are left out.
+            most: the size limit of the content in bytes.
+
+        Raises:
+            EngineError: if the content is larger, or the container died.
+        """
+        archives, removed = [], []
+        for folder in folders:
+            archive = self.get(folder, most=most)
+            if archive is not None:
+                most -= len(archive)
+                archives.append((folder.rpartition("/")[0] or "/", archive))
+            removed.append(folder)
+        return FileChanges(tuple(archives), tuple(removed))
 
     def snapshot(self) -> ContainerSnapshot:
         """Copy the files that differ from the image; ``Engine.restore`` starts containers with them.

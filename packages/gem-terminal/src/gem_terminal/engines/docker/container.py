@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy
-from gem_terminal.engines.base import Channel, Container, ContainerSnapshot
+from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, FileChanges
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
@@ -44,6 +44,8 @@ _TYPES, _LINK = 0x8F280000, 0x08000000
 """Bits of Go's ``os.FileMode``: the types other than regular files, and links."""
 _KILLS_IN = 5.0
 """The time limit in seconds for killing all processes; after that, the container is restarted."""
+_DELETED = 2
+"""The kind of a change in the answer of the engine."""
 _AT_ONCE = 64 << 10
 _EARLY = 1 << 20
 """The largest output in bytes that is buffered while input is written."""
@@ -271,6 +273,21 @@ class DockerContainer(Container):
             self.remove()
         else:
             self.kill_all()
+
+    def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
+        with engine_errors(f"container {self.id[:12]} tells no changes"):
+            found = self._client.api.diff(self.id) or []
+        removed = tuple(each["Path"] for each in found if each["Kind"] == _DELETED)
+        changed = frozenset(each["Path"] for each in found if each["Kind"] != _DELETED)
+        archives = []
+        for folder in folders:
+            if not any(f"{path}/".startswith(f"{folder}/") for path in changed):
+                continue
+            archive = self.get(folder, most=most)
+            if archive is not None:
+                most -= len(archive)
+                archives.append((folder.rpartition("/")[0] or "/", archive))
+        return FileChanges(tuple(archives), removed, changed)
 
     def snapshot(self) -> ContainerSnapshot:
         return self._commit(self.id)

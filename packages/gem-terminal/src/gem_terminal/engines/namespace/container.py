@@ -12,19 +12,19 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
-from gem_terminal.engines.base import Channel, Container, ContainerSnapshot
+from gem_terminal.engines.base import Channel, Container, FileChanges
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace import network
 from gem_terminal.engines.namespace.channel import PipeChannel
-from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, copy_of_files
+from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, changes_in, copy_of_files
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
@@ -261,7 +261,11 @@ class NamespaceContainer(Container):
             if self._proxy is not None:
                 self._proxy.disown()
 
-    def snapshot(self) -> ContainerSnapshot:
+    def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
+        with closing(self.snapshot()) as taken:
+            return changes_in(taken.copy, folders, most)
+
+    def snapshot(self) -> NamespaceSnapshot:
         if self.is_removed:
             raise EngineError(f"container {self.id} was removed")
         copy = copy_of_files(self._spawner, self._target, self._upper, _build_folder())

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
+import stat
+import tarfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from weakref import finalize
 
-from gem_terminal.engines.base import ContainerSnapshot
+from gem_terminal.engines.base import ContainerSnapshot, FileChanges
+from gem_terminal.engines.namespace.saved_files import MARK_REPLACED, is_mark_of_deletion, read_content, table_of
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.errors import EngineError
 
-__all__ = ["NamespaceSnapshot", "copy_of_files"]
+__all__ = ["NamespaceSnapshot", "changes_in", "copy_of_files"]
 
 _COPIES_IN = 120.0
 """The time limit in seconds for copying the files of a container."""
@@ -96,6 +100,56 @@ def copy_of_files(spawner: Spawner, target: int, upper: str, place: str) -> int:
             process.close()
         os.close(said)
         os.close(null)
+
+
+def changes_in(copy: int, folders: Iterable[str], most: int) -> FileChanges:
+    """Return the changes of a container in some folders.
+
+    Args:
+        copy: a descriptor of the copied files.
+        folders: absolute paths.
+        most: the size limit of the content in bytes.
+
+    Raises:
+        EngineError: if the content is larger.
+    """
+    places = tuple(f"{folder.strip('/')}/" for folder in folders)
+    table = table_of(copy)
+    removed: list[str] = []
+    buffer = io.BytesIO()
+    files: dict[int, str] = {}
+    left = most
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for number, entry in enumerate(table):
+            if not f"{entry.path}/".startswith(places):
+                continue
+            if is_mark_of_deletion(entry):
+                removed.append(f"/{entry.path}")
+                continue
+            if MARK_REPLACED in entry.attributes:
+                removed.append(f"/{entry.path}")
+            member = tarfile.TarInfo(entry.path)
+            member.mode, member.uid, member.gid = stat.S_IMODE(entry.mode), entry.uid, entry.gid
+            member.mtime = entry.modified // 1_000_000_000
+            first = number if entry.same_as < 0 else entry.same_as
+            content = b""
+            if not stat.S_ISREG(entry.mode):
+                member.type = _TYPES.get(stat.S_IFMT(entry.mode), tarfile.FIFOTYPE)  # which nobody unpacks
+                member.linkname = table[first].target
+            elif first in files:
+                member.type, member.linkname = tarfile.LNKTYPE, files[first]
+            else:
+                left -= table[first].size
+                if left < 0:
+                    raise EngineError(f"the changed files of a container are larger than {most} bytes")
+                content = read_content(copy, table[first])
+                member.size = len(content)
+                files[first] = entry.path
+            archive.addfile(member, io.BytesIO(content))
+    return FileChanges((("/", buffer.getvalue()),), tuple(removed))
+
+
+_TYPES = {stat.S_IFDIR: tarfile.DIRTYPE, stat.S_IFLNK: tarfile.SYMTYPE}
 
 
 def _text(said: int) -> str:

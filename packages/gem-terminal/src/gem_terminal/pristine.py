@@ -1,0 +1,166 @@
+"""Verification that a root agent cannot forge: :func:`verify_pristine`.
+
+The tests run in a fresh container of the task's image. Over it lie only those changes of the agent that
+:class:`~gem_terminal.carried_files.CarryRules` lets through: files under declared paths. The shell, the interpreters,
+the libraries and their configuration are the image's own, so replacing them, or planting what they read, has no
+effect. Processes are gone, and with them whatever waits to write a reward.
+
+Declared are the working folder, the home of the agent's user, some common folders, the paths that the instruction
+names, and ``pristine_paths`` in ``[metadata]`` of the task. ``pristine_installs`` there names package managers whose
+new files are kept: ``"apt"``, ``"npm"`` or ``"pip"``. Files of the image stay its own even then.
+
+Tests that execute the agent's files with their own rights can still be deceived by them, as anywhere.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import PurePosixPath
+
+from gem_terminal.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, home_of, named_paths
+from gem_terminal.engines.base import Container, Engine
+from gem_terminal.errors import EngineError
+from gem_terminal.progress import showing
+from gem_terminal.task import Task
+from gem_terminal.verifier_result import VerifierResult
+
+__all__ = ["ENVIRONMENT", "carry_rules", "verify_pristine"]
+
+ENVIRONMENT = {
+    # Python takes no module from the working folder or from a home before its own.
+    "PYTHONSAFEPATH": "1",
+    "PYTHONNOUSERSITE": "1",
+    # A repository of the agent runs no command when the tests look at it.
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.hooksPath",
+    "GIT_CONFIG_VALUE_0": "/dev/null",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+}
+"""Variables of the tests; those of the task take precedence."""
+
+_INSTALLS = {
+    "apt": ("/usr", "/etc", "/opt", "/var/lib/dpkg"),
+    "npm": ("/usr/local/lib/node_modules", "/usr/lib/node_modules", "/usr/local/bin"),
+    "pip": ("/usr/local/lib", "/usr/lib/python3", "/usr/local/bin"),
+}
+"""Package manager → the folders in which its new files are kept."""
+_MOST_CARRIED = 1 << 30
+"""Bytes of the changes."""
+_LOOKS_IN = 60.0
+_AT_ONCE = 64 << 10
+"""Bytes of paths in one command."""
+
+# The default folder, the search path, the users, and the virtual environments in the declared folders.
+_LOOK = r"""
+pwd; echo "$PATH"; cat /etc/passwd; echo :
+[ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
+for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; :"""
+_EXISTING = 'for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi; done'
+_REMOVE = 'rm -rf -- "$@"'
+_REMOVE_LINKS = 'for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
+
+
+def verify_pristine(
+    task: Task, container: Container, engine: Engine, judge: Callable[[Task, Container], VerifierResult]
+) -> VerifierResult:
+    """Run the tests of a task in a fresh container with the agent's changes.
+
+    Args:
+        task: the task.
+        container: the agent's container, in which no process of the agent runs any more.
+        engine: starts the fresh container.
+        judge: runs the tests of a task in a container.
+
+    Raises:
+        EngineError: if a container or the engine died, or the fresh container does not start.
+    """
+    with showing(f"image of {task.name}") as tell:
+        reference = engine.prepare(task.image, tell)
+    with engine.start(reference, task.limits, task.environment) as fresh:
+        rules = carry_rules(task, fresh)
+        try:
+            changes = container.changes(rules.folders, most=_MOST_CARRIED)
+            carried = rules.carried(changes, partial(_existing, fresh))
+        except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
+            return VerifierResult({}, error=f"the agent's files cannot be copied: {problem}")
+        if error := _lay_over(fresh, carried):
+            return VerifierResult({}, error=error)
+        environment = {**ENVIRONMENT, **task.tests.environment}
+        return judge(replace(task, tests=replace(task.tests, environment=environment)), fresh)
+
+
+def carry_rules(task: Task, fresh: Container) -> CarryRules:
+    """Return the rules for a task, given a fresh container of its image."""
+    done = fresh.run(("sh", "-c", _LOOK, "sh", *COMMON_FOLDERS), seconds=_LOOKS_IN, workdir=task.workdir)
+    if done.exit_code != 0:
+        why = done.output[-200:].decode(errors="replace")
+        raise EngineError(f"the image of {task.name} cannot be looked at: {why}")
+    told, _, environments = done.output.decode(errors="replace").partition("\n:\n")
+    workdir, search_path, *passwd = told.split("\n")
+    homes = [home_of(passwd, task.user), home_of(passwd, task.tests.user)]
+    named = named_paths(task, homes[0])
+    folders = [PurePosixPath(path) for path in (workdir, *COMMON_FOLDERS)]
+    folders += [home for home in homes if home is not None]
+    installs = task.metadata.get("pristine_installs")
+    managers = map(str, installs) if isinstance(installs, list) else ()
+    added = [folder for name in managers for folder in _INSTALLS.get(name, ())]
+    return CarryRules(
+        declared=tuple(dict.fromkeys(path for path in (*folders, *named) if path != PurePosixPath("/"))),
+        named=frozenset(named),
+        tools=tuple(
+            [PurePosixPath(folder) for folder in search_path.split(":") if folder.startswith("/")]
+            + [PurePosixPath(found).parent for found in environments.split("\n") if found]
+        ),
+        homes=tuple(home for home in dict.fromkeys((*homes, *_homes(passwd))) if home is not None),
+        added=tuple(map(PurePosixPath, added)),
+    )
+
+
+def _homes(passwd: Sequence[str]) -> Iterator[PurePosixPath]:
+    for line in passwd:
+        fields = line.split(":")
+        if len(fields) >= 6 and fields[5].startswith(("/home/", "/root")):
+            yield PurePosixPath(fields[5])
+
+
+def _existing(fresh: Container, paths: Sequence[str]) -> frozenset[str]:
+    """Return the paths that exist in a fresh container."""
+    found: set[str] = set()
+    for some in _portions(paths):
+        done = fresh.run(("sh", "-c", _EXISTING, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
+        flags = done.output.decode()
+        if done.exit_code != 0 or len(flags) != len(some):
+            raise EngineError(f"a fresh container cannot be looked at: {flags[-200:]}")
+        found.update(path for path, flag in zip(some, flags, strict=True) if flag == "1")
+    return frozenset(found)
+
+
+def _lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
+    for script, paths in ((_REMOVE, carried.removed), (_REMOVE_LINKS, carried.folders)):
+        for some in _portions(paths):
+            done = fresh.run(("sh", "-c", script, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
+            if done.exit_code != 0:
+                return f"the agent's files cannot be copied: {done.output[-200:].decode(errors='replace').strip()}"
+    try:
+        fresh.put(carried.archive, "/")
+    except EngineError as error:
+        return f"the agent's files cannot be copied: {error}"
+    return None
+
+
+def _portions(paths: Iterable[str]) -> Iterator[list[str]]:
+    some: list[str] = []
+    size = 0
+    for path in paths:
+        length = len(path.encode(errors="surrogateescape")) + 1
+        if some and size + length > _AT_ONCE:
+            yield some
+            some, size = [], 0
+        some.append(path)
+        size += length
+    if some:
+        yield some

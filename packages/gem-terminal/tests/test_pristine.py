@@ -1,0 +1,306 @@
+"""Verification in a fresh container: what is carried over, and cheats of a root agent, none of which pays."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_terminal import TerminalEnv, load_task
+from gem_terminal.carried_files import CarryRules, named_paths
+from gem_terminal.engines import Engine
+from gem_terminal.engines.base import FileChanges
+from gem_terminal.formats import bundled_tasks
+from gem_terminal.verdict_worth import verdict_worth
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILES = {
+    "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\nworkdir = '/app'\n",
+    "instruction.md": "Write the word of the day into /app/word.txt and the number into `/opt/shop/number`.",
+    "environment/Dockerfile": "FROM debian:bookworm-slim\nRUN mkdir -p /app /opt/shop && echo 0 > /opt/shop/number\n",
+    "tests/expected.txt": "hello\n",
+    "tests/test.sh": (
+        "#!/bin/bash\n. ~/.bashrc 2>/dev/null\n"
+        'if [ "$(cat word.txt)" = "$(cat /tests/expected.txt)" ] && grep -qx 7 /opt/shop/number; then\n'
+        "  echo 1 > /logs/verifier/reward.txt\nelse\n  echo 0 > /logs/verifier/reward.txt\nfi\n"
+    ),
+    "solution/solve.sh": "echo hello > /app/word.txt; echo 7 > /opt/shop/number\n",
+}
+PAY = "echo 1 > /logs/verifier/reward.txt"
+
+CHEATS = {
+    "a program": "cd /bin; rm cat grep; printf '#!/bin/sh\\necho 7' | tee cat > grep; chmod 755 cat grep",
+    "a program earlier on the path": "printf '#!/bin/sh\\necho 7' | tee /usr/local/bin/cat > /usr/local/bin/grep; "
+    "chmod 755 /usr/local/bin/*",
+    "a profile of root": "echo 'cat() { echo 7; }; grep() { :; }' | tee /root/.bashrc /etc/bash.bashrc > /etc/profile",
+    "links to the tests": "ln -s /tests/expected.txt word.txt; echo 7 > /opt/shop/number",
+    "a link for the whole folder": "cd /; rm -rf app; mkdir /tests; echo hello > /tests/word.txt; ln -s /tests app; "
+    "echo 7 > /opt/shop/number",
+    "a writer in the background": f"(setsid bash -c 'while :; do {PAY}; done' >/dev/null 2>&1 &)",
+    "a planted reward": f"mkdir -p /logs/verifier /tests; {PAY}; echo '{PAY}' > /tests/test.sh",
+    "a shell": f"rm /bin/bash; printf '#!/bin/sh\\n{PAY}\\n' > /bin/bash; chmod 755 /bin/bash",
+}
+"""Each leads the tests of this file to a reward, or tries to."""
+
+
+def write_task(folder: Path, **files: str) -> Path:
+    """Write the task of this file."""
+    for name, content in {**FILES, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def earned(env: TerminalEnv, command: str) -> float:
+    """Play an episode of one command; return its reward."""
+    env.reset(seed=0)
+    env.step(f"<bash>{command}</bash>")
+    reward, _, truncated, info = env.step("<finish/>")[1:]
+    assert not truncated, info
+    assert info["verdict"] == ("pristine" if env.task.pristine else "forgeable")
+    return reward
+
+
+@pytest.mark.only_engine("namespace")
+def test_no_cheat_pays_in_a_fresh_container(engine: Engine, tmp_path: Path) -> None:
+    """And the solution does; such cheats do pay where agent and tests share a container."""
+    with TerminalEnv(path=write_task(tmp_path), engine=engine, verifier="pristine", warm=0) as env:
+        paid = [name for name, cheat in CHEATS.items() if earned(env, cheat) > 0.0]
+        assert not paid
+        assert earned(env, FILES["solution/solve.sh"]) == 1.0
+    with TerminalEnv(path=tmp_path, engine=engine, warm=0) as env:
+        assert [name for name in list(CHEATS)[:2] if earned(env, CHEATS[name]) == 0.0] == []
+
+
+@pytest.mark.every_engine
+def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path) -> None:
+    """Contents, modes, owners, links and deletions of them; nothing else, and the image's own links stay."""
+    folder = write_task(
+        tmp_path,
+        **{
+            "environment/Dockerfile": FILES["environment/Dockerfile"]
+            + "RUN cd /app && mkdir old kept && echo 1 > old/file && echo 2 > kept/file && ln -s /root link "
+            "&& ln -s /opt/shop shop\n",
+            "tests/test.sh": "#!/bin/bash\ncd /app; find . /opt/shop /srv -printf '%p %y %m %U %l\\n' | sort;"
+            f"cat a kept/*; test -e /elsewhere || echo clean; {PAY}\n",
+        },
+    )
+    with TerminalEnv(path=folder, engine=engine, strict=True, warm=0) as env:
+        env.reset(seed=0)
+        env.step(
+            "<bash>rm -r old; mkdir old; echo 3 > old/new; echo 4 > a; ln a b; ln -s a c; ln -s /usr/bin/env d;"
+            "chown 7 a; chmod 4750 a; mkfifo pipe; ln -s /etc/shadow secret; ln -s /srv/../tests up; touch conftest.py;"
+            "touch /elsewhere; rm kept/file; echo 5 > kept/other; rm shop; mkdir shop; echo 6 > shop/planted;"
+            "echo 8 > /opt/shop/number</bash>"
+        )
+        info = env.step("<finish/>")[-1]
+        assert info["success"], info
+        listed = info["verifier_log"].splitlines()
+    assert listed == [
+        ". d 755 0 ", "./a f 750 7 ", "./b f 750 7 ", "./c l 777 0 a", "./d l 777 0 /usr/bin/env",
+        "./kept d 755 0 ", "./kept/other f 644 0 ", "./link l 777 0 /root", "./old d 755 0 ",
+        "./old/new f 644 0 ", "./shop d 755 0 ", "./shop/planted f 644 0 ", "/opt/shop d 755 0 ",
+        "/opt/shop/number f 644 0 ", "/srv d 755 0 ", "4", "5", "clean",
+    ]  # fmt: skip
+
+
+def changes(*members: tuple[str, dict[str, object], bytes], removed: Iterable[str] = ()) -> FileChanges:
+    """Changes of a container, each with a path, fields of its header, and its content."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as made:
+        for path, fields, content in members:
+            member = tarfile.TarInfo(path.lstrip("/"))
+            member.size = len(content)
+            for name, value in fields.items():
+                setattr(member, name, value)
+            made.addfile(member, io.BytesIO(content))
+    return FileChanges((("/", buffer.getvalue()),), tuple(removed))
+
+
+RULES = CarryRules(
+    declared=tuple(map(PurePosixPath, ("/app", "/root", "/home/agent", "/opt/shop/number"))),
+    named=frozenset((PurePosixPath("/root/.ssh"), PurePosixPath("/app/tests/conftest.py"))),
+    tools=(PurePosixPath("/app/venv"), PurePosixPath("/usr/local/bin"), PurePosixPath("/usr/bin")),
+    homes=(PurePosixPath("/root"), PurePosixPath("/home/agent")),
+)
+CARRIED = ("/app/x", "/app/a b/ü.py", "/root/result", "/root/.ssh/config", "/home/agent/y", "/opt/shop/number",
+           "/app/tests/conftest.py", "/app/project/.git/HEAD", "/app/src/venv/x")  # fmt: skip
+REFUSED = ("/etc/ld.so.preload", "/usr/bin/python3", "/app/conftest.py", "/app/a/sitecustomize.py", "/app/x.pth",
+           "/app/.venv/bin/python", "/app/venv/bin/python", "/root/.bashrc", "/root/.local/lib/z",
+           "/home/agent/.profile", "/app/.git/hooks/pre-commit", "/app/bare.git/hooks/update", "/app/_pytest/x.py",
+           "/opt/shop/other", "/tests/test.sh", "/root/.ssh/../../etc/passwd", "/app/pytest.ini")  # fmt: skip
+
+
+def names_in(archive: bytes) -> list[str]:
+    """The absolute paths of an archive."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as made:
+        return [f"/{member.name}" for member in made]
+
+
+def nothing(paths: object) -> frozenset[str]:
+    """No path exists."""
+    return frozenset()
+
+
+def test_paths_that_are_carried() -> None:
+    """Those that the task declares, unless they only serve to change how the tests run."""
+    carried = RULES.carried(
+        changes(*((path, {}, b"x") for path in (*CARRIED, *REFUSED)), removed=(*CARRIED, *REFUSED)), nothing
+    )
+    assert sorted(names_in(carried.archive)) == sorted(CARRIED)
+    assert sorted(carried.removed) == sorted(CARRIED)
+
+
+@given(
+    st.sampled_from(["/app", "/root", "/home/agent"]),
+    st.lists(st.sampled_from(["..", "a", "usr", "tests", "app", "."]), max_size=6),
+)
+def test_a_carried_link_leads_nowhere_else(folder: str, target: list[str]) -> None:
+    """Wherever it lies: to the declared folders, or to the tools of the image."""
+    for link in ("/".join(target), "/" + "/".join(target)):
+        carried = RULES.carried(
+            changes((f"{folder}/d/link", {"type": tarfile.SYMTYPE, "linkname": link}, b"")), nothing
+        )
+        if names_in(carried.archive):
+            parts: list[str] = [] if link.startswith("/") else [*folder.strip("/").split("/"), "d"]
+            for part in link.split("/"):
+                parts = parts[:-1] if part == ".." else parts if part in ("", ".") else [*parts, part]
+            assert f"/{'/'.join(parts)}/".startswith(("/app/", "/root/", "/home/agent/", "/usr/"))
+
+
+def test_hard_links_and_special_files() -> None:
+    """A hard link comes with its file or not at all; devices and set-user-id bits do not come."""
+    given_changes = changes(
+        ("/app/dir", {"type": tarfile.DIRTYPE, "mode": 0o2777}, b""),
+        ("/app/one", {"mode": 0o6755}, b"1"),
+        ("/app/two", {"type": tarfile.LNKTYPE, "linkname": "app/one"}, b""),
+        ("/app/three", {"type": tarfile.LNKTYPE, "linkname": "etc/shadow"}, b""),
+        ("/app/four", {"type": tarfile.CHRTYPE, "devmajor": 1}, b""),
+        ("/app/five", {"type": tarfile.FIFOTYPE}, b""),
+        ("/app/link", {"type": tarfile.SYMTYPE, "linkname": "/app/dir"}, b""),
+        ("/app/link/inner", {}, b"x"),
+    )
+    carried = RULES.carried(given_changes, nothing)
+    with tarfile.open(fileobj=io.BytesIO(carried.archive)) as made:
+        assert [(member.name, member.mode) for member in made if not member.issym() and not member.islnk()] == [
+            ("app/dir", 0o2777), ("app/one", 0o755),
+        ]  # fmt: skip
+    assert names_in(carried.archive) == ["/app/dir", "/app/one", "/app/two", "/app/link"]
+    assert carried.refused == ("/app/three", "/app/four", "/app/five")
+
+
+def test_a_repository_comes_without_commands() -> None:
+    """Its configuration stays readable; every line that makes git execute something is gone."""
+    configuration = (
+        b"[core]\n\tbare = false\n\tfsmonitor = /x\n\tsshCommand = /x\n\thooksPath = /x\n[core] pager = /x\n"
+        b'[remote "origin"]\n\turl = /srv/r\n[alias]\n\tst = !sh\n[filter "x"]\n\tclean = \\\n /x\n'
+        b"[include]\n\tpath = /x\n"
+    )
+    carried = RULES.carried(changes(("/app/.git/config", {}, configuration)), nothing)
+    with tarfile.open(fileobj=io.BytesIO(carried.archive)) as made:
+        kept = made.extractfile("app/.git/config")
+        assert kept is not None
+        assert kept.read() == b'[core]\n\tbare = false\n[core]\n[remote "origin"]\n\turl = /srv/r\n[filter "x"]\n'
+
+
+def test_installed_packages_are_new_files_only() -> None:
+    """Where a task says that it installs them: no file of the image changes, no command hides one of the image."""
+    rules = replace(RULES, added=(PurePosixPath("/usr"),))
+    image = {"/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/cat"}
+    paths = ("/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/new", "/usr/local/bin/cat", "/usr/lib/new/x.py",
+             "/usr/lib/new/sitecustomize.py", "/etc/x", "/app/x")  # fmt: skip
+    plugin = ("/usr/lib/new-1.dist-info/entry_points.txt", {}, b"[pytest11]\nnew = x\n")
+    carried = rules.carried(
+        changes(*((path, {}, b"x") for path in paths), plugin, removed=("/usr/bin/python3",)), image.intersection
+    )
+    assert names_in(carried.archive) == ["/usr/bin/new", "/usr/lib/new/x.py", "/app/x"]
+    assert carried.removed == ()
+
+
+def test_the_paths_that_an_author_names(tmp_path: Path) -> None:
+    """In the instruction and in the metadata; no tools, no places of the tests, no address, no broad folder."""
+    text = (
+        "Fetch https://example.org/usr/data and write /srv/a.txt. Put `/etc/nginx/site.conf` (and '~/.ssh/config')"
+        " there, use /usr/bin/python3, and read /etc/passwd or /tests/x, /var and /opt/shop/../../bin/sh."
+    )
+    task = load_task(write_task(tmp_path, **{"instruction.md": text}))
+    task = replace(task, metadata={"pristine_paths": ["/usr/local/share/x", "relative", 3]})
+    assert list(map(str, named_paths(task, PurePosixPath("/home/agent")))) == [
+        "/usr/local/share/x", "/srv/a.txt", "/etc/nginx/site.conf", "/home/agent/.ssh/config",
+    ]  # fmt: skip
+
+
+def test_what_a_verdict_is_worth(tmp_path: Path) -> None:
+    """It follows from the users of agent and tests, and from the container of the tests."""
+    task = load_task(write_task(tmp_path))
+    assert verdict_worth(task).is_forgeable
+    assert verdict_worth(replace(task, user="agent")).level == "guarded"
+    assert verdict_worth(replace(task, user="agent", tests=replace(task.tests, user="agent"))).is_forgeable
+    assert verdict_worth(replace(task, pristine=True)).level == "pristine"
+    (tmp_path / "environment/Dockerfile").write_text("FROM a AS b\nUSER one\nFROM c\nRUN x\n")
+    assert verdict_worth(task).is_forgeable
+    (tmp_path / "environment/Dockerfile").write_text("FROM c\nUSER two\n")
+    assert verdict_worth(task).level == "guarded"
+
+
+NAIVE = r"""#!/bin/bash
+cd /home/agent
+[ -d project ] && git -C project status
+python3 - <<'END'
+import json, unittest
+END
+if python3 -m unittest discover -s /tests && su root -c true; then
+  echo 1 > /logs/verifier/reward.txt
+else
+  echo 0 > /logs/verifier/reward.txt
+fi
+"""
+"""Tests as careless as those of many published tasks: by the search path, in the agent's folder, as root."""
+
+FORGE = "import os; os.system('mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt'); os._exit(0)"
+PLANT = f"""cat > /tmp/forge.py <<'END'
+{FORGE}
+END
+printf '#!/bin/sh\\n{PAY}\\nexit 0\\n' > /tmp/forge.sh; chmod 755 /tmp/forge.sh
+"""
+ROOT_CHEATS: dict[str, str] = tomllib.loads(Path(__file__).with_name("root_cheats.toml").read_text())
+TASKS = sorted(folder.name for folder in bundled_tasks().iterdir())[:10]
+
+
+def careless(name: str, folder: Path) -> Path:
+    """Write a bundled task whose agent is root, and whose tests are careless."""
+    shutil.copytree(bundled_tasks() / name, folder)
+    settings = (folder / "task.toml").read_text().replace('user = "agent"', 'user = "root"')
+    (folder / "task.toml").write_text(settings)
+    (folder / "tests/test.sh").write_text(NAIVE)
+    return folder
+
+
+@pytest.mark.nightly
+@pytest.mark.every_engine
+@pytest.mark.parametrize("name", TASKS)
+def test_no_cheat_of_root_pays(engine: Engine, tmp_path: Path, name: str) -> None:
+    """Twenty cheats against the tests of ten tasks, of which most pay in the shared container."""
+    folder = careless(name, tmp_path / name)
+    paid = []
+    with TerminalEnv(path=folder, engine=engine, verifier="pristine", warm=0) as env:
+        for cheat, script in ROOT_CHEATS.items():
+            if earned(env, PLANT + script) != 0.0:
+                paid.append(cheat)
+    assert not paid
+    if name == TASKS[0]:
+        with TerminalEnv(path=folder, engine=engine, keep_processes=True, warm=0) as env:
+            pays = [cheat for cheat, script in ROOT_CHEATS.items() if earned(env, PLANT + script) == 1.0]
+        assert len(pays) >= 10, pays
