@@ -218,10 +218,14 @@ def test_a_repository_comes_without_commands() -> None:
 def test_installed_packages_are_new_files_only() -> None:
     """Where a task says that it installs them: no file of the image changes, no command hides one of the image."""
     rules = replace(RULES, added=(PurePosixPath("/usr"),))
-    image = {"/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/cat"}
+    image = frozenset(("/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/cat"))
     paths = ("/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/new", "/usr/local/bin/cat", "/usr/lib/new/x.py",
              "/usr/lib/new/sitecustomize.py", "/etc/x", "/app/x")  # fmt: skip
-    plugin = ("/usr/lib/new-1.dist-info/entry_points.txt", {}, b"[pytest11]\nnew = x\n")
+    plugin: tuple[str, dict[str, object], bytes] = (
+        "/usr/lib/new-1.dist-info/entry_points.txt",
+        {},
+        b"[pytest11]\nnew = x\n",
+    )
     carried = rules.carried(
         changes(*((path, {}, b"x") for path in paths), plugin, removed=("/usr/bin/python3",)), image.intersection
     )
