@@ -76,11 +76,13 @@ def test_a_table_of_many_tasks_counts(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("gem_terminal.cli.audit._MOST_ROWS", 3)
     for number in range(4):
         write_task(tmp_path / f"t{number}")
-    (tmp_path / "t2" / "environment/docker-compose.yaml").write_text("services: {main: {}, db: {}}\n")
+    (tmp_path / "t2" / "environment/docker-compose.yaml").write_text(
+        "services: {main: {}, db: {image: 'debian:bookworm-slim', command: [sleep, '9']}}\n"
+    )
     done = CliRunner().invoke(audit_command, [str(tmp_path)])
     assert done.exit_code == 0
     lines = [line.split() for line in done.output.splitlines() if line]
-    assert [line[:2] for line in lines[1:-1]] == [["several-containers", "1"], ["forgeable", "3"]], done.output
+    assert [line[:2] for line in lines[1:-1]] == [["several-containers", "1"], ["forgeable", "4"]], done.output
     assert done.output.splitlines()[-1].startswith("4 tasks, 0 without findings")
 
 

@@ -108,7 +108,8 @@ def audit_task(found: TaskFolder) -> TaskAudit:
     audit = TaskAudit(found.name, str(found.folder))
     task = found.task
     if task is None:
-        kind = "malformed" if found.need is None else "several-containers" if found.need == SEVERAL else "unsupported"
+        several = found.need is not None and found.need.startswith(SEVERAL)
+        kind = "malformed" if found.need is None else "several-containers" if several else "unsupported"
         audit.add(kind, found.error or "")
         return audit
     worth = verdict_worth(task)
@@ -117,6 +118,8 @@ def audit_task(found: TaskFolder) -> TaskAudit:
         audit.add("forgeable", worth.reason)
     if task.limits.network:
         audit.add("network", "its files ask for it" if task.network_is_stated else "its format gives it one")
+    if task.side_cars:
+        audit.add("several-containers", ", ".join(side_car.name for side_car in task.side_cars))
     if task.solution is None:
         audit.add("no-solution")
     _audit_image(task, audit)

@@ -35,7 +35,8 @@ class TaskOptions:
             memory and disk in bytes or as ``"4G"``.
         keep_processes: whether the agent's processes continue during the tests of every task.
         verifier: ``"task"`` for the verifier of the task's format, or ``"pristine"`` for a fresh container with the
-            agent's changes; see :mod:`gem_terminal.pristine`. A separate container of the tests stays as it is.
+            agent's changes; see :mod:`gem_terminal.pristine`. A separate container of the tests stays as it is, and
+            tasks with several containers keep the verifier of their format.
     """
 
     strict: bool = False
@@ -84,6 +85,7 @@ class TaskOptions:
         separate = task.tests.separate
         keep = task.keep_processes and not self.strict if self.keep_processes is None else self.keep_processes
         pristine = self.strict if self.verifier is None else self.verifier == "pristine"
+        pristine = pristine and not task.side_cars  # a fresh container could not reach them
         if separate is not None:
             limits = self._adapted(separate.limits, separate.network_is_stated)
             task = replace(task, tests=replace(task.tests, separate=replace(separate, limits=limits)))
