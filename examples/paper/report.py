@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -115,7 +116,7 @@ def tables(entry: Mapping[str, Any], figures: Sequence[Figures]) -> str:
     arms = {arm: [run for run in counted if run["arm"] == arm] for arm in entry["arms"]}
     parts = [_arms(entry, arms)]
     if len(arms) > 1:
-        parts.append(_differences(entry["paired"], arms))
+        parts.append(_differences(entry["paired"], arms, entry.get("versus", {})))
     if "tuning" in entry:
         parts.append(_tuning(entry["tuning"], [run for run in figures if run["tuning"]]))
     return "\n".join(parts)
@@ -161,15 +162,16 @@ def _add_environments(arms: Mapping[str, list[Figures]], titles: list[str], cell
             cells[arm].append(f"{before:.2f} → {after}")
 
 
-def _differences(columns: Sequence[str], arms: Mapping[str, list[Figures]]) -> str:
+def _differences(columns: Sequence[str], arms: Mapping[str, list[Figures]], versus: Mapping[str, str]) -> str:
     first, *others = arms
-    base = {run["seed"]: run for run in arms[first]}
     rows = []
     for arm in others:
-        row = [f"{arm} − {first}"]
+        base = versus.get(arm, first)
+        runs = {run["seed"]: run for run in arms[base]}
+        row = [f"{arm} − {base}"]
         for column in columns:
             figure = COLUMNS[column][1]
-            row.append(interval([figure(run) - figure(base[run["seed"]]) for run in arms[arm]], sign="+"))
+            row.append(interval([figure(run) - figure(runs[run["seed"]]) for run in arms[arm]], sign="+"))
         rows.append(row)
     return _markdown(["difference by seed", *(COLUMNS[column][0] for column in columns)], rows)
 
@@ -211,11 +213,16 @@ def interval(values: Sequence[float], *, share: bool = False, sign: str = "") ->
         return "–"
     few = f", {known.size} of {len(values)} runs" if known.size < len(values) else ""
     if known.size == 1 or np.ptp(known) == 0:
-        return f"{known.mean():{sign}.2f}{few}"
+        return _typographic(f"{known.mean():{sign}.2f}{few}")
     low, high = (float(bound) for bound in mean_bounds(known))
     if share:
         low, high = max(0.0, low), min(1.0, high)
-    return f"{known.mean():{sign}.2f} ({low:{sign}.2f} … {high:{sign}.2f}){few}"
+    return _typographic(f"{known.mean():{sign}.2f} ({low:{sign}.2f} … {high:{sign}.2f}){few}")
+
+
+def _typographic(figures: str) -> str:
+    """Return figures with a minus sign, and zero without a sign."""
+    return re.sub(r"[+-](0\.00)\b", r"\1", figures).replace("-", "−")
 
 
 def with_tables(page: str, written: Mapping[str, str]) -> str:

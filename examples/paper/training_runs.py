@@ -40,6 +40,8 @@ WARM = (
     "history",
 )
 """The settings that a warm start depends on."""
+REWARDS = ("negative",)
+"""Arguments of environments that change rewards alone, which a warm start does not see."""
 
 
 def register_environments() -> None:
@@ -94,6 +96,7 @@ def train(recipe: Recipe, seed: int, folder: Path, warm_starts: Path) -> None:
 def _begin(recipe: Recipe, seed: int, folder: Path, warm_starts: Path) -> Trainer:
     """Return a trainer after its warm start, or after the last update of a run that goes on."""
     settings = {name: recipe.to_dict()[name] for name in WARM}
+    settings["kwargs"] = {name: value for name, value in recipe.kwargs.items() if name not in REWARDS}
     text = json.dumps([settings, seed], sort_keys=True)
     shared = warm_starts / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.pt"
     checkpoint = folder / "checkpoint.pt"
@@ -102,7 +105,9 @@ def _begin(recipe: Recipe, seed: int, folder: Path, warm_starts: Path) -> Traine
         content = torch.load(shared, weights_only=False)
         TrainingFolder(folder).save({**content, "recipe": recipe.to_dict()})
     trainer = Trainer(recipe, seed, folder)
-    if is_new and not shared.exists():
+    if is_new and shared.exists():
+        trainer.folder.begin(recipe, seed, trainer.specs)  # which a run that goes on has already
+    elif is_new:
         warm_starts.mkdir(parents=True, exist_ok=True)
         temporary = warm_starts / f"{folder.name}.new"
         shutil.copyfile(checkpoint, temporary)
