@@ -162,6 +162,20 @@ def test_worked_task_normalization() -> None:
     np.testing.assert_allclose(found, [-1 / root, 3 / root, -1, 1])
 
 
+def test_a_group_too_small_for_its_deviation_teaches_nothing() -> None:
+    """As few values as the deviation's divisor leaves out have no deviation."""
+    batch = TurnBatch.of([0.0, 2.0, 1.0], [1] * 3, groups=[0, 0, 1])
+    assert gem_rl.grpo(batch, ddof=2).tolist() == [0.0, 0.0, 0.0]
+    assert gem_rl.grpo(batch, ddof=1, epsilon=0.0).tolist() == pytest.approx([-(2**-0.5), 2**-0.5, 0.0])
+
+
+def test_a_turn_without_tokens_is_in_no_task() -> None:
+    """Nothing was sampled in it, so that it neither counts nor gets an advantage."""
+    batch = TurnBatch.of([0.0] * 3, [1] * 3)
+    found = gem_rl.normalize_by_task(batch, [1.0, 3.0, 50.0], [1, 1, 0], epsilon=0.0)
+    assert found.tolist() == [-1.0, 1.0, 0.0]
+
+
 @given(episodes, st.data())
 def test_each_task_has_zero_mean_and_unit_variance(found: list[dict[str, Any]], data: st.DataObject) -> None:
     """Over the tokens of its valid episodes, unless they are all equal."""

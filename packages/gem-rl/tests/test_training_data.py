@@ -106,6 +106,13 @@ def test_difficulty_follows_success() -> None:
     assert [curriculum.record(False) for _ in range(4)] == [False, False, False, True]
     assert curriculum.level == "easy"
     assert not any(curriculum.record(False) for _ in range(20)), "nothing is easier"
+    rising = gem_rl.DifficultyCurriculum([1, 2, 3], window=3)
+    assert [rising.record(True) for _ in range(6)] == [False, False, True] * 2
+    # A share from raise_above on raises, and only one below lower_below lowers.
+    exact = gem_rl.DifficultyCurriculum([1, 2, 3], raise_above=0.75, lower_below=0.25, window=4)
+    assert [exact.record(won) for won in (True, False, True, True)] == [False, False, False, True]
+    assert not any(exact.record(won) for won in (False, True, False, False))
+    assert exact.level == 2
     with pytest.raises(ArgumentError, match="lower_below < raise_above"):
         gem_rl.DifficultyCurriculum(["easy"], raise_above=0.2, lower_below=0.2)
 
@@ -212,6 +219,8 @@ def test_figures_of_a_batch() -> None:
         constant_groups=0.0,
         constant=False,
     )
+    alone = gem_rl.diagnose([won, lost, episode(5.0, seed=7)])  # a group of one has no spread
+    assert (alone.within_group_spread, alone.constant_groups) == (0.5, 0.0)
     nothing = gem_rl.diagnose([])
     assert nothing.episodes == 0
     assert math.isnan(nothing.success)

@@ -52,7 +52,7 @@ def group_statistics(
     means[counts == 0] = 0.0
     squares = np.bincount(labels, weights=share * np.square(chosen - means[labels]), minlength=number)
     deviations = np.sqrt(squares / np.maximum(counts - ddof, 1))
-    deviations[constant | (counts <= ddof)] = 0.0
+    deviations[counts <= ddof] = 0.0  # those of constant groups are 0 already, as each value is the mean
     return GroupStatistics(counts, means, deviations)
 
 
