@@ -35,7 +35,11 @@ class CountingEnv(Env[str, str]):
 
 
 class SlowEnv(CountingEnv):
-    """Waits as many seconds as the action says, as a tool does."""
+    """Waits as many seconds as the action says, as a tool does, and ``making`` seconds when it is made."""
+
+    def __init__(self, making: float = 0.0) -> None:
+        super().__init__()
+        time.sleep(making)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
         time.sleep(float(action))
@@ -43,7 +47,12 @@ class SlowEnv(CountingEnv):
 
 
 class FaultyEnv(CountingEnv):
-    """Does what the action says: die, hang, raise, or return what no message can hold."""
+    """Does what the action says: die, hang, raise, or return what no message can hold; dies in a reset that says so."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        if options == {"die": True}:
+            os._exit(3)
+        return super().reset(seed=seed)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
         if action == "die":

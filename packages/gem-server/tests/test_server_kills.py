@@ -183,3 +183,20 @@ def test_a_session_that_finds_no_room_goes_on_when_there_is_some(serve: Any, fau
         finally:
             first.close()
             second.close()
+
+
+def test_a_worker_that_dies_in_a_reset_costs_that_reset(faulty: RunningServer) -> None:
+    """It is answered with the cause, and the next reset begins an episode in another worker."""
+    with gem.make_vec(faulty.env("faulty:Faulty-v0"), num_envs=2, seed=1, mode="server") as envs:
+        infos = envs.reset(env0_kwargs={"options": {"die": True}})[1]
+        assert "exited with status 3" in infos[0]["error"]
+        assert "error" not in infos[1]
+        assert envs.reset_at([0])[0][0].startswith("begin")
+        assert envs.step(["x"] * 2)[0] == ["1: x"] * 2
+
+
+def test_the_limit_of_a_step_is_none_of_making(faulty: RunningServer) -> None:
+    """An environment may take longer to make than a client lets a step take; it once cost the worker."""
+    url = faulty.env("faulty:Slow-v0")
+    with gem.make_vec(url, mode="server", step_timeout=0.05, making=0.5) as envs:
+        assert "error" not in envs.reset()[1][0]

@@ -189,7 +189,8 @@ class EnvSession:
 
     def _begin(self, operation: int, argument: Any) -> None:
         now = time.monotonic()
-        self._deadline = now + self._timeout
+        # A client's limit is one of steps and resets; what is made first may have to import much.
+        self._deadline = now + (self._table.settings.step_timeout if operation == MAKE else self._timeout)
         self._table.under_way[self.key] = self
         if operation == MAKE:
             self._make(None)

@@ -37,7 +37,8 @@ class ServingSettings:
     max_steps: int | None = None
     """Steps of one session, over all its episodes; None for no limit."""
     step_timeout: float = 300.0
-    """A step or reset; a client can ask for less. A call that exceeds it becomes a fault of its environment."""
+    """A step or reset, of which a client can ask for less; a call that exceeds it becomes a fault of its environment.
+    Making an environment, for which it cannot."""
     idle_timeout: float = 3600.0
     """A session without a call; it is then closed."""
     reconnect_timeout: float = 120.0
