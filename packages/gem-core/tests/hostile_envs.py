@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from gem.core import Env
@@ -35,6 +36,9 @@ class Walk(Env[Any, Any]):
     def step(self, action: Any) -> Any:
         self.turn += 1
         observation: Any = f"{action} {self.rng.random()}" + "y" * self.size
+        if isinstance(action, Path):
+            while not action.exists():
+                time.sleep(0.005)
         if isinstance(action, str) and action in DEEDS:
             done = DEEDS[action]()
             observation = observation if done is None else done
@@ -103,6 +107,7 @@ DEEDS: dict[str, Any] = {
     "system exit": lambda: exit(3),
     "loop": loop,
     "sleep": lambda: time.sleep(60),
+    "nap": lambda: time.sleep(0.01),
     "stubborn": stubborn_loop,
     "surrogate": lambda: "\ud800 \U0001f600",
     "text": lambda: Text("of another class"),

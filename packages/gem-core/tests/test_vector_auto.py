@@ -289,6 +289,53 @@ def test_threads_take_over_when_steps_begin_to_wait() -> None:
         assert len(envs.step([barrier.wait] * 16)[0]) == 16
 
 
+def test_the_rest_of_a_batch_need_not_wait_for_a_step_that_waits() -> None:
+    """Threads run it; the mode changes when a second batch waits."""
+
+    def wait() -> int:
+        threading.Event().wait(0.01)
+        return threading.get_ident()
+
+    with AutoVectorEnv([partial(Walk, 100)] * 16, choice=ModeChoice("sync", "")) as envs:
+        envs.reset(seed=1)
+        threads = [int(text.split()[0]) for text in envs.step([wait] * 16)[0]]
+        here = threads.count(threading.get_ident())
+        assert 1 <= here <= 9  # eight until the look at the clock, and one that is watched
+        assert threads[:here] == [threading.get_ident()] * here
+        assert envs.mode_choice.mode == "sync"
+
+
+def test_an_event_loop_never_waits_for_steps() -> None:
+    """A callback is told of results, and threads play, however quick the steps are."""
+    called = threading.Event()
+    with AutoVectorEnv([Walk] * 3, choice=ModeChoice("sync", "")) as envs:
+        envs.reset(seed=1)
+        envs.notify(called.set)
+        envs.send([threading.get_ident] * 3)
+        results: list[Any] = []
+        while len(results) < 3:
+            assert called.wait(SAFETY)
+            called.clear()
+            results += envs.take_ready()
+    assert threading.get_ident() not in {int(result[0].split()[0]) for _, result in results}
+
+
+def test_steps_that_compute_are_not_watched_for_ever() -> None:
+    """After some, only steps that take four times as long are a reason to watch again."""
+
+    def compute() -> None:
+        begin = time.thread_time()
+        while time.thread_time() - begin < 0.0006:
+            pass
+
+    with AutoVectorEnv([partial(Walk, 100)] * 16, choice=ModeChoice("sync", "")) as envs:
+        envs.reset(seed=1)
+        before = envs._long
+        for _ in range(6):
+            envs.step([compute] * 16)
+        assert envs._long >= 4 * before
+
+
 def test_steps_that_compute_for_long_stay_in_the_callers_thread() -> None:
     """Threads would gain nothing."""
 

@@ -236,6 +236,7 @@ def test_stand_ins_reach_the_environments() -> None:
         assert (fault.source, fault.kind) == ("environment", "lost")
 
 
+@pytest.mark.slow(reason="eleven hundred messages, one after the other")
 def test_quick_steps_that_are_sent_one_by_one_never_end_the_worker() -> None:
     """What a worker sends at once grows with the speed of steps, and has a limit however long that goes on."""
     with ProcessVectorEnv([partial(Walk, 10**6)] * 2, num_workers=1) as envs:
@@ -245,6 +246,23 @@ def test_quick_steps_that_are_sent_one_by_one_never_end_the_worker() -> None:
             envs.send({turn % 2: "a"})
             assert envs.recv().infos[0] == {"turn": 1 + turn // 2}
         assert envs.worker_pids == process
+
+
+def test_results_of_slow_steps_come_one_by_one(tmp_path: Path) -> None:
+    """Also after quick steps, whose results come together: the first is here before the second step ends."""
+    there, awaited = tmp_path / "there", tmp_path / "awaited"
+    there.touch()
+    with ProcessVectorEnv([partial(Walk, 10**6)] * 2, num_workers=1) as envs:
+        envs.reset(seed=1)
+        for action in [*["a"] * 20, *["nap"] * 2]:
+            envs.send([action] * 2)
+            envs.recv(min_ready=2)
+        envs.send([there, awaited])
+        try:
+            assert envs.recv(timeout=60).indices == [0]
+        finally:
+            awaited.touch()
+        assert envs.recv().indices == [1]
 
 
 def test_what_fails_while_environments_are_built_is_raised() -> None:

@@ -11,7 +11,7 @@ __all__ = ["ModeChoice", "StepCost", "choose"]
 _HANDOFF = 25e-6  # that a step in a thread of its own costs the interpreter
 _RUN = 1e-6  # that a step costs beside the environment's own work, in any mode
 _SENT, _SERVED = 1e-6, 1.6e-6  # that a step in another process costs the caller and the process, without its result
-_BATCH, _MESSAGE = 110e-6, 40e-6  # that the caller spends on the messages of a batch, and on those of each process
+_BATCH, _MESSAGE = 145e-6, 40e-6  # that the caller spends on the messages of a batch, and on those of each process
 # Factors of the work of one environment alone:
 _MANY = 1.15  # where many environments share the processor's caches
 _WOKEN = 1.1  # in a process that has slept since the last batch
