@@ -93,6 +93,7 @@ def test_doctor_finds_another_program_in_the_place_of_the_command(tmp_path: Path
     other = tmp_path / "gem"
     other.write_text("#!/bin/sh\necho ruby\n")
     other.chmod(0o755)
-    done = gem("doctor", "--json", check=False, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = gem("doctor", "--json", check=False, PATH=path, GEM_DISABLE_PLUGINS="1")
     findings = {finding["subject"]: finding["advice"] for finding in json.loads(done.stdout)["findings"]}
     assert "python -m gem" in findings[str(other)]
