@@ -41,7 +41,7 @@ def wilson(episodes: list[Trajectory]) -> str:
     share, spread = won / number, z * z / number
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / number + spread / (4 * number))
-    return f"{share:.3f} ({middle - half:.3f}-{middle + half:.3f})"
+    return f"{share:.3f} ({max(0.0, middle - half):.3f}-{min(1.0, middle + half):.3f})"
 
 
 def greedy(episodes: list[Trajectory]) -> str:
