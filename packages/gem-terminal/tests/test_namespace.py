@@ -231,6 +231,7 @@ ORDINARY = """
 import json, sys
 from pathlib import Path
 from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.engines.namespace.network import has_program
 from gem_terminal.errors import EngineError
 from gem_terminal.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
@@ -265,6 +266,16 @@ with engine.start(engine.prepare(Image(folder)), limits) as container:
         told[name] = [done.output[-2000:], done.exit_code, done.timed_out, list(done.notices)]
     container.kill_all()
     told["last"] = [shell.run("echo on | cat", 60).output]
+if has_program():
+    reference, names = engine.prepare(Image(folder)), ["first", "second"]
+    limits = ResourceLimits(memory=256 << 20, processes=64, network=True)
+    look = ("bash", "-c", "readlink /proc/self/ns/net; grep -c eth0 /proc/net/route; getent hosts first second")
+    with engine.start_first(reference, limits, {}, names) as first:
+        with engine.start_beside(first, reference, limits, {}, names[1:], names) as second:
+            told["networks"] = [each.run(look, seconds=60).output.decode() for each in (first, second)]
+    listed = ResourceLimits(memory=256 << 20, processes=64, network=True, allowed_hosts=("a.example",))
+    with engine.start(reference, listed) as filtered:
+        told["proxy"] = [filtered.run(("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/63128"), seconds=60).exit_code]
 engine.close()
 print(json.dumps(told))
 """
@@ -333,6 +344,20 @@ def test_an_ordinary_user_is_held_apart(ordinary: dict[str, list[object]]) -> No
     assert code != 0
     assert str(output).count("\n") >= 4
     assert ordinary["network"][1] != 0
+
+
+@ORDINARY_USER
+def test_networks_of_an_ordinary_user(ordinary: dict[str, list[object]]) -> None:
+    """A container has its own, a second one joins it, and listed hosts are reached through the proxy."""
+    if "networks" not in ordinary:
+        pytest.skip("slirp4netns is missing")
+    first, second = map(str, ordinary["networks"])
+    assert first == second
+    namespace, routes, *names = first.splitlines()
+    assert namespace != str(Path("/proc/self/ns/net").readlink())
+    assert int(routes) >= 2, "to its network, and through it to all others"
+    assert [line.split()[0] for line in names] == ["127.0.0.1"] * 2
+    assert ordinary["proxy"] == [0]
 
 
 @ORDINARY_USER

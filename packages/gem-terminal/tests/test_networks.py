@@ -21,11 +21,11 @@ from typing import NoReturn
 import pytest
 
 from gem_terminal import TerminalEnv
-from gem_terminal.engines import Channel, Container, Engine
+from gem_terminal.engines import Channel, Container, Engine, host_networks
 from gem_terminal.engines.docker import DockerEngine, networks
 from gem_terminal.engines.docker.container import DockerContainer
 from gem_terminal.engines.docker.images import LABEL
-from gem_terminal.engines.docker.networks import POOLS
+from gem_terminal.engines.host_networks import POOLS, free_network, own_networks, routed_networks
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -344,3 +344,34 @@ class TestBridges:
 
 def _refuses(*_: object) -> list[int]:
     raise OSError("not here")
+
+
+ROUTES = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+eth0\t00000000\t0102000A\t0003\t0\t0\t0\t00000000\t0\t0\t0
+eth0\t0002000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
+br0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
+br1\t1000F90A\t00000000\t0001\t0\t0\t0\tF0FFFFFF\t0\t0\t0
+"""
+ADDRESS = "".join(f"|-- {each}\n      /32 host LOCAL\n" for each in ("10.0.2.15", "127.0.0.1", "10.249.0.17"))
+
+
+def test_what_belongs_to_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its addresses, its bridges with their containers, link-local addresses, and the bridges of later episodes.
+
+    A pool in which the machine has another network stays open, and so does the bridge of the container itself.
+    """
+    files = {"/proc/net/route": ROUTES, "/proc/net/fib_trie": ADDRESS, "/etc/resolv.conf": "nameserver 192.168.200.1\n"}
+    monkeypatch.setattr(host_networks, "_read", lambda path: files[path])
+    monkeypatch.setattr(host_networks, "_is_bridge", lambda device: device.startswith("br"))
+    monkeypatch.setenv(POOLS, "10.249.0.0/16,192.168.128.0/17,10.0.0.0/20")
+    common = ["10.0.2.15/32", "10.249.0.0/16", "169.254.0.0/16", "172.17.0.0/16"]
+    assert sorted(own_networks()) == common
+    assert sorted(own_networks(IPv4Network("172.17.0.0/16"))) == common[:3]
+    assert sorted(own_networks(IPv4Network("10.249.0.16/28"))) == [common[0], common[1], "10.249.0.17/32", *common[2:]]
+    assert IPv4Network("192.168.200.1") in routed_networks()
+    assert IPv4Network("0.0.0.0/0") not in routed_networks()
+    assert free_network(["10.0.2.0/24", "192.168.200.0/24", "172.17.3.0/24", "10.1.0.0/24"]) == IPv4Network(
+        "10.1.0.0/24"
+    )
+    with pytest.raises(EngineError, match=r"routes into every network .*10\.0\.0\.0/8"):
+        free_network(["10.0.0.0/8"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import struct
@@ -11,8 +12,11 @@ from pathlib import Path
 
 from gem_terminal.errors import EngineError
 
-__all__ = ["free_network", "own_networks", "routed_networks"]
+__all__ = ["POOLS", "free_network", "own_networks", "routed_networks", "subnet_pools"]
 
+POOLS = "GEM_TERMINAL_SUBNETS"
+"""The environment variable with the networks, separated by commas, that Docker episodes take their subnets from."""
+_POOLS = "10.249.0.0/16,172.30.0.0/16,192.168.128.0/17"
 _LINK_LOCAL = IPv4Network("169.254.0.0/16")
 """RFC 3927; the metadata services of clouds, which hand out the credentials of the machine, are at 169.254.169.254."""
 _LOOPBACK = IPv4Network("127.0.0.0/8")
@@ -22,19 +26,23 @@ _LOCAL_ADDRESS = re.compile(r"\|-- (\S+)\n\s+/32 host LOCAL")
 def own_networks(inside: IPv4Network | None = None) -> list[str]:
     """Return what a container must not reach: this machine, the containers on its bridges, and link-local addresses.
 
-    Addresses and bridges that come later are not in the list. In its own loopback a container has 127.0.0.0/8 itself.
+    The bridges of later episodes are in the list with the pools that their subnets come from, except pools in which the
+    machine has a network of another kind. Other addresses and bridges that come later are not in the list. In its own
+    loopback a container has 127.0.0.0/8 itself.
 
     Args:
         inside: the network of the container, where it reaches the other containers of its episode.
     """
     addresses = [ip_network(found) for found in _LOCAL_ADDRESS.findall(_read("/proc/net/fib_trie"))]
-    bridges = [
-        network
-        for device, network in _routes()
-        if network != inside and Path("/sys/class/net", device, "bridge").exists()
-    ]
-    own = [each for each in (*addresses, *bridges) if isinstance(each, IPv4Network)]
-    return [str(each) for each in collapse_addresses([*own, _LINK_LOCAL]) if not each.subnet_of(_LOOPBACK)]
+    bridges = [network for device, network in _routes() if network != inside and _is_bridge(device)]
+    elsewhere = [network for device, network in _routes() if network.prefixlen and not _is_bridge(device)]
+    elsewhere += [IPv4Network(name) for name in _name_servers()]
+    pools = [pool for pool in subnet_pools() if not any(pool.overlaps(network) for network in elsewhere)]
+    own = [each for each in (*addresses, *bridges, *pools) if isinstance(each, IPv4Network)]
+    refused = [each for each in collapse_addresses([*own, _LINK_LOCAL]) if not each.subnet_of(_LOOPBACK)]
+    if inside is not None:  # the route to its own network precedes that to a pool, but not to a single address
+        refused += [each for each in own if each.subnet_of(inside)]
+    return [str(each) for each in dict.fromkeys(refused)]
 
 
 def routed_networks() -> list[IPv4Network]:
@@ -57,6 +65,29 @@ def free_network(candidates: Iterable[str]) -> IPv4Network:
             return network
         tried.append(text)
     raise EngineError(f"this machine has routes into every network that episodes could use: {', '.join(tried)}")
+
+
+def subnet_pools(prefix: int = 0) -> list[IPv4Network]:
+    """Return the networks that Docker episodes take their subnets from.
+
+    Args:
+        prefix: the length of the prefix of a subnet, which each must be able to hold.
+
+    Raises:
+        EngineError: if the variable :data:`POOLS` is malformed.
+    """
+    text = os.environ.get(POOLS) or _POOLS
+    try:
+        pools = [IPv4Network(each.strip()) for each in text.split(",")]
+    except ValueError as error:
+        raise EngineError(f"{POOLS} must be IPv4 networks separated by commas, such as {_POOLS}: {error}") from error
+    if prefix and any(pool.prefixlen > prefix for pool in pools):
+        raise EngineError(f"{POOLS}: a network must hold {1 << (32 - prefix)} addresses or more, got {text!r}")
+    return pools
+
+
+def _is_bridge(device: str) -> bool:
+    return Path("/sys/class/net", device, "bridge").exists()
 
 
 def _name_servers() -> list[str]:

@@ -18,18 +18,15 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from gem_terminal.engines.host_networks import own_networks, routed_networks
+from gem_terminal.engines.host_networks import POOLS, own_networks, routed_networks, subnet_pools
 from gem_terminal.engines.netlink import listening_socket, refuse_destinations
 from gem_terminal.errors import EngineError
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["POOLS", "BridgeNetwork", "create_network", "listen", "refuse_own_networks"]
+__all__ = ["BridgeNetwork", "create_network", "listen", "refuse_own_networks"]
 
-POOLS = "GEM_TERMINAL_SUBNETS"
-"""The environment variable with the networks, separated by commas, that episodes take their subnets from."""
-_POOLS = "10.249.0.0/16,172.30.0.0/16,192.168.128.0/17"
 _LENGTH = 28
 """Bits of a subnet's prefix: thirteen containers, the bridge, and two reserved addresses."""
 _TRIES = 64
@@ -64,7 +61,7 @@ def create_network(client: DockerClient, labels: dict[str, str], *, internal: bo
 
     taken = routed_networks()
     chooser = random.Random(os.urandom(16))  # no secret
-    for pool in _pools():
+    for pool in subnet_pools(_LENGTH):
         for _ in range(_TRIES):
             offset = chooser.randrange(1 << (_LENGTH - pool.prefixlen)) << (32 - _LENGTH)
             subnet = IPv4Network((int(pool.network_address) + offset, _LENGTH))
@@ -86,7 +83,7 @@ def create_network(client: DockerClient, labels: dict[str, str], *, internal: bo
             return BridgeNetwork(made["Id"], name, subnet)
     raise EngineError(
         "no subnet is free for the network of an episode; remove networks that nobody needs (docker network prune), or "
-        f"name other pools in {POOLS}, such as {_POOLS}"
+        f"name other pools in {POOLS}"
     )
 
 
@@ -155,14 +152,3 @@ def _in_network_of(pid: int, do: Callable[[], object]) -> None:
         thread.join()
     if failures:
         raise failures[0]
-
-
-def _pools() -> list[IPv4Network]:
-    text = os.environ.get(POOLS) or _POOLS
-    try:
-        pools = [IPv4Network(each.strip()) for each in text.split(",")]
-    except ValueError as error:
-        raise EngineError(f"{POOLS} must be IPv4 networks separated by commas, such as {_POOLS}: {error}") from error
-    if any(pool.prefixlen > _LENGTH for pool in pools):
-        raise EngineError(f"{POOLS}: a network must hold {1 << (32 - _LENGTH)} addresses or more, got {text!r}")
-    return pools

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _NAMESPACES = (
+    ("net", linux.CLONE_NEWNET),  # before the user namespace, because it may belong to another container's
     ("user", linux.CLONE_NEWUSER),
     ("mnt", linux.CLONE_NEWNS),
     ("uts", linux.CLONE_NEWUTS),
     ("ipc", linux.CLONE_NEWIPC),
-    ("net", linux.CLONE_NEWNET),
 )
 _DIES_IN = 5.0
 """Seconds that a killed process may need to end, unless the kernel holds it."""
