@@ -83,7 +83,7 @@ def _measured_steps(env: Env[Any, Any]) -> StepCost:
     play.steps_for(_WARMING)
     if play.wall < _FIRST:
         play.forget()
-    while play.wall < _SECONDS or (play.wall < _LONGEST and not _is_precise(play.figures)):
+    while play.wall < _SECONDS or (play.wall < _LONGEST and not _is_precise(play.totals)):
         play.steps_for(_WINDOW)
     packing, unpacking = _message_cost(play.results)
     return StepCost(
@@ -117,6 +117,8 @@ class _MeasuredPlay:
         self.wall = self.cpu = self.reset_cpu = 0.0
         self.figures: list[float] = []
         """Of each call of ``steps_for``, the CPU seconds of a step."""
+        self.totals: list[float] = []
+        """The same with the resets."""
 
     def steps_for(self, seconds: float) -> None:
         """Step for so many seconds, at least once, in chunks that grow, so that slow steps are few."""
@@ -131,6 +133,7 @@ class _MeasuredPlay:
             self.steps += len(actions)
             self.waits += len(actions) if switches is None or after is None else after - switches
             self._chunk = min(2 * self._chunk, _CHUNK)
+        self.totals.append((self.cpu - cpu) / (self.steps - steps))
         self.figures.append(max(0.0, self.cpu - cpu - (self.reset_cpu - reset_cpu)) / (self.steps - steps))
 
     def _play(self, actions: list[Any]) -> None:
