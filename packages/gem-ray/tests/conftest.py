@@ -104,7 +104,7 @@ class LocalNode:
         cpus: that it offers.
         folder: for the session of a head.
         ip: its address.
-        prefix: of the command, such as ``ip netns exec NAME``.
+        prefix: of the command, such as ``nsenter --net=FILE``.
         resources: that it offers, as JSON.
     """
 
@@ -138,12 +138,16 @@ class LocalNode:
         )
         assert self.process.stdout is not None
         said = []
-        for line in self.process.stdout:
-            said.append(line)
-            if found := re.search(r"--address='([\d.:]+)'", line):
-                self.address = found[1]
-            if "--block" in line:
-                return
+        try:
+            for line in self.process.stdout:
+                said.append(line)
+                if found := re.search(r"--address='([\d.:]+)'", line):
+                    self.address = found[1]
+                if "--block" in line:
+                    return
+        except BaseException:  # an interrupt
+            self.kill()
+            raise
         self.kill()
         raise RuntimeError("".join(said))
 

@@ -46,19 +46,22 @@ class Place:
         members = pack_code([(self.env.maker, self.env.seed, self.env.lost)])
         assert unpack(self.actor.build(members, "sync", self.autoreset, None)) is None
 
-    def play(self, kind: str, argument: Any, *, before: bool = False, during: bool = False) -> StepResult:
-        """Give a command, with a loss of the actor before it is given or while it is carried out."""
+    def play(self, kind: str, argument: Any, *, before: bool = False, during: int = 0) -> StepResult:
+        """Give a command, with a loss of the actor before it is given, or so many while it is carried out."""
         if kind == "make":
             argument = self.env.make(argument).argument
         command = EnvCommand(kind, argument)
-        for lost, pending in ((before, None), (during, command)):
-            if lost:
-                if pending is not None:
-                    self._exchange(pending)  # carried out, and nobody learns of it
-                instead = self.env.lose(pending, f"Lost: {'before' if pending is None else 'during'}")
-                self.begin()
-                if instead is not None:
-                    return instead
+        if before:
+            assert self.env.lose(None, "Lost: before") is None
+            self.begin()
+        for _ in range(during):
+            self._exchange(command)  # carried out, and nobody learns of it
+            instead = self.env.lose(command, "Lost: during")
+            self.begin()
+            if not isinstance(instead, EnvCommand):
+                assert instead is not None
+                return instead
+            command = instead
         outcomes, accounts = self._exchange(command)
         ((_, result),) = outcomes
         assert isinstance(result, tuple), result
@@ -156,43 +159,41 @@ def test_a_loss_between_episodes_truncates_nothing(mode: AutoresetMode, during: 
     assert [place.play("step", "x")[2] for _ in range(3)] == [False, False, True]
     assert not place.env.playing
     kind, argument = ("step", "x") if mode is AutoresetMode.NEXT_STEP else ("reset", {})
-    if during and mode is AutoresetMode.DISABLED:
-        assert place.play(kind, argument, during=True)[3]  # a reset that is lost has failed
-    during = during and mode is AutoresetMode.NEXT_STEP
     observation, _, terminated, truncated, info = place.play(kind, argument, before=not during, during=during)
     assert not terminated
     assert not truncated
     assert "error" not in info
-    if mode is AutoresetMode.NEXT_STEP:
-        faulty = EnvRunner(Counting, mode, 5)
-        faulty.reset({})
-        faulty.step("raise")
-        assert observation == faulty.reset({})[0]
+    faulty = EnvRunner(Counting, mode, 5)
+    faulty.reset({})
+    faulty.step("raise")
+    assert observation == faulty.reset({})[0]
 
 
 @given(mode=modes, lost=st.integers(1, 4), played=st.booleans())
 def test_an_episode_that_kills_its_actor_is_tried_once_a_call(mode: AutoresetMode, lost: int, played: bool) -> None:
-    """A reset during which the actor is lost is a failed reset, however often; the next that succeeds is sound."""
+    """A reset during which two actors are lost is a failed reset, however often; the next that succeeds is sound."""
     place = Place(mode, 5)
     if played:
         place.play("reset", {})
     for _ in range(lost):
-        found = place.play("reset", {"seed": 9}, during=True)
+        found = place.play("reset", {"seed": 9}, during=2)
         assert found == ("", 0.0, False, True, {"error": "Lost: during"})
+    sound = EnvRunner(Counting, mode).reset({"seed": 9})
+    assert Place(mode, 5).play("reset", {"seed": 9}, during=1) == sound  # the actor may have been dead before
     if mode is AutoresetMode.SAME_STEP:  # the caller may act on the empty observation
         assert place.play("step", "x")[4]["final_observation"] == ""
     if mode is AutoresetMode.NEXT_STEP:  # the reset has ended what was in play: there is nothing more to report
         assert "error" not in place.play("step", "x")[4]
-    assert place.play("reset", {"seed": 9})[0] == EnvRunner(Counting, mode).reset({"seed": 9})[0]
+    assert place.play("reset", {"seed": 9})[0] == sound[0]
 
 
-@given(mode=modes, during=st.booleans())
-def test_the_environment_of_a_lost_command_is_made_when_it_is_needed(mode: AutoresetMode, during: bool) -> None:
-    """A command to make one fails with the actor that had it, and is carried out by the next one otherwise."""
+@given(mode=modes, during=st.integers(0, 2))
+def test_the_environment_of_a_lost_command_is_made_when_it_is_needed(mode: AutoresetMode, during: int) -> None:
+    """A command to make one fails with the second actor that had it, and is carried out otherwise."""
     place = Place(mode, 5)
     place.play("reset", {})
     made = place.play("make", Counting, before=not during, during=during)
-    assert made[3:] == ((True, {"error": "Lost: during"}) if during else (False, {}))
+    assert made[3:] == ((True, {"error": "Lost: during"}) if during == 2 else (False, {}))
     assert place.play("reset", {"seed": 7})[0] == EnvRunner(Counting, mode).reset({"seed": 7})[0]
 
 

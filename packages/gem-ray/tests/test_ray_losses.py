@@ -283,8 +283,8 @@ def test_a_rollout_whose_driver_was_killed_is_resumed(
 
 RELAY = """
 import contextlib, ctypes, fcntl, heapq, os, random, select, struct, sys, time
-def open_tun(namespace):
-    with open(f"/run/netns/{namespace}") as file:
+def open_tun(pid):
+    with open(f"/proc/{pid}/ns/net") as file:
         assert ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) == 0
     tun = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH", b"tun0", 0x0001 | 0x1000))  # TUNSETIFF: IFF_TUN, IFF_NO_PI
@@ -304,7 +304,7 @@ while True:
         with contextlib.suppress(OSError):  # that end is not up
             os.write(queue[0][2], heapq.heappop(queue)[3])
 """
-"""Two TUN devices in two network namespaces, and a relay between them that delays all packets and drops some."""
+"""Two TUN devices in the network namespaces of two processes; a relay between them delays and drops packets."""
 
 PING = """
 import json, select, socket, sys, time
@@ -350,26 +350,30 @@ def link() -> Iterator[Link]:
     """Two network namespaces, with 10 ms and 1 % of loss each way between them."""
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         pytest.skip("network namespaces with TUN devices between them need root, and a kernel that has such devices")
-    names = {f"10.77.3.{number}": f"gem-ray-{os.getpid()}-{number}" for number in (1, 2)}
-
-    def ip(*arguments: str) -> None:
-        subprocess.run(["ip", *arguments], check=True)
-
     with ExitStack() as stack:
-        for name in names.values():
-            ip("netns", "add", name)
-            stack.callback(ip, "netns", "delete", name)
-            ip("-n", name, "link", "set", "lo", "up")
+        # Namespaces without names: other programs may unmount those below /run/netns.
+        hosts, pids = {}, []
+        for number in (1, 2):
+            holder = subprocess.Popen(
+                ["unshare", "--net", "sh", "-c", "ip link set lo up && echo ready && read line"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(lambda holder=holder: (holder.kill(), holder.communicate()))
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "ready\n"
+            pids.append(str(holder.pid))
+            hosts[f"10.77.3.{number}"] = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
         relay = subprocess.Popen(
-            [sys.executable, "-c", RELAY, *names.values(), "0.01", "0.01"], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", RELAY, *pids, "0.01", "0.01"], stdout=subprocess.PIPE, text=True
         )
         stack.callback(lambda: (relay.kill(), relay.communicate()))
         assert relay.stdout is not None
         assert relay.stdout.readline() == "ready\n"
-        for address, name in names.items():
-            ip("-n", name, "address", "add", f"{address}/24", "dev", "tun0")
-            ip("-n", name, "link", "set", "tun0", "up")
-        hosts = {address: ["ip", "netns", "exec", name] for address, name in names.items()}
+        for address, prefix in hosts.items():
+            subprocess.run([*prefix, "ip", "address", "add", f"{address}/24", "dev", "tun0"], check=True)
+            subprocess.run([*prefix, "ip", "link", "set", "tun0", "up"], check=True)
         (here, first), (there, _) = hosts.items()
         pings = subprocess.run(
             [*first, sys.executable, "-c", PING, here, there], stdout=subprocess.PIPE, text=True, check=True

@@ -38,6 +38,9 @@ class Process(gem.Env[str, str]):
         self.turn = 0
         return "begin", {"pid": os.getpid(), "size": self.size}
 
+    def pid(self) -> int:
+        return os.getpid()
+
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         self.turn += 1
         if action == "die":
@@ -170,6 +173,24 @@ def test_counts_add_up_over_many_losses(envs: RayVectorEnv) -> None:
     assert kills > 3
     assert sum(terminated for _, terminated, _, _ in results) > 50
     assert len(lost) == envs.lost_episodes - lost_before == 4 * (sum(envs.incarnations) - actors_before) > 0
+
+
+@pytest.mark.nightly
+def test_an_actor_that_is_lost_between_episodes_has_lost_none(cluster: str) -> None:
+    """Before the first reset and after the end of an episode there is nothing to truncate, and nothing is counted."""
+    gem.register("test:Process-v0", Process, replace=True)
+    with gem.make_vec("test:Process-v0", num_envs=2, mode="ray", seed=3, autoreset="disabled") as envs:
+        assert isinstance(envs, RayVectorEnv)
+        os.kill(envs.env_at(0).pid(), signal.SIGKILL)  # type: ignore[attr-defined]
+        _, infos = envs.reset()
+        assert not any("error" in info for info in infos)
+        assert envs.lost_episodes == 0
+        envs.step({0: "end"})
+        os.kill(infos[1]["pid"], signal.SIGKILL)
+        assert envs.step({1: "go"})[3].tolist() == [True]
+        assert "error" not in envs.reset_at([0])[1][0]
+        assert envs.lost_episodes == 1
+        assert envs.incarnations == (3,)
 
 
 def test_faults_and_exceptions_are_those_of_the_other_modes(envs: RayVectorEnv) -> None:

@@ -16,6 +16,8 @@ class EnvCommand(NamedTuple):
     """``"step"``, ``"reset"`` or ``"make"``: a method of :class:`gem.vector.env_runner.EnvRunner`."""
     argument: Any
     """An action, the arguments of the reset, or a maker."""
+    again: bool = False
+    """Whether another actor was lost with this command."""
 
 
 class EnvLoss(NamedTuple):
@@ -66,7 +68,7 @@ class ActorEnv:
         if isinstance(result, tuple):
             self._observation = result[0]
 
-    def lose(self, pending: EnvCommand | None, error: str) -> StepResult | None:
+    def lose(self, pending: EnvCommand | None, error: str) -> StepResult | EnvCommand | None:
         """Take note that the actor is lost.
 
         Args:
@@ -74,20 +76,24 @@ class ActorEnv:
             error: the reason, type and message.
 
         Returns:
-            The result of the pending command; None if another actor has to carry it out, or there is none.
+            The result of the pending command, or the command that another actor has to carry out; None if there is none.
         """
         if self.maker is None:
-            return None
+            return pending
         playing, rebuilding = self.playing, EnvRunner.is_lost(self.account)
         account = EnvRunner.account_after_loss(self.account)
         runner = EnvRunner.revived(self.maker, self._autoreset, account, error, self._observation)
-        result: StepResult | None = None
-        # An episode that kills its actor as it begins must not do so forever: each call tries once.
-        if pending is not None and pending.kind != "step":
-            result = runner.failed_reset()
-        elif pending is not None and (rebuilding or (playing and self._autoreset is not AutoresetMode.SAME_STEP)):
+        result: StepResult | EnvCommand | None = pending
+        # An episode that kills its actor as it begins must not do so forever.
+        if pending is None:
+            pass
+        elif (
+            pending.kind != "step"
+        ):  # the actor may have been dead before it was given the command: that is tried twice
+            result = runner.failed_reset() if pending.again else pending._replace(again=True)
+        elif rebuilding or (playing and self._autoreset is not AutoresetMode.SAME_STEP):
             result = runner.report_loss()
-        if result is not None:
+        if isinstance(result, tuple) and not isinstance(result, EnvCommand):
             self._observation = result[0]
         self.account = runner.account
         self.lost = EnvLoss(self.account, error, self._observation)

@@ -91,8 +91,6 @@ class ActorLink:
     def build(self, envs: Sequence[ActorEnv]) -> None:
         """Begin to make the environments in a new actor."""
         self.drop()
-        self._waiting = {**self._sent, **self._waiting}  # what the last actor has left is carried out by the new one
-        self._sent.clear()
         self.down_since = self.down_since or time.monotonic()
         self.incarnation += 1
         self.attempts += 1

@@ -240,10 +240,12 @@ class RayVectorEnv(VectorEnv):
         for index in link.indices if link.down_since is None else ():  # else nothing was sent to it yet
             member = self._members[index]
             self.lost_episodes += member.playing
-            result = member.lose(link.sent(index), message)
-            if result is not None:
-                self._arrived[index] = result
-                link.done(index)
+            instead = member.lose(link.sent(index), message)
+            link.done(index)
+            if isinstance(instead, EnvCommand):
+                link.put(index, instead)
+            elif instead is not None:
+                self._arrived[index] = instead
         self._check_attempts(link, error)
         self._build(link)
 
