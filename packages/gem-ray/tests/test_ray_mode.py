@@ -8,7 +8,6 @@ import random
 import signal
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -55,6 +54,7 @@ class Process(gem.Env[str, str]):
 def trace(mode: str, specs: Sequence[Any], steps: int, mode_kwargs: Mapping[str, Any] | None = None) -> list[Any]:
     """Return all results of a short run, with actions that depend on nothing but the place in it."""
     rng = random.Random(5)
+    SAMPLERS.clear()
     with gem.make_vec(specs, mode=mode, seed=17, mode_kwargs=mode_kwargs) as envs:
         seen: list[Any] = [envs.reset()]
         for _ in range(steps):
@@ -87,10 +87,7 @@ def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: str, varian
     specs = [spec for spec in gem.all_specs("game") if not spec.requires]
     if not variants:
         specs = list({spec.entry_point: spec for spec in specs}.values())
-    expected = trace("sync", specs, 8)
-    for sampler in SAMPLERS.values():
-        sampler.reset(seed=1)
-    assert trace("ray", specs, 8, {"envs_per_actor": 64}) == expected
+    assert trace("ray", specs, 8, {"envs_per_actor": 64}) == trace("sync", specs, 8)
 
 
 @pytest.fixture(scope="module")
@@ -148,31 +145,34 @@ def test_counts_add_up_over_many_losses(envs: RayVectorEnv) -> None:
     _, infos = envs.reset(seed=20)
     pids = [info["pid"] for info in infos]
     results: list[tuple[float, bool, bool, dict[str, Any]]] = []
-    sent = kills = 0
-    idle = list(range(8))
-    while sent < 400 or envs.num_pending:
-        if sent < 400 and idle:
+    killed: set[int] = set()
+    sent, idle = 0, list(range(8))
+    going_on = True
+    while going_on or envs.num_pending:
+        going_on = len(killed) < 3 or sent < 200
+        if going_on:
             envs.send({index: rng.choice(["go", "go", "end"]) for index in idle})
             sent += len(idle)
             first = rng.choice([0, 4])
-            if rng.random() < 0.1 and len(set(pids[first : first + 4])) == 1:  # an actor that is known
-                with suppress(ProcessLookupError):
-                    os.kill(pids[first], signal.SIGKILL)
-                    kills += 1
-        ready = envs.recv()
-        idle = list(ready.indices)
-        for index, info in zip(ready.indices, ready.infos, strict=True):
-            pids[index] = info["pid"]
-        results += zip(ready.rewards, ready.terminations, ready.truncations, ready.infos, strict=True)
+            pid = pids[first]
+            if rng.random() < 0.1 and pids[first : first + 4] == [pid] * 4 and pid not in killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+        if envs.num_pending:
+            ready = envs.recv()
+            idle = list(ready.indices)
+            for index, info in zip(ready.indices, ready.infos, strict=True):
+                pids[index] = info["pid"]
+            results += zip(ready.rewards, ready.terminations, ready.truncations, ready.infos, strict=True)
     last = envs.step(["go"] * 8)
     results += zip(*last[1:], strict=True)
     assert len(results) == sent + 8
     lost = [info["error"] for _, _, truncated, info in results if truncated]
     assert all(error.startswith("ProcessCrashError: the Ray actor") for error in lost)
     assert all(truncated == ("error" in info) == (reward == 0.0) for reward, _, truncated, info in results)
-    assert kills > 3
-    assert sum(terminated for _, terminated, _, _ in results) > 50
-    assert len(lost) == envs.lost_episodes - lost_before == 4 * (sum(envs.incarnations) - actors_before) > 0
+    assert sum(terminated for _, terminated, _, _ in results) > 20
+    assert sum(envs.incarnations) - actors_before == len(killed)
+    assert len(lost) == envs.lost_episodes - lost_before == 4 * len(killed)
 
 
 @pytest.mark.nightly

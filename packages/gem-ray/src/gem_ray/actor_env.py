@@ -76,7 +76,7 @@ class ActorEnv:
             error: the reason, type and message.
 
         Returns:
-            The result of the pending command, or the command that another actor has to carry out; None if there is none.
+            The result of the pending command, or the command for another actor to carry out; None if there is none.
         """
         if self.maker is None:
             return pending
