@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import runpy
 import secrets
 import signal
 import statistics
@@ -35,6 +36,8 @@ GAMES = {
     "game:Sokoban-v0-easy": "\\boxed{up}",
 }
 TICKS = os.sysconf("SC_CLK_TCK")
+NODES = runpy.run_path(str(Path(__file__).parents[1] / "packages/gem-ray/tests/conftest.py"))
+"""How the tests start a node, also on a busy machine."""
 
 
 def processes(name: str) -> list[int]:
@@ -77,7 +80,11 @@ def pss_megabytes(pid: int) -> float:
 def connections(pid: int) -> int:
     """Return the number of established TCP connections of a process."""
     own = {str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
-    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    rows = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    ]
     return sum(row[3] == "01" and f"socket:[{row[9]}]" in own for row in rows)
 
 
@@ -142,7 +149,7 @@ def memory() -> None:
 
 def start_head(cpus: int) -> subprocess.Popen[str]:
     """Start a cluster of one node and connect to it."""
-    ray_command = str(Path(sys.executable).parent / "ray")
+    os.environ.update(NODES["NODE_SETTINGS"])
     options = [
         "--head",
         "--port=0",
@@ -151,7 +158,7 @@ def start_head(cpus: int) -> subprocess.Popen[str]:
         "--disable-usage-stats",
         "--block",
     ]
-    command = [sys.executable, ray_command, "start", *options]
+    command = [sys.executable, "-c", NODES["RAY_START"], "start", *options]
     head = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert head.stdout is not None
     address = ""
@@ -161,9 +168,7 @@ def start_head(cpus: int) -> subprocess.Popen[str]:
         if "--block" in line:
             break
     if not address:
-        raise SystemExit(
-            "Ray could not start a node: it gives its agents 15 seconds, and this machine is busier than that"
-        )
+        raise SystemExit("Ray could not start a node; its logs are below /tmp/ray")
     ray.init(address, log_to_driver=False)
     return head
 
