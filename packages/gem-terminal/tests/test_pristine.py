@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gem_terminal import TerminalEnv, load_task
@@ -19,6 +19,8 @@ from gem_terminal.carried_files import CarryRules, named_paths
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import FileChanges
 from gem_terminal.formats import bundled_tasks
+from gem_terminal.pristine import lay_over
+from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.verdict_worth import verdict_worth
 
 if sys.version_info >= (3, 11):
@@ -163,6 +165,8 @@ def test_paths_that_are_carried() -> None:
     assert sorted(carried.removed) == sorted(CARRIED)
 
 
+@example("/app", ["app", "..", "tests"])
+@example("/app", ["usr", "..", "..", "..", "tests"])
 @given(
     st.sampled_from(["/app", "/root", "/home/agent"]),
     st.lists(st.sampled_from(["..", "a", "usr", "tests", "app", "."]), max_size=6),
@@ -199,6 +203,17 @@ def test_hard_links_and_special_files() -> None:
         ]  # fmt: skip
     assert names_in(carried.archive) == ["/app/dir", "/app/one", "/app/two", "/app/link"]
     assert carried.refused == ("/app/three", "/app/four", "/app/five")
+
+
+@pytest.mark.only_engine("namespace")
+def test_a_folder_in_place_of_a_link_of_the_image_stays_in_its_place(engine: Engine, small: Image) -> None:
+    """Whatever the engine told of the change: the link is removed before the folder's files are written."""
+    made = changes(("/app/link", {"type": tarfile.DIRTYPE, "mode": 0o755}, b""), ("/app/link/planted", {}, b"x"))
+    with engine.start(engine.prepare(small), ResourceLimits()) as fresh:
+        fresh.run(("sh", "-c", "mkdir /app; ln -s /usr/bin /app/link"), seconds=60.0)
+        assert lay_over(fresh, RULES.carried(made, nothing)) is None
+        done = fresh.run(("sh", "-c", "test -e /usr/bin/planted; echo $?; ls -F /app"), seconds=60.0)
+    assert done.output == b"1\nlink/\n"
 
 
 def test_a_repository_comes_without_commands() -> None:

@@ -299,10 +299,13 @@ def test_a_state_has_the_files_and_not_only_the_actions(env: TerminalEnv) -> Non
     state = json.loads(json.dumps(env.get_state()))
     assert state == env.get_state()
     said(env, "echo later > n")
+    later = env.get_state()
     with env.spawn(same_state=False) as twin:
         twin.set_state(state)
         assert twin.get_state() == state
         assert said(twin, "pwd; cat n") == f"/tmp\n{number}"
+        twin.set_state(later)
+        assert said(twin, "cat n") == "later"
         twin.set_state({**state, "snapshot": "f" * 32})  # of another process
         assert said(twin, "pwd; wc -l n") == "/tmp\n1 n"
 

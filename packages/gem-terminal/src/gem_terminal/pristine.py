@@ -27,7 +27,7 @@ from gem_terminal.progress import showing
 from gem_terminal.task import Task
 from gem_terminal.verifier_result import VerifierResult
 
-__all__ = ["ENVIRONMENT", "carry_rules", "verify_pristine"]
+__all__ = ["ENVIRONMENT", "carry_rules", "lay_over", "verify_pristine"]
 
 ENVIRONMENT = {
     # Python takes no module from the working folder or from a home before its own.
@@ -87,7 +87,7 @@ def verify_pristine(
             carried = rules.carried(changes, partial(_existing, fresh))
         except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
             return VerifierResult({}, error=f"the agent's files cannot be copied: {problem}")
-        if error := _lay_over(fresh, carried):
+        if error := lay_over(fresh, carried):
             return VerifierResult({}, error=error)
         environment = {**ENVIRONMENT, **task.tests.environment}
         return judge(replace(task, tests=replace(task.tests, environment=environment)), fresh)
@@ -139,7 +139,8 @@ def _existing(fresh: Container, paths: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
+def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
+    """Write the carried files into a fresh container; return the reason of a failure, or None."""
     for script, paths in ((_REMOVE, carried.removed), (_REMOVE_LINKS, carried.folders)):
         for some in _portions(paths):
             done = fresh.run(("sh", "-c", script, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
