@@ -181,8 +181,8 @@ def test_runs_without_a_figure_are_not_forgotten(examples: SimpleNamespace) -> N
     assert report._median([20, float("inf"), float("inf")]) == "not reached (1 of 3)"
     assert report._median([20, 40, float("inf")]) == "40 (2 of 3)"
     assert report.interval([2.0, float("nan"), 2.0]) == "2.00, 2 of 3 runs"
-    stopped = figures("one", 0, [0.4] * 6, recipe={"updates": 60}, stopped="collapse: …")
-    assert report.mean_over_training(stopped) == pytest.approx(0.4)
+    stopped = figures("one", 0, [0.0] * 6 + [0.4] * 6, recipe={"updates": 60}, stopped="collapse: …")
+    assert report.mean_over_training(stopped) == pytest.approx(0.4 * 54 / 60)
     rising = figures("one", 0, [0.0, 1.0], recipe={"updates": 2})
     assert report.mean_over_training(rising) == pytest.approx(0.5)
 
