@@ -19,6 +19,8 @@ import pytest
 
 from gem.errors import ArgumentError, LostEnvironmentError, NotSupportedError, VectorError
 from gem.rollout.faults import policy_fault
+from gem.vector.process.call_page import CallPage
+from gem.vector.process.timed_group import INTERRUPT, TimedGroup
 from gem.vector.process.vector_env import ProcessVectorEnv
 from gem.vector.sync import SyncVectorEnv
 
@@ -183,6 +185,21 @@ def test_a_call_that_hangs_is_ended() -> None:
         assert eventually(lambda: not alive(process[0]))
         envs.send_reset([0], options={"deed": "loop"})
         assert envs.recv().infos == [{"error": "TimeoutError: no return from reset within 0.5 s"}]
+
+
+def test_a_call_that_was_late_is_a_fault_although_nothing_has_interrupted_it() -> None:
+    """The trainer looks at time limits only while it waits for results."""
+    before, page = signal.getsignal(INTERRUPT), CallPage()
+    try:
+        group = TimedGroup("disabled", lambda number: None, page, 60.0)
+        group.add(0, Walk)
+        group.reset([0], [{"seed": 1}])
+        group._seconds = 0.005
+        ((_, _, _, truncated, info),) = group.step([0], ["nap"])
+        assert (truncated, info["error"]) == (True, "TimeoutError: no return from step within 0.005 s")
+    finally:
+        signal.signal(INTERRUPT, before)
+        page.close()
 
 
 def test_results_that_cannot_be_sent_are_faults_of_their_environment() -> None:
