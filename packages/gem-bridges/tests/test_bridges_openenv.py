@@ -329,3 +329,14 @@ def test_pictures_become_parts() -> None:
         {"type": "text", "text": '{"screen": ["[picture 1]"], "text": "Look."}'},
         {"type": "image_url", "image_url": {"url": url}},
     ]
+
+
+def test_an_episode_that_is_over_at_its_beginning_ends_the_session(openenv: OpenEnvServer) -> None:
+    """``reset`` says so, and the next one begins in a new session."""
+    over = {**OBSERVED, "data": {"observation": {"text": "x"}, "reward": 0.0, "done": True}}
+    with make(openenv) as env:
+        openenv.answers["reset"] = [json.dumps(over)]
+        with pytest.raises(BridgeError, match="is over"):
+            env.reset(seed=1)
+        env.reset(seed=2)
+    assert openenv.sessions == 2
