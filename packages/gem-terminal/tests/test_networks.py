@@ -351,6 +351,7 @@ eth0\t00000000\t0102000A\t0003\t0\t0\t0\t00000000\t0\t0\t0
 eth0\t0002000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
 br0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 br1\t1000F90A\t00000000\t0001\t0\t0\t0\tF0FFFFFF\t0\t0\t0
+gone\t2000F90A\t00000000\t0001\t0\t0\t0\tF0FFFFFF\t0\t0\t0
 """
 ADDRESS = "".join(f"|-- {each}\n      /32 host LOCAL\n" for each in ("10.0.2.15", "127.0.0.1", "10.249.0.17"))
 
@@ -363,6 +364,7 @@ def test_what_belongs_to_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"/proc/net/route": ROUTES, "/proc/net/fib_trie": ADDRESS, "/etc/resolv.conf": "nameserver 192.168.200.1\n"}
     monkeypatch.setattr(host_networks, "_read", lambda path: files[path])
     monkeypatch.setattr(host_networks, "_is_bridge", lambda device: device.startswith("br"))
+    monkeypatch.setattr(host_networks, "_exists", lambda device: device != "gone")
     monkeypatch.setenv(POOLS, "10.249.0.0/16,192.168.128.0/17,10.0.0.0/20")
     common = ["10.0.2.15/32", "10.249.0.0/16", "169.254.0.0/16", "172.17.0.0/16"]
     assert sorted(own_networks()) == common

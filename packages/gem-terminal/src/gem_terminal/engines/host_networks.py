@@ -35,7 +35,9 @@ def own_networks(inside: IPv4Network | None = None) -> list[str]:
     """
     addresses = [ip_network(found) for found in _LOCAL_ADDRESS.findall(_read("/proc/net/fib_trie"))]
     bridges = [network for device, network in _routes() if network != inside and _is_bridge(device)]
-    elsewhere = [network for device, network in _routes() if network.prefixlen and not _is_bridge(device)]
+    # A device that has gone meanwhile was the bridge of an episode.
+    others = [(device, network) for device, network in _routes() if not _is_bridge(device) and _exists(device)]
+    elsewhere = [network for _, network in others if network.prefixlen]
     elsewhere += [IPv4Network(name) for name in _name_servers()]
     pools = [pool for pool in subnet_pools() if not any(pool.overlaps(network) for network in elsewhere)]
     own = [each for each in (*addresses, *bridges, *pools) if isinstance(each, IPv4Network)]
@@ -88,6 +90,10 @@ def subnet_pools(prefix: int = 0) -> list[IPv4Network]:
 
 def _is_bridge(device: str) -> bool:
     return Path("/sys/class/net", device, "bridge").exists()
+
+
+def _exists(device: str) -> bool:
+    return Path("/sys/class/net", device).exists()
 
 
 def _name_servers() -> list[str]:
