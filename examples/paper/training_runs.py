@@ -25,21 +25,28 @@ __all__ = ["register_environments", "train"]
 
 GREEDY_EPISODES = 100
 CURVES = ("success", "turns_of_won_episodes", "malformed", "entropy", "within_group_spread")
-WARM = (
-    "environments",
-    "kwargs",
-    "group",
-    "warm_episodes",
-    "warm_steps",
-    "warm_learning_rate",
-    "model",
-    "width",
-    "layers",
-    "heads",
-    "context",
-    "history",
+LATER = (
+    "description",
+    "algorithm",
+    "gamma",
+    "lam",
+    "updates",
+    "episodes",
+    "epochs",
+    "minibatches",
+    "learning_rate",
+    "rise",
+    "clip",
+    "gradient_norm",
+    "entropy_bonus",
+    "value_weight",
+    "world_model",
+    "temperature",
+    "max_new_tokens",
+    "budgets",
+    "target",
 )
-"""The settings that a warm start depends on."""
+"""The settings that matter after the warm start alone; it depends on all others."""
 REWARDS = ("negative",)
 """Arguments of environments that change rewards alone, which a warm start does not see."""
 
@@ -95,7 +102,7 @@ def train(recipe: Recipe, seed: int, folder: Path, warm_starts: Path) -> None:
 
 def _begin(recipe: Recipe, seed: int, folder: Path, warm_starts: Path) -> Trainer:
     """Return a trainer after its warm start, or after the last update of a run that goes on."""
-    settings = {name: recipe.to_dict()[name] for name in WARM}
+    settings = {name: value for name, value in recipe.to_dict().items() if name not in LATER}
     settings["kwargs"] = {name: value for name, value in recipe.kwargs.items() if name not in REWARDS}
     text = json.dumps([settings, seed], sort_keys=True)
     shared = warm_starts / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.pt"
