@@ -12,10 +12,13 @@ from gem_eval.runs.garbage import rare_collections, without_collections
 
 @pytest.fixture(autouse=True)
 def _settings() -> Iterator[None]:
-    before = gc.get_threshold()
+    before, frozen = gc.get_threshold(), gc.get_freeze_count() > 0
+    gc.unfreeze()
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
+    if frozen:  # by the test session
+        gc.freeze()
     gc.enable()
 
 

@@ -362,9 +362,10 @@ def test_what_belongs_to_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     A pool in which the machine has another network stays open, and so does the bridge of the container itself.
     """
     files = {"/proc/net/route": ROUTES, "/proc/net/fib_trie": ADDRESS, "/etc/resolv.conf": "nameserver 192.168.200.1\n"}
-    monkeypatch.setattr(host_networks, "_read", lambda path: files[path])
-    monkeypatch.setattr(host_networks, "_is_bridge", lambda device: device.startswith("br"))
-    monkeypatch.setattr(host_networks, "_exists", lambda device: device != "gone")
+    files["/sys/class/net/eth0/uevent"] = "INTERFACE=eth0\nIFINDEX=4\n"
+    files["/sys/class/net/gone/uevent"] = ""
+    files |= {f"/sys/class/net/{each}/uevent": f"DEVTYPE=bridge\nINTERFACE={each}\n" for each in ("br0", "br1")}
+    monkeypatch.setattr(host_networks, "_read", files.__getitem__)
     monkeypatch.setenv(POOLS, "10.249.0.0/16,192.168.128.0/17,10.0.0.0/20")
     common = ["10.0.2.15/32", "10.249.0.0/16", "169.254.0.0/16", "172.17.0.0/16"]
     assert sorted(own_networks()) == common
@@ -377,3 +378,25 @@ def test_what_belongs_to_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(EngineError, match=r"routes into every network .*10\.0\.0\.0/8"):
         free_network(["10.0.0.0/8"])
+
+
+@pytest.mark.only_engine("namespace")
+def test_mounts_of_others_stay(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Those that this machine shares among mount namespaces, as Docker's folders are, with the mounts in them.
+
+    slirp4netns unmounts all but its own folder, and makes only the root private before.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root shares mounts")
+    shared = tmp_path / "shared"
+    inner = shared / "inner"
+    inner.mkdir(parents=True)
+    subprocess.run(["mount", "--bind", shared, shared], check=True)
+    try:
+        subprocess.run(["mount", "--make-shared", shared], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "inner", inner], check=True)
+        (inner / "file").write_text("kept")
+        with engine.start(engine.prepare(small), LIMITS):
+            assert (inner / "file").read_text() == "kept"
+    finally:
+        subprocess.run(["umount", "--lazy", shared], check=True)

@@ -61,6 +61,11 @@ pwd; echo "$PATH"; cat /etc/passwd; echo :
 for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; :"""
 _EXISTING = 'for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi; done'
 _REMOVE = 'rm -rf -- "$@"'
+# A folder that comes back is not removed: it may be the one that commands begin in.
+_EMPTY = (
+    'for path; do if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + '
+    '|| exit; else rm -rf -- "$path" || exit; fi; done'
+)
 _REMOVE_LINKS = 'for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
 
 
@@ -141,7 +146,10 @@ def _existing(fresh: Container, paths: Sequence[str]) -> frozenset[str]:
 
 def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
     """Write the carried files into a fresh container; return the reason of a failure, or None."""
-    for script, paths in ((_REMOVE, carried.removed), (_REMOVE_LINKS, carried.folders)):
+    come_back = frozenset(carried.folders)
+    emptied = [path for path in carried.removed if path in come_back]
+    removed = [path for path in carried.removed if path not in come_back]
+    for script, paths in ((_REMOVE, removed), (_EMPTY, emptied), (_REMOVE_LINKS, carried.folders)):
         for some in _portions(paths):
             done = fresh.run(("sh", "-c", script, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
             if done.exit_code != 0:

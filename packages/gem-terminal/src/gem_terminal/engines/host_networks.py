@@ -20,6 +20,7 @@ _POOLS = "10.249.0.0/16,172.30.0.0/16,192.168.128.0/17"
 _LINK_LOCAL = IPv4Network("169.254.0.0/16")
 """RFC 3927; the metadata services of clouds, which hand out the credentials of the machine, are at 169.254.169.254."""
 _LOOPBACK = IPv4Network("127.0.0.0/8")
+_BRIDGE = "DEVTYPE=bridge"
 _LOCAL_ADDRESS = re.compile(r"\|-- (\S+)\n\s+/32 host LOCAL")
 
 
@@ -34,10 +35,10 @@ def own_networks(inside: IPv4Network | None = None) -> list[str]:
         inside: the network of the container, where it reaches the other containers of its episode.
     """
     addresses = [ip_network(found) for found in _LOCAL_ADDRESS.findall(_read("/proc/net/fib_trie"))]
-    bridges = [network for device, network in _routes() if network != inside and _is_bridge(device)]
-    # A device that has gone meanwhile was the bridge of an episode.
-    others = [(device, network) for device, network in _routes() if not _is_bridge(device) and _exists(device)]
-    elsewhere = [network for _, network in others if network.prefixlen]
+    devices = [(_description(device), network) for device, network in _routes()]
+    bridges = [network for described, network in devices if network != inside and _BRIDGE in described]
+    # A device that has gone meanwhile, and has no description, was the bridge of an episode.
+    elsewhere = [network for described, network in devices if network.prefixlen and described and _BRIDGE not in described]
     elsewhere += [IPv4Network(name) for name in _name_servers()]
     pools = [pool for pool in subnet_pools() if not any(pool.overlaps(network) for network in elsewhere)]
     own = [each for each in (*addresses, *bridges, *pools) if isinstance(each, IPv4Network)]
@@ -88,12 +89,12 @@ def subnet_pools(prefix: int = 0) -> list[IPv4Network]:
     return pools
 
 
-def _is_bridge(device: str) -> bool:
-    return Path("/sys/class/net", device, "bridge").exists()
+def _description(device: str) -> str:
+    """Return the kernel's description of a network device; empty if there is none of this name.
 
-
-def _exists(device: str) -> bool:
-    return Path("/sys/class/net", device).exists()
+    It names a bridge to the end, while the folder ``bridge`` goes first when a bridge is removed.
+    """
+    return _read(f"/sys/class/net/{device}/uevent")
 
 
 def _name_servers() -> list[str]:

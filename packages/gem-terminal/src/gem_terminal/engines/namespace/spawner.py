@@ -169,6 +169,9 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
             saved_files.send_copy(request["save"], request["place"], 1)
             os._exit(0)
         if request["build"] is None:
+            # slirp4netns unmounts what it does not need, and that would reach every mount that it shares with others.
+            linux.unshare(linux.CLONE_NEWNS)
+            linux.make_private()
             os.dup2(request["target"], 3)
         else:
             copy = request["target"]
