@@ -62,10 +62,10 @@ for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/
 _EXISTING = 'for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi; done'
 _REMOVE = 'rm -rf -- "$@"'
 # A folder that comes back is not removed: it may be the one that commands begin in.
-_EMPTY = (
-    'for path; do if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + '
-    '|| exit; else rm -rf -- "$path" || exit; fi; done'
-)
+_EMPTY = """for path; do
+  if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit
+  else rm -rf -- "$path" || exit; fi
+done"""
 _REMOVE_LINKS = 'for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
 
 

@@ -38,7 +38,8 @@ def own_networks(inside: IPv4Network | None = None) -> list[str]:
     devices = [(_description(device), network) for device, network in _routes()]
     bridges = [network for described, network in devices if network != inside and _BRIDGE in described]
     # A device that has gone meanwhile, and has no description, was the bridge of an episode.
-    elsewhere = [network for described, network in devices if network.prefixlen and described and _BRIDGE not in described]
+    others = [network for described, network in devices if described and _BRIDGE not in described]
+    elsewhere = [network for network in others if network.prefixlen]
     elsewhere += [IPv4Network(name) for name in _name_servers()]
     pools = [pool for pool in subnet_pools() if not any(pool.overlaps(network) for network in elsewhere)]
     own = [each for each in (*addresses, *bridges, *pools) if isinstance(each, IPv4Network)]
