@@ -132,6 +132,21 @@ def test_a_socket_that_died_while_idle_costs_no_attempt() -> None:
     assert asyncio.run(ask()) == [0, 0, 0, 0]
 
 
+def test_sockets_that_died_together_cost_no_attempt() -> None:
+    """What replaces one of them is a new connection, and not another of them."""
+
+    async def ask() -> list[int]:
+        async with FakeModel(lambda _: TEXT, faults=["dead-reused-socket"]) as model:
+            client = open_client(model.url, retries=0)
+            message = [{"role": "user", "content": "Go."}]
+            answers = await asyncio.gather(*(client.chat(message) for _ in range(8)))  # leaves eight dead sockets
+            answers += await asyncio.gather(*(client.chat(message) for _ in range(2)))
+            await client.close()
+            return [answer.retries for answer in answers]
+
+    assert asyncio.run(ask()) == [0] * 10
+
+
 @pytest.mark.parametrize(
     ("fault", "arguments", "noted"),
     [

@@ -56,13 +56,15 @@ class HttpTransport:
         self._max_bytes = max_bytes
         self._trust_env = trust_env
         self._session: aiohttp.ClientSession | None = None
+        self._fresh: aiohttp.ClientSession | None = None
+        """Keeps no connection, so that each of its requests has a new one."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def request(self, method: str, url: Any, body: bytes | None = None) -> ServerReply:
         """Send a request and return the answer.
 
-        A connection that breaks before the answer begins is replaced once at no cost: servers close idle connections
-        at the moment at which a client uses them again.
+        A connection that breaks before the answer begins is replaced once, by a new one, at no cost: servers close idle
+        connections at the moment at which a client uses them again, and often several at once.
 
         Raises:
             ModelError: unreachable, timeout or bad_response.
@@ -81,7 +83,9 @@ class HttpTransport:
                 raise
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 limits = self._limits(max(0.001, begin + self._timeout - time.monotonic()))
-                response = await session.request(method, url, data=body, allow_redirects=False, timeout=limits)
+                if self._fresh is None:
+                    self._fresh = self._new_session(aiohttp.TCPConnector(limit=0, force_close=True))
+                response = await self._fresh.request(method, url, data=body, allow_redirects=False, timeout=limits)
             try:
                 return ServerReply(response.status, response.headers, await self._read(response))
             except BaseException:
@@ -92,9 +96,11 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Close all connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        sessions = (self._session, self._fresh)
+        self._session = self._fresh = None
+        for session in sessions:
+            if session is not None:
+                await session.close()
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         headers, limit = response.headers, self._max_bytes
@@ -118,16 +124,20 @@ class HttpTransport:
         if self._session is not None and self._loop is not None and not self._loop.is_closed():
             raise NotSupportedError("a model client works on one event loop; open another client for this one")
         await self.close()  # of a loop that is closed
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE)
-        self._session = aiohttp.ClientSession(
+        self._session = self._new_session(aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE))
+        self._loop = loop
+        return self._session
+
+    def _new_session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+        import aiohttp
+
+        return aiohttp.ClientSession(
             connector=connector,
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=self._limits(self._timeout),
             trust_env=self._trust_env,
         )
-        self._loop = loop
-        return self._session
 
     def _limits(self, seconds: float) -> aiohttp.ClientTimeout:
         import aiohttp
