@@ -455,6 +455,26 @@ def test_an_environment_without_sampled_actions_is_measured_with_a_text() -> Non
     assert set(Asks.seen) == {"\\boxed{0}"}
 
 
+def test_each_action_is_chosen_for_the_state_in_which_it_is_played() -> None:
+    """A random action that was chosen some steps ago may be illegal by now, and cost less than a legal one."""
+
+    class Stale(Walk):
+        def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+            self.number = 0
+            return super().reset(seed=seed)
+
+        def sample_random_action(self) -> Any:
+            return self.number
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
+            assert action == self.number
+            self.number += 1
+            return super().step(str(action))
+
+    cost = step_cost(partial(Stale, 1000), None)
+    assert (cost.steps > 0, cost.problem) == (True, "")
+
+
 class Clocks:
     """The clocks of a machine on which nothing takes time but what an environment says."""
 
@@ -511,6 +531,24 @@ def test_the_cost_of_a_step_has_its_share_of_the_reset(clocks: Clocks, length: i
     cost = step_cost(lambda: Timed(lambda _: clocks.compute(1e-6), lambda _: clocks.compute(1e-3), length), None)
     assert cost.computing == pytest.approx(1e-6 + 1e-3 / length, rel=0.2)
     assert cost.waiting == 0.0
+
+
+def test_choosing_actions_and_reading_clocks_do_not_count(clocks: Clocks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no part of a step, though every step is between two of each."""
+
+    def read() -> float:
+        clocks.compute(1e-6)
+        return clocks.cpu
+
+    monkeypatch.setattr(clocks, "thread_time", read)
+
+    class Chosen(Timed):
+        def sample_random_action(self) -> str:
+            clocks.compute(1e-4)
+            return "left"
+
+    cost = step_cost(lambda: Chosen(lambda _: clocks.compute(5e-6), lambda _: None, 10**6), None)
+    assert cost.computing == pytest.approx(5e-6)
 
 
 def test_the_first_steps_are_left_out(clocks: Clocks) -> None:

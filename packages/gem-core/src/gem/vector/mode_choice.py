@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 __all__ = ["ModeChoice", "StepCost", "choose"]
 
-# As benchmarks/thread_mode.py, process_mode.py and auto_mode.py find them on a busy machine. In seconds:
+# As benchmarks/thread_mode.py, process_mode.py and auto_mode.py find them on a machine with little other work. In seconds:
 _HANDOFF = 25e-6  # that a step in a thread of its own costs the interpreter
 _RUN = 1e-6  # that a step costs beside the environment's own work, in any mode
-_SENT, _SERVED = 1e-6, 1.6e-6  # that a step in another process costs the caller and the process, without its result
-_BATCH, _MESSAGE = 145e-6, 40e-6  # that the caller spends on the messages of a batch, and on those of each process
+_SENT, _SERVED = 1e-6, 1.5e-6  # that a step in another process costs the caller and the process, without its result
+_BATCH, _MESSAGE = 90e-6, 25e-6  # that the caller spends on the messages of a batch, and on those of each process
 # Factors of the work of one environment alone:
-_MANY = 1.15  # where many environments share the processor's caches
-_WOKEN = 1.1  # in a process that has slept since the last batch
+_MANY = 1.08  # where many environments share the processor's caches
+_WOKEN = 1.05  # in a process that has slept since the last batch
 _WORTH = 0.95  # of a simpler mode's time, which another one must stay below
 
 

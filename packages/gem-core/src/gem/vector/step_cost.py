@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import Any
 
 from gem.core import Env
@@ -107,6 +108,7 @@ class _MeasuredPlay:
         self._in_order = env.unwrapped.follows_order
         self._episodes = 0
         self._chunk = 1
+        self._clock = _clock_cost()
         self.results: list[StepResult] = []
         """Of the last steps, as autoreset in the same step returns them."""
         self.forget()
@@ -124,32 +126,40 @@ class _MeasuredPlay:
         """Step for so many seconds, at least once, in chunks that grow, so that slow steps are few."""
         end, steps, cpu, reset_cpu = self.wall + seconds, self.steps, self.cpu, self.reset_cpu
         while self.wall < end:
-            actions = [_action(self._env) for _ in range(self._chunk)]
-            switches, cpu_begin, begin = voluntary_switches(), time.thread_time(), time.perf_counter()
-            self._play(actions)
-            self.wall += time.perf_counter() - begin
-            self.cpu += time.thread_time() - cpu_begin
+            switches = voluntary_switches()
+            self._play(self._chunk)
             after = voluntary_switches()
-            self.steps += len(actions)
-            self.waits += len(actions) if switches is None or after is None else after - switches
+            self.steps += self._chunk
+            self.waits += self._chunk if switches is None or after is None else after - switches
             self._chunk = min(2 * self._chunk, _CHUNK)
         self.totals.append((self.cpu - cpu) / (self.steps - steps))
         self.figures.append(max(0.0, self.cpu - cpu - (self.reset_cpu - reset_cpu)) / (self.steps - steps))
 
-    def _play(self, actions: list[Any]) -> None:
-        step, results = self._env.step, self.results
+    def _play(self, steps: int) -> None:
+        env, results, clock, cpu_clock = self._env, self.results, time.perf_counter, time.thread_time
         results.clear()
-        for action in actions:
-            result = step(action)
+        for _ in range(steps):
+            # Each action is chosen for the state in which it is played, as an illegal one may cost less.
+            action = _action(env)
+            begin, cpu_begin = clock(), cpu_clock()
+            result = env.step(action)
             if result[2] or result[3]:
-                begin = time.thread_time()
+                reset_begin = cpu_clock()
                 self._episodes += 1
                 seed = None if self._in_order else seed_after(_SEED, "episode", self._episodes)
-                observation, info = self._env.reset(seed=seed)
-                self.reset_cpu += time.thread_time() - begin
+                observation, info = env.reset(seed=seed)
+                self.reset_cpu += cpu_clock() - reset_begin
                 last = {"final_observation": result[0], "final_info": result[4]}
                 result = (observation, *result[1:4], {**info, **last})
+            self.cpu += max(0.0, cpu_clock() - cpu_begin - self._clock)
+            self.wall += clock() - begin
             results.append(result)
+
+
+def _clock_cost() -> float:
+    """Return the CPU seconds between two readings of the thread's clock."""
+    readings = [time.thread_time() for _ in range(100)]
+    return statistics.median(after - before for before, after in pairwise(readings))
 
 
 def _is_precise(figures: list[float]) -> bool:
