@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["ModeChoice", "StepCost", "choose"]
 
-# As benchmarks/thread_mode.py, process_mode.py and auto_mode.py find them on a machine with little other work. In seconds:
+# As benchmarks/thread_mode.py, process_mode.py and auto_mode.py find them where little else runs. In seconds:
 _HANDOFF = 25e-6  # that a step in a thread of its own costs the interpreter
 _RUN = 1e-6  # that a step costs beside the environment's own work, in any mode
 _SENT, _SERVED = 1e-6, 1.5e-6  # that a step in another process costs the caller and the process, without its result
