@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 __all__ = ["BoundedOutput"]
 
@@ -14,18 +16,22 @@ class BoundedOutput:
 
     Args:
         limit: the number of bytes to keep: one half from the beginning, one half from the end.
+        heard: called with each piece of the output.
     """
 
-    def __init__(self, limit: int = _KEPT) -> None:
+    def __init__(self, limit: int = _KEPT, heard: Callable[[bytes], Any] | None = None) -> None:
         self._half = max(limit // 2, 1)
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._in_tail = 0
         self.total = 0
+        self._heard = heard
 
     def add(self, data: bytes) -> None:
         """Add output."""
         self.total += len(data)
+        if self._heard is not None and data:
+            self._heard(data)
         room = self._half - len(self._head)
         if room > 0:
             self._head += data[:room]

@@ -16,15 +16,12 @@ from gem.core import Action, Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
 from gem.processes.fork_hooks import after_fork_in_child
 from gem.text import TERMINAL_STATE
+from gem_terminal.acting import carry_out
 from gem_terminal.actions import (
     TOOL_SCHEMAS,
-    Bash,
     Finish,
     MalformedAction,
-    ReadFile,
     RequestedAction,
-    SendKeys,
-    WriteFile,
     dump_action,
     load_action,
     parse_actions,
@@ -33,6 +30,7 @@ from gem_terminal.engines import NAMES, Engine, engine_by_name
 from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.formats import bundled_tasks
+from gem_terminal.recording import EpisodeRecording
 from gem_terminal.session_pools import SessionSpec, session_pool
 from gem_terminal.task import Task
 from gem_terminal.task_options import TaskOptions
@@ -115,6 +113,8 @@ class TerminalEnv(Env[str, Action]):
             that verifies a server needs this; :func:`~gem_terminal.verification.verify` explains the cost.
         instructions: whether the first observation explains text actions and the turn limit. Turn it off if the model
             receives ``tool_schemas`` through its chat API.
+        recordings: a folder, made if it is missing, into which each episode writes a recording that asciinema plays;
+            ``info["recording"]`` of the reset and of the last turn is its path. None for no recordings.
         warm: the number of episodes whose containers are started ahead, from the second episode on. With several
             tasks this works only if the last reset had neither seed nor options, so that the next tasks are known.
     """
@@ -139,6 +139,7 @@ class TerminalEnv(Env[str, Action]):
         verifier: str | None = None,
         keep_processes: bool | None = None,
         instructions: bool = True,
+        recordings: str | Path | None = None,
         warm: int = 1,
     ) -> None:
         options = TaskOptions.checked(strict, network, limits, keep_processes, verifier)
@@ -155,6 +156,7 @@ class TerminalEnv(Env[str, Action]):
         self.output = integer("output", output, minimum=100)
         self.reward = choice("reward", reward, ("task", "fraction", "binary"))
         self.instructions = boolean("instructions", instructions)
+        self.recordings = None if recordings is None else _made_folder(recordings)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
         self._index = 0
@@ -205,7 +207,7 @@ class TerminalEnv(Env[str, Action]):
         self._phase = _WORKING
         syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns)
         observation = f"{self.task.instruction}\n\n{syntax}" if self.instructions else self.task.instruction
-        return observation, {"turn": 0, "task": self.task.name}
+        return observation, {"turn": 0, "task": self.task.name, **_recorded(self._session)}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; the class describes the results."""
@@ -315,7 +317,7 @@ class TerminalEnv(Env[str, Action]):
                 info["action_status"] = "malformed"
                 action_results.append(ActionResult(asked.action.why, ok=False))
             else:
-                action_results.append(_carry_out(asked.action, session))
+                action_results.append(carry_out(asked.action, session))
                 self._actions.append(dump_action(asked.action))
             info.update(action_results[-1].info)
         if results := _tool_results(actions, action_results):
@@ -324,12 +326,12 @@ class TerminalEnv(Env[str, Action]):
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
             return _observation(actions, action_results), 0.0, False, False, info
-        result = session.verify()
+        result, recorded = session.verify(), _recorded(session)
         self._leave()
         self._phase = _OVER
         # The turn limit terminates the episode only if it was announced; the time limit is never announced.
         terminated = finished or (self.instructions and not out_of_time)
-        return TERMINAL_STATE, self._earned(result), terminated, not finished, {**info, **_said(result)}
+        return TERMINAL_STATE, self._earned(result), terminated, not finished, {**info, **recorded, **_said(result)}
 
     def _check_working(self) -> None:
         if self._phase == _NOT_BEGUN:
@@ -348,7 +350,7 @@ class TerminalEnv(Env[str, Action]):
                 return self._session
         self._session = self._arrive()
         for recorded in self._actions:
-            _carry_out(load_action(recorded), self._session)
+            carry_out(load_action(recorded), self._session)
         return self._session
 
     def _state(self) -> dict[str, Any]:
@@ -395,6 +397,8 @@ class TerminalEnv(Env[str, Action]):
         except OSError as error:
             raise EngineError(f"no container can be started: {error}") from error
         session.begin()
+        if self.recordings is not None:
+            session.recording = EpisodeRecording(self.recordings, self.task.name)
         return session
 
     def _session_spec(self, index: int) -> SessionSpec:
@@ -437,14 +441,17 @@ def _reset_after_fork() -> None:
         env._session = env._pool = env._snapshot = env._kept = None
 
 
-def _carry_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
-    if isinstance(action, Bash):
-        return session.bash(action)
-    if isinstance(action, SendKeys):
-        return session.send_keys(action)
-    if isinstance(action, ReadFile):
-        return session.read_file(action)
-    return session.write_file(action)
+def _made_folder(folder: str | Path) -> Path:
+    try:
+        made = Path(folder).absolute()
+        made.mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError, ValueError) as error:
+        raise ArgumentError(f"recordings must be a folder that can be made, got {folder!r}: {error}") from error
+    return made
+
+
+def _recorded(session: TaskSession) -> Info:
+    return {} if session.recording is None else {"recording": str(session.recording.path)}
 
 
 def _observation(actions: Sequence[RequestedAction], action_results: Sequence[ActionResult]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from gem_terminal.engines.base import Container
 from gem_terminal.errors import EngineError
@@ -81,6 +82,7 @@ class Screen:
         user: the user of the shell.
         workdir: its first folder.
         environment: its variables.
+        heard: called with each piece of its output.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Screen:
         user: str | None = None,
         workdir: str | None = None,
         environment: Mapping[str, str] | None = None,
+        heard: Callable[[bytes], Any] | None = None,
     ) -> None:
         mark = secrets.token_hex(16)
         # The escape sequence by which terminals recognise a prompt (OSC 133), here with the number of the shell.
@@ -107,6 +110,7 @@ class Screen:
         self._tail = b""
         self._container = container
         self._user = user
+        self._heard = heard
         self._channel = container.open(("bash",), terminal=True, user=user, workdir=workdir, environment=told)
         with suppress(EngineError):  # a shell that could not start has ended; the screen shows its message
             self._channel.resize(_COLUMNS, _ROWS)
@@ -138,6 +142,11 @@ class Screen:
         self._settle(deadline, earliest)
         return "\n".join([*self._terminal.scrolled_text()[shown_before:], self._terminal.text()])
 
+    def shown(self) -> str:
+        """Return what draws the screen as it is now, without colours, and puts the cursor where it is."""
+        cursor = self._terminal.cursor
+        return f"{self._terminal.text()}\x1b[{cursor.y + 1};{cursor.x + 1}H"
+
     def _settle(self, deadline: float, earliest: float) -> None:
         drawn, pause, asked = False, _SETTLED, False
         while not self.ended and (left := deadline - time.monotonic()) > 0:
@@ -158,6 +167,8 @@ class Screen:
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _received(self, data: bytes) -> None:
+        if self._heard is not None:
+            self._heard(data)
         self._terminal.feed(data)
         self._tail = (self._tail + data)[-_LONGEST_MARK - len(data) :]
         found = None

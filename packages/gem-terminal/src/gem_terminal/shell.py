@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Channel, Container
@@ -147,13 +148,14 @@ class Shell:
             raise EngineError(f"container {container.id[:12]} gives no shell: {why}")
         self._begun = True
 
-    def run(self, command: str, seconds: float) -> CommandResult:
+    def run(self, command: str, seconds: float, heard: Callable[[bytes], Any] | None = None) -> CommandResult:
         """Run a command of one or more lines.
 
         Args:
             command: evaluated by ``bash``, with ``/dev/null`` as its input.
             seconds: the time limit, after which the processes of the command are killed. Background jobs of earlier
                 commands continue, unless the shell still waits for one.
+            heard: called with each piece of the output as it arrives.
 
         Raises:
             EngineError: if the container or the engine died.
@@ -166,7 +168,7 @@ class Shell:
             if why := self._open():  # the container lives, so the agent caused this
                 notices = (*early, f"no new shell can be started: {why}", *self._container.reached_limits(True))
                 return CommandResult("", None, notices=notices)
-        done = self._evaluate(command, seconds)
+        done = self._evaluate(command, seconds, heard=heard)
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
         notices = (*early, *self._container.reached_limits(suspected))
         # The engine may have killed the shell.
@@ -193,11 +195,17 @@ class Shell:
             return None
         return _state_of(told.partition(f"\n{mark}")[2].encode(), mark)
 
-    def _evaluate(self, command: str, seconds: float, output: int | None = None) -> CommandResult:
+    def _evaluate(
+        self,
+        command: str,
+        seconds: float,
+        output: int | None = None,
+        heard: Callable[[bytes], Any] | None = None,
+    ) -> CommandResult:
         assert self._channel is not None
         nonce = secrets.token_hex(16)
         marker = f"\n{nonce}".encode()
-        kept, tail, killed, spared = BoundedOutput(output or self._output), b"", "", ""
+        kept, tail, killed, spared = BoundedOutput(output or self._output, heard), b"", "", ""
         deadline = time.monotonic() + seconds
         kept.add(self._early)
         self._early, most = b"", kept.total + _MOST_OUTPUT

@@ -13,6 +13,7 @@ from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, ExecResult
 from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
+from gem_terminal.recording import EpisodeRecording
 from gem_terminal.shell import CommandResult, Shell
 from gem_terminal.side_cars import SideCarGroup
 from gem_terminal.task import Task
@@ -114,6 +115,8 @@ class TaskSession:
         self._shell = Shell(container, output=output, state=None if restored is None else restored.shell, **self._place)
         self._screen: Screen | None = None
         self._process = os.getpid()
+        self.recording: EpisodeRecording | None = None
+        """Where the episode is recorded, if it is."""
 
     def is_sound(self) -> bool:
         """Whether the shell and its container are alive; takes microseconds."""
@@ -131,7 +134,7 @@ class TaskSession:
     def bash(self, action: Bash) -> ActionResult:
         """Run a command in the shell."""
         seconds = self._granted(action.seconds or self._command_seconds)
-        done = self._shell.run(action.command, seconds)
+        done = self._shell.run(action.command, seconds, None if self.recording is None else self.recording.heard)
         notes = _notes(done, seconds)
         code = "" if done.exit_code is None else f"[exit code {done.exit_code}]"
         text = "\n".join(part for part in (done.output.rstrip("\n"), *notes, code) if part)
@@ -144,9 +147,13 @@ class TaskSession:
         """Type into the terminal, which opens on first use; the result is its screen and what it scrolled off."""
         wait = self._granted(action.wait or 0.0)
         seconds = self._granted(max(action.seconds or _SCREEN_SECONDS, wait))
+        from gem_terminal.screen import bytes_of  # few tasks need it, and it brings a library
+
         screen = self._screen
         if screen is None or screen.ended:
             screen = self._open_screen(self.task.workdir)
+        if self.recording is not None:
+            self.recording.keys(bytes_of(action.keys), screen.shown())
         text = screen.press(action.keys, seconds, wait)
         if screen.ended and not screen.begun:  # its first folder may be gone
             screen = self._open_screen("/")
@@ -208,11 +215,12 @@ class TaskSession:
         return SessionSnapshot(self._container.snapshot(), shell, self.processes())
 
     def _open_screen(self, workdir: str | None) -> Screen:
-        from gem_terminal.screen import Screen  # few tasks need it, and it brings a library
+        from gem_terminal.screen import Screen
 
         if self._screen is not None:
             self._screen.close()
-        self._screen = Screen(self._container, **{**self._place, "workdir": workdir})
+        heard = None if self.recording is None else self.recording.heard
+        self._screen = Screen(self._container, **{**self._place, "workdir": workdir}, heard=heard)
         return self._screen
 
     def _with_file(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> ExecResult:

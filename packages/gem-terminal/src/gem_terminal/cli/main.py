@@ -17,6 +17,7 @@ COMMANDS = {
     "verify": "gem_terminal.cli.verify:verify_command",
     "build": "gem_terminal.cli.build:build_command",
     "base": "gem_terminal.cli.base:base_command",
+    "export": "gem_terminal.cli.export:export_command",
     "reap": "gem_terminal.cli.reap:reap_command",
 }
 

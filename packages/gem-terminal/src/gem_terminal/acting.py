@@ -1,0 +1,43 @@
+"""Carries out the actions of an agent in a session, and records them: :func:`carry_out`."""
+
+from __future__ import annotations
+
+from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.task_session import ActionResult, TaskSession
+
+__all__ = ["carry_out"]
+
+
+def carry_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
+    """Carry out an action.
+
+    Raises:
+        EngineError: if the container or the engine died.
+    """
+    recording = session.recording
+    if recording is None:
+        return _carried_out(action, session)
+    recording.begin(action)
+    done = _carried_out(action, session)
+    recording.end(_remark(action, done))
+    return done
+
+
+def _carried_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
+    if isinstance(action, Bash):
+        return session.bash(action)
+    if isinstance(action, SendKeys):
+        return session.send_keys(action)
+    if isinstance(action, ReadFile):
+        return session.read_file(action)
+    return session.write_file(action)
+
+
+def _remark(action: Bash | SendKeys | ReadFile | WriteFile, done: ActionResult) -> str:
+    """Return what a recording shows of a result, beside the output that it has heard."""
+    if isinstance(action, SendKeys):
+        return ""
+    if isinstance(action, Bash):
+        last = done.text.rpartition("\n")[2]
+        return last if last.startswith("[") else ""
+    return done.text

@@ -1,0 +1,90 @@
+"""Recordings of episodes while they happen: :class:`EpisodeRecording`."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from pathlib import Path
+
+from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.asciicast import Asciicast
+from gem_terminal.warnings_once import warn_once
+
+__all__ = ["EpisodeRecording"]
+
+_MOST_BYTES = 64 << 20
+"""Of one recording."""
+_NOT_IN_A_NAME = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+class EpisodeRecording:
+    """Writes an episode into a file that asciinema plays, an action at a time.
+
+    An episode never fails for its recording: where the file cannot be written, the recording ends with a warning.
+
+    Args:
+        folder: an existing folder; the file in it gets the name of the task, the time, and a random part.
+        task: the name of the task.
+    """
+
+    def __init__(self, folder: Path, task: str) -> None:
+        now = time.time()
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
+        name = _NOT_IN_A_NAME.sub("-", task)[:80]
+        self.path = folder / f"{name}-{stamp}-{secrets.token_hex(4)}.cast"
+        self._cast = Asciicast(task, now)
+        self._began = time.monotonic()
+        self._bytes = 0
+        self._ended = False
+
+    def begin(self, action: Bash | SendKeys | ReadFile | WriteFile) -> None:
+        """Record that the agent acts. What ``send_keys`` types is recorded by :meth:`keys`."""
+        self._cast.marker(self._now(), _label(action))
+        if not isinstance(action, SendKeys):
+            self._cast.command(self._now(), _shown(action))
+
+    def heard(self, data: bytes) -> None:
+        """Record output of the shell, or of the terminal."""
+        self._cast.output(self._now(), data)
+
+    def keys(self, data: bytes, screen: str) -> None:
+        """Record keys; see :meth:`Asciicast.keys <gem_terminal.asciicast.Asciicast.keys>`."""
+        self._cast.keys(self._now(), data, screen)
+
+    def end(self, note: str = "") -> None:
+        """Record a note about the action's end, if there is one, and write what was recorded into the file."""
+        if note:
+            self._cast.note(self._now(), note)
+        lines, self._cast.lines = self._cast.lines, []
+        if self._ended:
+            return
+        data = "".join(f"{line}\n" for line in lines)
+        self._bytes += len(data)
+        if self._bytes > _MOST_BYTES:
+            self._ended = True
+            return
+        try:
+            # Opened each time: a process may have many episodes, and a fork must not write into the same descriptor.
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(data)
+        except OSError as error:
+            self._ended = True
+            warn_once(f"recordings cannot be written to {self.path.parent}: {error.strerror or error}")
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began
+
+
+def _label(action: Bash | SendKeys | ReadFile | WriteFile) -> str:
+    if isinstance(action, SendKeys):
+        return "keys " + " ".join(action.keys)
+    return _shown(action)
+
+
+def _shown(action: Bash | ReadFile | WriteFile) -> str:
+    if isinstance(action, Bash):
+        return action.command
+    if isinstance(action, ReadFile):
+        return f"# read_file {action.path}"
+    return f"# write_file {action.path}\n{action.content}"
