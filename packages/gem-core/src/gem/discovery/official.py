@@ -12,6 +12,7 @@ NAMESPACES = {
     "rg": ("gem-envs-reasoning",),
     "code": ("gem-envs-code",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
+    "house": ("gem-envs-house",),
     "terminal": ("gem-terminal",),
     "http": ("gem-server",),
     "https": ("gem-server",),
