@@ -10,11 +10,11 @@ from gem_testing import EnvConformance
 class TestConformance(EnvConformance):
     """One small and one large house keep every clause of the contract."""
 
-    environments = ("house:Household-v0-easy", "house:Chores-v0")
+    environments = ("house:Household-v0-easy", "house:Composite-v0")
 
 
 @pytest.mark.nightly
 class TestConformanceOfAllVariants(EnvConformance):
     """So do all variants."""
 
-    environments = ("house:Household-v0", "house:Chores-v0")
+    environments = ("house:Household-v0", "house:Composite-v0")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import gem
 from gem_envs_house.commands import Command
-from gem_envs_house.generator import KINDS, LEVELS, SPLITS, Task, draw_task
+from gem_envs_house.generator import KINDS, LEVELS, SPLITS, HouseholdTask, draw_task
 from gem_envs_house.house import CLEAN, COOL, HELD, HOT, ON, SLICED, Chore
 from gem_envs_house.household import written
 from gem_envs_house.household_policy import HouseholdPolicy
@@ -174,7 +174,7 @@ def is_done(model: FactModel, thing: str, receptacle: str, states: Iterable[str]
 STATES = {HOT: "hot", COOL: "cool", CLEAN: "clean", SLICED: "sliced"}
 
 
-def facts_of(task: Task) -> set[Fact]:
+def facts_of(task: HouseholdTask) -> set[Fact]:
     """The start of a task as facts."""
     house = task.house
     facts: set[Fact] = {("in room", house.rooms[house.start])}
@@ -216,7 +216,7 @@ def agree(model: FactModel, situation: Situation) -> None:
         ("house:Household-v0-easy", 20),
         ("house:Household-v0", 30),
         ("house:Household-v0-hard", 15),
-        ("house:Chores-v0-hard", 15),
+        ("house:Composite-v0-hard", 15),
     ],
 )
 def test_plans_of_the_reference_policy_succeed_in_a_second_model(env_id: str, seeds: int) -> None:

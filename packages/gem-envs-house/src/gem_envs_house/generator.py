@@ -26,7 +26,7 @@ from gem_envs_house.catalogue import (
 from gem_envs_house.house import CLEAN, COOL, HOT, SLICED, Chore, House, Receptacle, Thing
 from gem_envs_house.phrasing import task_sentence
 
-__all__ = ["ALFWORLD_KINDS", "KINDS", "LEVELS", "SPLITS", "Level", "Task", "draw_task", "split_of"]
+__all__ = ["ALFWORLD_KINDS", "KINDS", "LEVELS", "SPLITS", "HouseholdTask", "Level", "draw_task", "split_of"]
 
 SPLITS = ("train", "valid_seen", "valid_unseen")
 """The splits of ALFWorld: further tasks in houses of the training split, and tasks in houses that are not in it."""
@@ -89,7 +89,7 @@ _ATTEMPTS = 50
 _ROOM_NAMES = tuple(ROOMS)
 
 
-class Task(NamedTuple):
+class HouseholdTask(NamedTuple):
     """A house, its chores, and the sentence that states them."""
 
     house: House
@@ -97,7 +97,7 @@ class Task(NamedTuple):
     sentence: str
 
 
-def draw_task(key: int, level: Level, kinds: Sequence[str], chores: int, split: str) -> Task:
+def draw_task(key: int, level: Level, kinds: Sequence[str], chores: int, split: str) -> HouseholdTask:
     """Return the task that a key stands for.
 
     Args:
@@ -111,7 +111,7 @@ def draw_task(key: int, level: Level, kinds: Sequence[str], chores: int, split: 
     while True:
         drawn = _draw(rng, level, kinds, chores, split == "valid_unseen")
         if drawn is not None and split_of(*drawn) == split:
-            return Task(*drawn, task_sentence(rng, drawn[1]))
+            return HouseholdTask(*drawn, task_sentence(rng, drawn[1]))
 
 
 def split_of(house: House, chores: tuple[Chore, ...]) -> str:
