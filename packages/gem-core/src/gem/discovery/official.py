@@ -11,6 +11,7 @@ NAMESPACES = {
     "logic": ("gem-envs-qa",),
     "rg": ("gem-envs-reasoning",),
     "code": ("gem-envs-code",),
+    "craft": ("gem-envs-craft",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
     "house": ("gem-envs-house",),
     "terminal": ("gem-terminal",),
