@@ -57,7 +57,7 @@ def shell(container: Container) -> Iterator[Shell]:
         "cat /proc/keys",
         "cat /proc/kmsg",
         "cat /proc/timer_list | grep -q .",
-        "ls /sys/* 2>/dev/null | grep -q .",
+        "ls -d /sys/[!df]* /sys/devices/[!s]* /sys/fs/[!c]* 2>/dev/null | grep -q .",
         "touch /dev/new",
         "chmod 600 /proc/sys/kernel/hostname",
         "hostname other",
@@ -367,3 +367,61 @@ def test_what_an_ordinary_user_can_bound(ordinary: dict[str, list[object]]) -> N
     assert str(ordinary["after"][0]).endswith("on\n")  # bash may have had to try more than once
     assert str(ordinary["memory"][0]).strip() != str(2 << 30)
     assert set(map(str, ordinary["unenforced"])) <= {"memory", "pids", "cpu"}
+
+
+@pytest.mark.only_engine("namespace")
+def test_sys_shows_the_processors_and_the_containers_own_limits(engine: Engine, small: Image) -> None:
+    """Programs that size themselves find their limits, and there is nothing to write and no device."""
+    limits = ResourceLimits(memory=256 << 20)
+    with engine.start(engine.prepare(small), limits) as container:
+        script = (
+            "cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes memory.max 2>/dev/null; ls /sys /sys/devices; "
+            "grep -c . /sys/devices/system/cpu/possible; touch /sys/x 2>/dev/null || echo no; "
+            "(echo 1 > /sys/fs/cgroup/memory/memory.limit_in_bytes) 2>/dev/null || echo no; "
+            "(echo 0 > /sys/devices/system/cpu/cpu1/online) 2>/dev/null || echo no"
+        )
+        done = container.run(("setpriv", "--reuid", "1000", "--clear-groups", "sh", "-c", script), seconds=60)
+        assert done.output.decode().split() == [
+            str(256 << 20),
+            "/sys:",
+            "devices",
+            "fs",
+            "/sys/devices:",
+            "system",
+            "1",
+            *["no"] * 3,
+        ]
+        as_root = container.run(("sh", "-c", script), seconds=60)
+        assert as_root.output == done.output
+
+
+@pytest.mark.only_engine("namespace")
+def test_a_full_disk_is_told_once_each_time_that_it_fills(engine: Engine, small: Image) -> None:
+    """By bytes and by files; after room was made, the next time is told again."""
+    with engine.start(engine.prepare(small), ResourceLimits(disk=16 << 20)) as container:
+
+        def told(script: str) -> tuple[str, ...]:
+            container.run(("sh", "-c", script), seconds=60)
+            return container.reached_limits()
+
+        assert told("head -c 8M /dev/zero > /half") == ()
+        assert told("head -c 64M /dev/zero > /all") == ("the disk of 16 MiB is full",)
+        assert told("true") == ()
+        assert told("rm /all") == ()
+        assert told("head -c 64M /dev/zero > /all") == ("the disk of 16 MiB is full",)
+        assert told("rm /all /half") == ()
+        (notice,) = told("mkdir /many && cd /many && seq 9000 | xargs touch")
+        assert notice.endswith("files is full")
+
+
+@pytest.mark.every_engine
+def test_a_failed_build_is_told_without_control_characters(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """The end of its output is in the message, as text."""
+    (tmp_path / "Dockerfile").write_text(
+        f'FROM {small.name}\nRUN printf "\\033[91mred\\033[0m 10%%\\r90%%\\a"; exit 3\n'
+    )
+    with pytest.raises(EngineError, match="90%") as caught:
+        engine.prepare(Image(folder=tmp_path))
+    assert not any(ord(char) < 32 for char in str(caught.value))
+    assert "10%" not in str(caught.value).replace("10%%", "")
+    assert "3" in str(caught.value)

@@ -52,6 +52,11 @@ Write one action a turn: a command between <bash> and </bash>, which runs in a s
 (it reads from /dev/null and may take {seconds:g} seconds), or <finish/> when you are done. You have {turns} turns."""
 
 
+_UNENFORCED = (
+    "the {engine} engine does not limit {limits} of containers on this machine (gem terminal engines): one can take "
+    "what the others and this process need. Run as root, or as a user who may write to control groups, or use Docker"
+)
+
 _HOST_NETWORK = (
     "network='host' gives the agent the network of this machine: it reaches services on 127.0.0.1, abstract sockets, "
     "and parallel episodes reach each other"
@@ -386,6 +391,8 @@ class TerminalEnv(Env[str, Action]):
         if (pool := self._pool) is None:
             pool = self._pool = session_pool(self.engine)
             _IN_USE.add(self)
+            if missing := self.engine.unenforced:
+                warn_once(_UNENFORCED.format(engine=self.engine.name, limits=", ".join(missing)))
         self._begun += 1
         if self.task.limits.host_network:
             warn_once(_HOST_NETWORK)

@@ -317,6 +317,8 @@ class Engine(ABC):
     """Starts containers from images. Usable from several threads; a forked child starts with a clean state."""
 
     name: str
+    unenforced: tuple[str, ...] = ()
+    """Those of :data:`LIMIT_NAMES` that the engine does not enforce on this machine, as far as it knows at once."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         engine = super().__new__(cls)

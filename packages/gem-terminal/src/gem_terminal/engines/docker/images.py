@@ -14,6 +14,7 @@ from gem_terminal.engines.contexts import cache_folder, digest_of
 from gem_terminal.engines.docker.container import engine_errors
 from gem_terminal.engines.exclusive import exclusive
 from gem_terminal.errors import EngineError
+from gem_terminal.plain_text import plain_text
 from gem_terminal.task import Image
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
 def _build(client: DockerClient, image: Image, tag: str, progress: Progress | None) -> None:
     deadline = time.monotonic() + image.build_seconds
     said: list[str] = []
-    done, total = None, None
+    done, total, failure = None, None, None
     report_stage(progress, ProgressStage("sending the folder to the engine"))
     with engine_errors(f"the image of {image.folder} cannot be built"):
         events = client.api.build(
@@ -143,9 +144,9 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
             decode=True,
         )
         for event in events:
-            line = str(event.get("stream") or event.get("error") or "").strip()
+            line = plain_text(str(event.get("stream") or event.get("error") or "")).strip()
             if line:
-                said = [*said[-2:], line]
+                said = said if line.startswith(_ASIDES) else [*said[-2:], line]
                 step = _STEP.match(line)
                 if step is not None:
                     done, total, line = int(step[1]), int(step[2]), step[3]
@@ -153,13 +154,15 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
                     report_stage(progress, ProgressStage(line, done, total))
             if "error" in event:
                 hint = "; see: gem terminal base --help" if ": FROM " in said[0] else ""
-                raise EngineError(f"the image of {image.folder} cannot be built: {' | '.join(said)}{hint}")
+                failure = f"the image of {image.folder} cannot be built: {' | '.join(said)}{hint}"
             if time.monotonic() > deadline:
                 events.close()  # closing the stream ends the build
                 raise EngineError(
                     f"the image of {image.folder} cannot be built in the {image.build_seconds:g} seconds that its task "
                     f"grants; the last output: {' | '.join(said)}"
                 )
+    if failure is not None:  # raised after the last event, when the connection is free again
+        raise EngineError(failure)
 
 
 def _raise_if_refused(event: Any) -> None:

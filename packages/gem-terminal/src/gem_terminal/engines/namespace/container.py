@@ -32,6 +32,8 @@ from gem_terminal.task import ResourceLimits
 
 __all__ = ["NamespaceContainer", "start_container"]
 
+_FULL = 64 << 10
+"""Bytes of room below which a disk counts as full: programs write more than that at once."""
 _BEGINS_IN = 30.0
 """The time limit in seconds for the start of a container and for the end of its processes."""
 _KILLS_IN = 1.0
@@ -53,6 +55,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # The masked paths, as in Docker: files that reveal details of the machine, and files that root could write to.
 _MASKED_FILES = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_list", "timer_stats", "sysrq-trigger")
 _MASKED_FOLDERS = ("acpi", "asound", "scsi")
+_PROCESSORS = "/sys/devices/system/cpu"
+_CGROUPS = "/sys/fs/cgroup"
 _READ_ONLY = ("bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "sys", "tty")
 
 
@@ -91,6 +95,7 @@ class NamespaceContainer(Container):
         self.is_removed = False
         self._cgroup = Cgroup(limits)
         self._counts = LimitCounts()
+        self._disk_is_full = False
         # Weaker limits without control groups: memory of each process, and number of processes in the user namespace.
         self._rlimits = {"RLIMIT_DATA": limits.memory, "RLIMIT_NPROC": limits.processes} if spawner.rootless else {}
         self.id = self._cgroup.name
@@ -221,10 +226,23 @@ class NamespaceContainer(Container):
 
     def reached_limits(self, suspected: bool = False) -> tuple[str, ...]:
         before, self._counts, kills = self._counts, self._cgroup.counts(), self.kills
-        said = tuple(describe_reached_limits(self, before, self._counts, self._limits))
+        said = (*describe_reached_limits(self, before, self._counts, self._limits), *self._full_disk())
         if self.kills != kills:  # refusals before the kill are already explained
             self._counts = self._cgroup.counts()
         return said
+
+    def _full_disk(self) -> tuple[str, ...]:
+        """Say that the disk is full, when it has become so since the last call."""
+        try:
+            disk = os.statvfs(f"/proc/{self._pid}/root")
+        except OSError:  # the container has died, which the next command finds
+            return ()
+        was_full, room = self._disk_is_full, disk.f_bavail * disk.f_frsize
+        self._disk_is_full = room < _FULL or disk.f_favail == 0
+        if not self._disk_is_full or was_full:
+            return ()
+        what = f"{disk.f_blocks * disk.f_frsize >> 20} MiB" if room < _FULL else f"{disk.f_files} files"
+        return (f"the disk of {what} is full",)
 
     def remove(self) -> None:
         if self.is_removed:
@@ -387,6 +405,7 @@ def start_container(
         shutil.which("bwrap") or "bwrap", "--info-fd", "1", "--seccomp", "3", "--die-with-parent",
         "--bind", root or f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
         *(word for name in devices for word in ("--dev-bind", f"{place}/devices/{name}", f"/dev/{name}")),
+        *_system_files(cgroups),
         "--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network_options(limits, place, joins is not None),
         *(("--unshare-user", "--uid", "0", "--gid", "0") if spawner.rootless else ()),
@@ -428,6 +447,28 @@ def _masks() -> list[str]:
                 if option == "--tmpfs":
                     words += ["--remount-ro", path]
     return words
+
+
+def _system_files(cgroups: Iterable[str]) -> list[str]:
+    """Return bubblewrap's options for ``/sys``: the processors, and the limits of the container's own control groups.
+
+    Runtimes size their heaps and thread pools by these. The machine's own ``/sys`` would tell about its devices.
+
+    Args:
+        cgroups: files of the control groups.
+    """
+    binds = [(_PROCESSORS, _PROCESSORS)] if Path(_PROCESSORS).is_dir() else []
+    for file in cgroups:
+        folder = Path(file).parent
+        controller = folder.relative_to(_CGROUPS).parts[0]
+        # In version 2 one folder has all controllers, below our own.
+        binds.append((str(folder), _CGROUPS if file.endswith(".procs") else f"{_CGROUPS}/{controller}"))
+    parents = {str(parent) for _, target in binds for parent in Path(target).parents if parent.parts[1:2] == ("sys",)}
+    return [
+        "--tmpfs", "/sys", "--chmod", "0755", "/sys",
+        *(word for parent in sorted(parents - {"/sys"}) for word in ("--perms", "0755", "--dir", parent)),
+        *(word for source, target in binds for word in ("--ro-bind", source, target)), "--remount-ro", "/sys",
+    ]  # fmt: skip
 
 
 def _network_options(limits: ResourceLimits, place: str, joins: bool) -> list[str]:

@@ -5,7 +5,8 @@ nowhere else, so they disappear when the first process ends. That process ends w
 spawner with this process, so nothing is left behind, even after a ``kill -9``.
 
 Limits on memory, processes and CPUs need cgroups that this user may write to. Otherwise they are not enforced, and
-:attr:`NamespaceEngine.unenforced` names them. For an ordinary user, a container has only one user, root.
+:attr:`NamespaceEngine.unenforced` names them, and the first episode warns of them.
+For an ordinary user, a container has only one user, root.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class NamespaceEngine(Engine):
             return self._spawner
 
     @property
-    def unenforced(self) -> tuple[str, ...]:
+    def unenforced(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the machine
         """The limits that cannot be enforced here because cgroups are missing."""
         return tuple(name for name in ("memory", "pids", "cpu") if name not in controllers())
 

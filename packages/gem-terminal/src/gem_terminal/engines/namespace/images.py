@@ -28,6 +28,7 @@ from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError, TaskError
+from gem_terminal.plain_text import plain_text
 from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.warnings_once import warn_once
 
@@ -202,7 +203,7 @@ class ImageStore:
                     done = container.run(command, seconds=image.build_seconds)
                     if done.exit_code != 0:
                         why = "took too long" if done.exit_code is None else f"failed with exit code {done.exit_code}"
-                        raise EngineError(f"{step.line!r} {why}: {done.output[-500:].decode(errors='replace')}")
+                        raise EngineError(f"{step.line!r} {why}: {_end_of(done.output)}")
                 elif step.name == "WORKDIR":
                     container.run(("mkdir", "-p", config["workdir"]), seconds=60, user="root", workdir="/")
                 else:
@@ -287,6 +288,10 @@ def _assignments(step: Instruction) -> dict[str, str]:
     if "=" not in words[0]:
         return {words[0]: step.text.partition(" ")[2].strip()}
     return dict(word.split("=", 1) for word in words)
+
+
+def _end_of(output: bytes) -> str:
+    return plain_text(output.decode(errors="replace")).strip()[-500:]
 
 
 def _short(host: str) -> str:
