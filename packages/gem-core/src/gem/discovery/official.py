@@ -15,6 +15,7 @@ NAMESPACES = {
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
     "house": ("gem-envs-house",),
     "terminal": ("gem-terminal",),
+    "web": ("gem-envs-web",),
     "http": ("gem-server",),
     "https": ("gem-server",),
     "openenv": ("gem-bridges",),

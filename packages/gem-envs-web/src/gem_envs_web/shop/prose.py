@@ -1,0 +1,131 @@
+"""The texts of the generated shop's products: brands, names, bullets, descriptions and reviews.
+
+Besides the attributes that it is given, no text contains an attribute of :mod:`gem_envs_web.shop.goods`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from gem_envs_web.shop.goods import GoodsType
+from gem_envs_web.shop.listing import ProductReview
+
+__all__ = ["brand", "bullet", "description", "review", "title"]
+
+_STARTS = "Al Bel Cor Dov El Fen Gal Hal Isk Jor Kel Lum Mar Nor Or Pel Quin Rav Sel Tor Ul Vel Wyn Yar Zan"
+_MIDDLES = "a e i o u an en in or ar el il ov ev"
+_ENDS = "dale mont va ris ton ex ora ique wick line tek nia mar ford ano bri cke ster vio zen"
+_FRAMES = (
+    "{brand} {kind}, {attribute}, {model}",
+    "{brand} {attribute} {kind} {model}",
+    "{attribute} {kind} by {brand} ({model})",
+    "{kind} - {attribute} - {brand} {model}",
+    "{brand} {model} {kind} | {attribute}",
+)
+_BULLETS = (
+    "{It} {is_} {attribute}, and will be after years of use.",
+    "{attribute_}: our workshop examines every batch for it.",
+    "{attribute_} - the point that buyers name most often.",
+    "Designed to be {attribute}.",
+    "You will notice on the first day that {it} {is_} {attribute}.",
+    "{attribute_}, with a two-year promise.",
+    "We set out to make {it_} {attribute}, and measured that we did.",
+    "Because {it} {is_} {attribute}, you can stop worrying.",
+)
+_OPENINGS = (
+    "Three years of work went into the {kind} from {brand}.",
+    "{brand} keeps things simple: nothing that you do not need.",
+    "Meet {brand} and the {kind} that started the company.",
+    "A favourite of our regular customers, made by {brand}.",
+    "{brand} listened to what people dislike about other {kinds}.",
+    "This is {brand} at its best.",
+)
+_MIDDLE_SENTENCES = (
+    "{It} {is_} {attribute}, as the label says.",
+    "What sets {it_} apart: {it} {is_} {attribute}.",
+    "Made {attribute} from the start.",
+    "People who asked for something {attribute} will find it here.",
+    "An independent laboratory confirms that {it} {is_} {attribute}.",
+)
+_CLOSINGS = (
+    "Delivery takes two to five days.",
+    "Send it back within a month if you change your mind.",
+    "Every order comes in plain brown cardboard.",
+    "Questions? Our team answers on weekdays.",
+    "Part of the price goes to a school near the factory.",
+    "Please check the options before you order.",
+)
+_REVIEW_TITLES = {
+    1: ("Not for me", "Sent it back", "Disappointed"),
+    2: ("Expected more", "So so", "Meh"),
+    3: ("Does the job", "Average", "Okay for the price"),
+    4: ("Good buy", "Nearly perfect", "Happy so far"),
+    5: ("Love it", "Would buy again", "Better than hoped"),
+}
+_REVIEW_BODIES = (
+    "Arrived on time and looks like the picture.",
+    "My neighbour has the same one and says so too.",
+    "I have had it for two months now.",
+    "The box was dented, the content was not.",
+    "Bought it as a present.",
+    "The colour is a little different from what I saw on my screen.",
+)
+_CLAIMS = (
+    "A friend told me that it is {attribute}, too.",
+    "I wonder whether it is {attribute}; the seller does not say so.",
+    "For me it might as well be {attribute}.",
+    "I thought that I had ordered something {attribute}.",
+)
+
+
+def brand(rng: random.Random) -> str:
+    """Return an invented brand."""
+    return f"{rng.choice(_STARTS.split())}{rng.choice(_MIDDLES.split())}{rng.choice(_ENDS.split())}"
+
+
+def title(rng: random.Random, kind: GoodsType, maker: str, attribute: str) -> str:
+    """Return the name of a product, with one of its attributes."""
+    model = f"{rng.choice('ABCDEFGHKLMNPRSTVWX')}{rng.randrange(10, 1000)}"
+    return rng.choice(_FRAMES).format(brand=maker, kind=kind.name.title(), attribute=attribute.title(), model=model)
+
+
+def bullet(rng: random.Random, kind: GoodsType, attribute: str) -> str:
+    """Return a line of the features that states an attribute."""
+    return _filled(rng.choice(_BULLETS), kind, "", attribute)
+
+
+def description(rng: random.Random, kind: GoodsType, maker: str, attribute: str) -> str:
+    """Return a description of three sentences that states an attribute."""
+    frames = (rng.choice(_OPENINGS), rng.choice(_MIDDLE_SENTENCES), rng.choice(_CLOSINGS))
+    return " ".join(_filled(frame, kind, maker, attribute) for frame in frames)
+
+
+def review(rng: random.Random, missing: Sequence[str]) -> ProductReview:
+    """Return a review. Half of them mention an attribute that the product lacks, one of ``missing``."""
+    score = rng.choice((1, 2, 3, 4, 4, 5, 5, 5))
+    body = rng.choice(_REVIEW_BODIES)
+    if rng.random() < 0.5:
+        body = f"{body} {rng.choice(_CLAIMS).format(attribute=rng.choice(missing))}"
+    return ProductReview(rng.choice(_REVIEW_TITLES[score]), score, body)
+
+
+def _filled(frame: str, kind: GoodsType, maker: str, attribute: str) -> str:
+    it = ("they", "them", "are") if kind.plural else ("it", "it", "is")
+    return frame.format(
+        kind=kind.name,
+        kinds=kind.name if kind.plural else _plural(kind.name),
+        brand=maker,
+        attribute=attribute,
+        attribute_=attribute.capitalize(),
+        it=it[0],
+        It=it[0].capitalize(),
+        it_=it[1],
+        is_=it[2],
+    )
+
+
+def _plural(name: str) -> str:
+    if name.endswith(("ch", "sh", "x", "ss")):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2] not in "aeiou" else f"{name}s"

@@ -1,0 +1,110 @@
+"""The customers' wishes in words: :func:`instruction`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+__all__ = ["instruction"]
+
+_OPENERS = (
+    "i need",
+    "i am looking for",
+    "find me",
+    "show me",
+    "please get me",
+    "i want to buy",
+    "can you find",
+    "i would like",
+    "help me find",
+    "i am shopping for",
+    "order",
+    "buy",
+    "we need",
+    "my sister asked for",
+    "search for",
+    "get me",
+    "it is time to replace my old one with",
+    "i am in the market for",
+    "could you order",
+    "as a present i want",
+    "what i need is",
+    "for the new flat we want",
+    "pick out",
+    "a friend recommended",
+)
+_PRICES = (
+    "and price lower than {price:.2f} dollars",
+    "for less than {price:.2f} dollars",
+    "and i can spend up to ${price:.2f}",
+    "with a price of at most {price:.2f} dollars",
+    "under ${price:.2f}",
+    "for no more than {price:.2f} dollars",
+    "and keep it below ${price:.2f}",
+    "my limit is {price:.2f} dollars",
+    "costing ${price:.2f} or less",
+    "within a budget of {price:.2f} dollars",
+)
+_OPTIONS = (
+    "with {name}: {value}",
+    "in {name} {value}",
+    "with the {name} {value}",
+    "choose {value} as the {name}",
+    "the {name} should be {value}",
+    "i want {value} for {name}",
+    "{value} is the {name} i want",
+)
+
+
+def instruction(
+    rng: random.Random,
+    thing: str,
+    plural: bool,
+    attributes: Sequence[str],
+    options: Mapping[str, str],
+    price: float,
+) -> str:
+    """Return a wish in lower case that names a kind of thing, attributes, options and the highest price in dollars.
+
+    Args:
+        rng: chooses the words.
+        thing: the kind of thing, such as "office chair".
+        plural: whether it takes no article.
+        attributes: at least one.
+        options: option → wanted value.
+        price: above 0.
+    """
+    wish = f"{rng.choice(_OPENERS)} {_noun_phrase(rng, thing, plural, rng.sample(attributes, len(attributes)))}"
+    wanted = rng.sample(list(options.items()), len(options))
+    clauses = [rng.choice(_OPTIONS).format(name=name, value=value) for name, value in wanted]
+    limit = rng.choice(_PRICES).format(price=price)
+    clauses.insert(len(clauses) if rng.random() < 0.6 else 0, limit)
+    return ", ".join((wish, *clauses))
+
+
+def _noun_phrase(rng: random.Random, thing: str, plural: bool, attributes: Sequence[str]) -> str:
+    be, pronoun = ("are", "they") if plural else ("is", "it")
+    shape = rng.randrange(5)
+    if shape == 0:
+        return _with_article(f"{', '.join(attributes)} {thing}", plural)
+    if shape == 1:
+        return f"{_with_article(thing, plural)} that {be} {_listed(attributes)}"
+    if shape == 2:
+        first, *others = attributes
+        rest = f" that {be} also {_listed(others)}" if others else ""
+        return f"{_with_article(f'{first} {thing}', plural)}{rest}"
+    if shape == 3:
+        return f"{_with_article(thing, plural)}, {_listed(attributes)}"
+    return f"{_with_article(thing, plural)}; {pronoun} must be {_listed(attributes)}"
+
+
+def _with_article(phrase: str, plural: bool) -> str:
+    if plural:
+        return phrase
+    # "u" and "o" begin with a consonant's sound in the words that occur: usb, usda, uv.
+    vowel = phrase[0] in "aeio" or (phrase[0] == "u" and not phrase.startswith(("us", "uv")))
+    return f"an {phrase}" if vowel else f"a {phrase}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
