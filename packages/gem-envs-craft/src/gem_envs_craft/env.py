@@ -42,6 +42,8 @@ class CraftingEnv(TextEnv[Command], ABC):
     goal: str
     most_per_get: int = _MOST
     any_count: bool = False
+    note: ClassVar[str] = ""
+    """A further sentence of the instructions, with a blank at its end."""
     _book: RecipeBook
     _inventory: dict[str, int]
     _shown: list[CraftingRecipe]
@@ -57,7 +59,7 @@ class CraftingEnv(TextEnv[Command], ABC):
             f"uses up what it names\n"
             f"inventory: list what you carry\n"
             f"You may think first. The last line of your answer that is a command is carried out; write nothing else "
-            f"into that line. Nothing but the goal is rewarded.\n\n"
+            f"into that line. {self.note}Nothing but the goal is rewarded.\n\n"
             f"Crafting commands:\n" + "\n".join(recipe.command for recipe in self._shown) + "\n\n"
             f"Goal: craft {self.goal}."
         )
