@@ -10,7 +10,8 @@ from gem.errors import NotSupportedError
 
 __all__ = ["ShopAction", "ShopActionForm"]
 
-_ACTION = re.compile(r"(search|click)\[([^\[\]\r\n]*)\]", re.IGNORECASE)
+# An argument may hold pairs of brackets, as some options of real shops do, but none within them.
+_ACTION = re.compile(r"(search|click)\[([^\[\]\r\n]*(?:\[[^\[\]\r\n]*\][^\[\]\r\n]*)*)\]", re.IGNORECASE)
 
 
 class ShopAction(NamedTuple):
@@ -25,7 +26,7 @@ class ShopAction(NamedTuple):
 class ShopActionForm:
     """Reads the last ``search[…]`` or ``click[…]`` in a text, so that a model may reason before it acts.
 
-    Brackets cannot be nested. The names of actions are read in any case.
+    The names of actions are read in any case.
     """
 
     def read(self, text: str, /) -> ShopAction | None:

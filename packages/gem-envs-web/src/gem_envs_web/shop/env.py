@@ -1,43 +1,23 @@
-"""The shop as an environment: find a product that fits a wish, choose its options, and buy it.
-
-The pages, the actions and the reward are WebShop's (Yao et al., 2022). The reward comes with the purchase, and every
-other step earns 0.0. An action that does nothing on the page, or that is none, leaves the customer where it was and
-costs a turn.
-"""
+"""The shop with a generated catalogue: :class:`ShopEnv`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from gem.arguments import boolean, choice, integer
-from gem.core import Info
-from gem.entry_points import load
-from gem.errors import ArgumentError, ArgumentTypeError
-from gem.state_fields import StateFields
-from gem.text_env import MoveResult, TextEnv, failure, illegal, legal, malformed, success
-from gem_envs_web.shop.actions import ShopAction, ShopActionForm
 from gem_envs_web.shop.catalogue import HIDDEN, LARGEST, SMALLEST, VISIBLE, catalogue_of
 from gem_envs_web.shop.goals import GOAL_BITS, SPLITS, GeneratedShop
-from gem_envs_web.shop.listing import Assortment, NounTagger, ShopGoal
-from gem_envs_web.shop.pages import BUY, ShopPage, ShopView, bought_page, page_of
-from gem_envs_web.shop.reward import PurchaseReward, purchase_reward
+from gem_envs_web.shop.shopping import ShoppingEnv
 
-__all__ = ["OBSERVATIONS", "ShopEnv"]
+__all__ = ["ShopEnv"]
 
-OBSERVATIONS = ("text", "text_rich")
 _MOST_OPTIONS = 3
 _MOST_LOOKALIKES = 10
-_LONGEST_QUERY = 1000
 
 
-class ShopEnv(TextEnv[ShopAction]):
-    """A wish and a shop; ``search[…]`` and ``click[…]`` lead to the purchase.
-
-    ``info`` of the last step has ``reward_parts`` after a purchase: ``r_type``, ``attributes``, ``options`` and
-    ``price``, the parts of the reward. ``success`` is true if the reward is 1.0.
-
-    The reset option ``goal`` is the number of a goal, which is drawn otherwise.
+class ShopEnv(ShoppingEnv):
+    """Shopping in a generated shop; a goal is a number of 48 bits.
 
     Args:
         products: number of products of the generated catalogue, 100 to 100,000.
@@ -48,24 +28,11 @@ class ShopEnv(TextEnv[ShopAction]):
         tight_price: whether the price limit is the next whole dollar above the price.
         split: ``"train"`` or ``"test"``; no goal and no product behind a goal is in both.
         world_seed: determines the catalogue.
-        observation: ``"text"``, WebShop's texts separated by ``[SEP]``, or ``"text_rich"``, with marked buttons.
-        show_attributes: whether products have the page of their attributes, as WebShop's option ``show_attrs``.
-        noun_tagger: the tagger of the reward: a function from a name to its nouns in lower case, or its entry point
-            ``"module:function"``. None for the catalogue's own list of nouns.
+        observation: as for :class:`gem_envs_web.shop.shopping.ShoppingEnv`.
+        show_attributes: as there.
+        noun_tagger: as there; None for the words of the names of all kinds of goods.
         max_turns: turns that the instructions announce.
     """
-
-    form = ShopActionForm()
-    saved = StateFields(_number=int, _view=ShopView, _seen=set[str], _bought=float | None)
-    request = "What do you do?"
-    _view: ShopView
-    _bought: float | None
-    closings: ClassVar = {
-        **TextEnv.closings,
-        "success": "You have bought what was wanted.",
-        "failure": "You have bought something else than what was wanted.",
-        "turns": "No turns are left, and nothing was bought.",
-    }
 
     def __init__(
         self,
@@ -82,125 +49,18 @@ class ShopEnv(TextEnv[ShopAction]):
         noun_tagger: str | Callable[[str], Any] | None = None,
         max_turns: int = 25,
     ) -> None:
-        super().__init__(max_turns)
         integer("products", products, minimum=SMALLEST, maximum=LARGEST)
         integer("lookalikes", lookalikes, minimum=1, maximum=_MOST_LOOKALIKES)
         integer("attributes", attributes, minimum=1, maximum=VISIBLE + HIDDEN)
         integer("hidden", hidden, minimum=max(0, attributes - VISIBLE), maximum=min(HIDDEN, attributes))
         integer("options", options, minimum=0, maximum=_MOST_OPTIONS)
         integer("world_seed", world_seed, minimum=0, maximum=(1 << 64) - 1)
-        self.observation = choice("observation", observation, OBSERVATIONS)
-        self.show_attributes = boolean("show_attributes", show_attributes)
-        catalogue = catalogue_of(world_seed, products, lookalikes)
-        self._goals = 1 << GOAL_BITS
-        self.shop: Assortment = GeneratedShop(
-            catalogue,
+        shop = GeneratedShop(
+            catalogue_of(world_seed, products, lookalikes),
             attributes,
             hidden,
             options,
             boolean("tight_price", tight_price),
             choice("split", split, SPLITS),
         )
-        self._nouns = _checked_tagger(noun_tagger) or self.shop.nouns
-
-    @property
-    def wish(self) -> ShopGoal:
-        """The goal of the episode; a reference to compare with, which no agent sees."""
-        return self._goal
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
-        """Do as :meth:`gem.TextEnv.step`; the ``info`` of a purchase holds the parts of its reward."""
-        observation, reward, terminated, truncated, info = super().step(action)
-        if self._bought is not None:
-            info["reward_parts"] = self.score(self._view)._asdict()
-        return observation, reward, terminated, truncated, info
-
-    def _begin(self, goal: int | None = None) -> None:
-        if goal is None:
-            self._number = self.rng.randrange(self._goals)
-        else:
-            self._number = integer("goal", goal, minimum=0, maximum=self._goals - 1)
-        self._goal = self.shop.goal(self._number)
-        self._view, self._seen, self._bought = ShopView(), set[str](), None
-        self._arrive()
-
-    def _instructions(self) -> str:
-        return (
-            "You are shopping on a website. Buy a product that fits the instruction: the right kind of product, with "
-            "every attribute and option that is asked for, at a price within the limit.\n"
-            "Actions: search[words] finds products, at most 50, on pages of ten. click[text] follows a link or a "
-            "button or chooses an option, for example click[next >], click[b012345678] or click[features]; its text "
-            "is what the page shows. click[buy now] buys the product with the options chosen until then, and ends the "
-            "episode. Every wanted attribute, every wanted option and the price count alike.\n"
-            f"You have {self.max_turns} turns. An action that is not possible on the page changes nothing and costs "
-            "its turn."
-        )
-
-    def _board(self) -> str:
-        return self._page.text() if self.observation == "text" else self._page.rich_text(self._seen)
-
-    def _malformed(self) -> MoveResult:
-        return malformed("No search[…] or click[…] was found.", 0.0, ends=False)
-
-    def _play(self, action: ShopAction) -> MoveResult:
-        if action.searches:
-            self._go(ShopView("results", action.argument[:_LONGEST_QUERY]))
-            return legal("You search.")
-        element = self._page.clickable().get(action.argument)
-        if element is None or element.leads_to is None:
-            return illegal("That cannot be clicked here.")
-        if element.text == BUY and element.kind == "button":
-            return self._buy(element.leads_to)
-        if element.kind == "product":
-            self._seen = {*self._seen, element.text}
-        self._go(element.leads_to)
-        return legal(f"You click {element.text}.")
-
-    def _buy(self, view: ShopView) -> MoveResult:
-        reward = self.score(view).total
-        self._bought = reward
-        self._go(view)
-        return success("You buy it.", reward) if reward == 1.0 else failure("You buy it.", reward)
-
-    def score(self, view: ShopView) -> PurchaseReward:
-        """Return what buying the product with the options of a view is worth."""
-        return purchase_reward(self.shop.product(view.asin), self._goal, dict(view.options), self._nouns)
-
-    def _go(self, view: ShopView) -> None:
-        self._view = view
-        self._arrive()
-
-    def _arrive(self) -> None:
-        self._page: ShopPage = (
-            page_of(self.shop, self._view, self._goal.instruction, self.show_attributes)
-            if self._bought is None
-            else bought_page(self._view, self._bought)
-        )
-
-    def _load(self, episode: dict[str, Any]) -> None:
-        super()._load(episode)
-        if (self._view.page == "done") is (self._bought is None):
-            raise ArgumentError("an episode ends with a purchase, and only then has a reward")
-        self._goal = self.shop.goal(self._number)
-        self._arrive()
-
-    def _random_action(self) -> str:
-        rng = self.action_rng
-        clickable = [*self._page.clickable()]
-        if not clickable or rng.random() < 1 / (1 + len(clickable)):
-            words = self._goal.instruction.replace("[", " ").replace("]", " ").split()
-            return f"search[{' '.join(rng.sample(words, min(len(words), rng.randint(1, 3))))}]"
-        return f"click[{rng.choice(clickable)}]"
-
-
-def _checked_tagger(tagger: object) -> NounTagger | None:
-    if tagger is None:
-        return None
-    if not isinstance(tagger, str) and not callable(tagger):
-        raise ArgumentTypeError(
-            f"noun_tagger must be a function or its entry point 'module:function', got {type(tagger).__name__}"
-        )
-    found: NounTagger = load(tagger)
-    if not callable(found):
-        raise ArgumentTypeError(f"noun_tagger {tagger!r} is not a function")
-    return found
+        super().__init__(shop, range(1 << GOAL_BITS), observation, show_attributes, noun_tagger, max_turns)
