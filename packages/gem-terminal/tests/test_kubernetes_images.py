@@ -165,3 +165,21 @@ def test_a_registry_that_refuses_says_why(builder: DockerEngine, registry: Regis
     registry.refuses = True
     with pytest.raises(EngineError, match="cannot be pushed"):
         KubernetesEngine(registry=registry.name, builder=builder).prepare(image)
+
+
+def test_a_prebuilt_image_is_pulled_by_its_digest_and_the_dockerfile_is_not_built(
+    builder: DockerEngine, registry: Registry, image: Image
+) -> None:
+    """The digest of the registry names exactly one image, which then comes before the folder."""
+    tagged = KubernetesEngine(registry=registry.name, builder=builder).prepare(image)
+    name, _, tag = tagged.rpartition(":")
+    pinned = f"{name}@{_digest(registry.manifests[tag][1])}"
+    for reference in (tagged, f"gem-terminal:{tag}"):
+        builder.client.images.remove(reference)
+    stages: list[ProgressStage] = []
+    assert image.folder is not None
+    assert builder.prepare(Image(folder=image.folder, name=pinned), stages.append) == pinned
+    assert stages[0].text == f"fetching {pinned}"
+    assert not any(stage.total and "COPY" in stage.text for stage in stages)
+    assert builder.prepare(Image(folder=image.folder, name=pinned)) == pinned
+    builder.client.images.remove(pinned)

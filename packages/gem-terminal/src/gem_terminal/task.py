@@ -29,7 +29,7 @@ class Image:
     """A build context with a Dockerfile."""
     dockerfile: str = "Dockerfile"
     name: str | None = None
-    """An image that the engine has or can pull; used if there is no folder."""
+    """An image that the engine has or can pull. With a folder too, the folder is built only if it can do neither."""
     build_seconds: float = 600.0
     arguments: tuple[tuple[str, str], ...] = ()
     """Values for ``ARG`` in the Dockerfile."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from gem_terminal.cli.options import engine_option, selection_options, targets_a
 from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import ProgressStage
+from gem_terminal.engines.exclusive import PLACES
 from gem_terminal.task import Image, Task
 from gem_terminal.task_set import TaskFolder
 
@@ -23,12 +25,14 @@ __all__ = ["build_command"]
 @targets_argument
 @engine_option
 @selection_options
+@click.option("--jobs", "-j", type=click.IntRange(1), default=PLACES, show_default=True, help="Images at a time.")
 @json_option
-def build_command(targets: tuple[str, ...], engine_name: str, selection: Selection, as_json: bool) -> None:
-    """Build the images of tasks ahead of their first episodes.
+def build_command(targets: tuple[str, ...], engine_name: str, selection: Selection, jobs: int, as_json: bool) -> None:
+    """Fetch or build the images of tasks ahead of their first episodes.
 
-    A digest of the folder identifies an image, so existing images are not built again. The exit code is 1 if a build
-    fails; the other images are still built.
+    A prebuilt image (docker_image) comes first; where it cannot be had, its Dockerfile is built. A digest of the folder
+    identifies an image, so existing images are not built again. The exit code is 1 if a build fails; the other images
+    are still built.
 
     \b
     Examples:
@@ -39,7 +43,9 @@ def build_command(targets: tuple[str, ...], engine_name: str, selection: Selecti
 
     found = tasks_of(targets, selection)
     engine = engine_by_name(engine_name)
-    rows = [row for number, one in enumerate(found, 1) for row in _made(engine, one, number, len(found))]
+    with ThreadPoolExecutor(jobs) as threads:
+        tasks = threads.map(lambda each: _made(engine, each[1], each[0], len(found)), enumerate(found, 1))
+        rows = [row for task in tasks for row in task]
     if as_json:
         print_json(rows)
     else:
@@ -62,8 +68,9 @@ def _made(engine: Engine, one: TaskFolder, number: int, total: int) -> list[dict
 
 
 def _images(task: Task) -> list[Image]:
-    """Return the image of the agent, and the image of a separate verifier."""
-    return [task.image] if task.tests.separate is None else [task.image, task.tests.separate.image]
+    """Return the image of the agent, those of its side-cars, and that of a separate verifier."""
+    images = [task.image, *(one.image for one in task.side_cars)]
+    return images if task.tests.separate is None else [*images, task.tests.separate.image]
 
 
 def _prepared(engine: Engine, task: Task, image: Image, title: str) -> dict[str, Any]:

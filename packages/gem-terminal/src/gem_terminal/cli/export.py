@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError, TrajectoryError
 from gem.trajectory import Trajectory, read_trajectories
 
@@ -24,7 +25,8 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 @click.option("--to", "target", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--atif", is_flag=True, help="Write trajectories in Harbor's format only.")
 @click.option("--cast", is_flag=True, help="Write recordings for asciinema only.")
-def export_command(runs: tuple[Path, ...], target: Path, atif: bool, cast: bool) -> None:
+@json_option
+def export_command(runs: tuple[Path, ...], target: Path, atif: bool, cast: bool, as_json: bool) -> None:
     """Write recorded episodes as ATIF trajectories and as recordings that asciinema plays.
 
     RUN is the folder of a run of gem eval, or a file of trajectories. Each episode becomes NAME.json (ATIF, which
@@ -44,6 +46,9 @@ def export_command(runs: tuple[Path, ...], target: Path, atif: bool, cast: bool)
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{target} cannot be written: {error.strerror or error}") from error
+    if as_json:
+        print_json([str(target / f"{name}.{kind}") for name in names for kind in writers])
+        return
     click.echo(f"{target}: {len(names)} episode{'' if len(names) == 1 else 's'}, {' and '.join(writers)}")
 
 

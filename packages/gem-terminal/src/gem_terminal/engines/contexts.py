@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gem_terminal.task import Image
 
-__all__ = ["cache_folder", "digest_of"]
+__all__ = ["beginning_of", "cache_folder", "digest_of"]
 
 
 def cache_folder() -> Path:
@@ -16,6 +16,25 @@ def cache_folder() -> Path:
     if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "terminal"
+
+
+def beginning_of(image: Image) -> str:
+    """Return a name for what an image begins with: its base and the first command that runs on it.
+
+    Images that begin alike are built one after another, so that they share their beginning; others at the same time.
+    """
+    if image.folder is None:
+        return hashlib.sha256(str(image.name).encode()).hexdigest()[:24]
+    digest = hashlib.sha256()
+    try:
+        text = (image.folder / image.dockerfile).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # the build says what is wrong
+        text = ""
+    for line in text.splitlines():
+        digest.update(line.strip().encode())
+        if line.strip().upper().startswith(("RUN", "COPY", "ADD")):
+            break
+    return digest.hexdigest()[:24]
 
 
 def digest_of(image: Image) -> str:

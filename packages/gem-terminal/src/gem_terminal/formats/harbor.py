@@ -6,7 +6,7 @@ because the format grows. The differences from Harbor 0.24:
 
 - ``keep_processes`` in ``[metadata]``, a free table in Harbor, overrides Harbor's rule that the agent's processes
   continue during the tests.
-- A Dockerfile takes precedence over ``docker_image``; Harbor pulls ``docker_image`` first.
+- ``docker_image`` comes before the Dockerfile, as in Harbor; where it cannot be had, the Dockerfile is built instead.
 - Tests run as root unless ``verifier.user`` names a user; in Harbor they run as the image's user.
 - A size in plain bytes, or with ``T``, is valid; Harbor drops or rejects it.
 - ``skills_dir``, ``source``, ``destination`` of an artifact and ``authors`` are ignored.

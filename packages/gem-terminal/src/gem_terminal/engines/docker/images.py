@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.archives import flatten, inspect_archive
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
-from gem_terminal.engines.contexts import cache_folder, digest_of
+from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
 from gem_terminal.engines.docker.container import engine_errors
-from gem_terminal.engines.exclusive import exclusive
+from gem_terminal.engines.exclusive import building
 from gem_terminal.errors import EngineError
 from gem_terminal.plain_text import plain_text
 from gem_terminal.task import Image
+from gem_terminal.warnings_once import warn_once
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -37,24 +38,41 @@ _STEP = re.compile(r"step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 def prepare(client: DockerClient, image: Image, progress: Progress | None) -> str:
     """Return the reference of an image of the engine; pull or build the image if necessary.
 
-    Only one image is built at a time, so that images with a common beginning build it once.
+    Of an image with a name and a folder, the prebuilt one comes first. Where it cannot be had, the folder is built,
+    with a warning.
 
     Raises:
         EngineError: if the image cannot be pulled or built.
     """
-    if image.folder is None:
-        assert image.name is not None
-        reference = image.name
-    else:
-        reference = _tag(image)
-    if not has(client, reference):
-        with exclusive(cache_folder() / "docker.lock", progress):
-            if not has(client, reference):  # the last holder of the lock may have built it
-                if image.folder is None:
-                    _fetch(client, reference, progress)
-                else:
-                    _build(client, image, reference, progress)
+    reference = _present(client, image)
+    if reference is None:
+        with building(cache_folder() / "docker", beginning_of(image), progress):
+            reference = _present(client, image)  # the last holder of the lock may have built it
+            if reference is None:
+                reference = _made(client, image, progress)
     return reference
+
+
+def _present(client: DockerClient, image: Image) -> str | None:
+    names = ([] if image.name is None else [image.name]) + ([] if image.folder is None else [_tag(image)])
+    return next((name for name in names if has(client, name)), None)
+
+
+def _made(client: DockerClient, image: Image, progress: Progress | None) -> str:
+    if image.name is not None:
+        try:
+            _fetch(client, image.name, progress)
+        except EngineError:
+            if image.folder is None:
+                raise
+            warn_once(
+                f"the prebuilt image {image.name} cannot be had, so {image.folder / image.dockerfile} is built, "
+                "perhaps with other versions of its packages"
+            )
+        else:
+            return image.name
+    _build(client, image, _tag(image), progress)
+    return _tag(image)
 
 
 def has(client: DockerClient, reference: str) -> bool:

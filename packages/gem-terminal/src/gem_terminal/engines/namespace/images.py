@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,9 @@ from gem.processes.cpus import usable_cpus
 from gem_terminal.archive import archive_of
 from gem_terminal.engines.archives import flatten, inspect_archive, unpack
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
-from gem_terminal.engines.contexts import cache_folder, digest_of
+from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, debian_suite
-from gem_terminal.engines.exclusive import exclusive
+from gem_terminal.engines.exclusive import building, exclusive, no_building
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.owner import ContainerOwner
@@ -62,14 +63,17 @@ class ImageStore:
     def prepare(self, image: Image, progress: Progress | None) -> str:
         """Return the reference of an image; build the image if necessary.
 
-        Only one image is built at a time, so that images with a common beginning build it once.
+        Of an image with a name and a folder, the prebuilt one comes first if its root file system is here. Images that
+        begin alike are built one after another, so that they share their first layers.
 
         Raises:
             EngineError: if a base is missing or a step fails.
         """
+        if image.folder is not None and image.name is not None and self.has_base(image.name):
+            image = Image(name=image.name)
         reference = _reference(image)
         if not self._is_made(reference):
-            with exclusive(self._folder / "lock", progress):
+            with building(self._folder, beginning_of(image), progress):
                 if not self._is_made(reference):  # the last holder of the lock may have built it
                     layers, config = self._build(image, progress)
                     self._write(
@@ -94,12 +98,6 @@ class ImageStore:
             EngineError: if the archive holds neither of them.
         """
         content = inspect_archive(source, name)
-
-        def make(folder: Path) -> None:
-            with flatten(source, content, progress) as archive:
-                report_stage(progress, ProgressStage(f"unpacking {source.name}"))
-                unpack(archive, folder)
-
         with exclusive(self._folder / "lock", progress):
             config: dict[str, Any] = {
                 "environment": dict(content.environment),
@@ -108,12 +106,14 @@ class ImageStore:
             }
             config |= {"entrypoint": list(content.entrypoint), "command": list(content.command)}
             self._write(self._folder / "configs" / _file_name(name), config)
-            self._made(self._folder / "bases" / _file_name(name), make)
+            with flatten(source, content, progress) as archive:
+                report_stage(progress, ProgressStage(f"unpacking {source.name}"))
+                self._share(name, _digest(archive), lambda folder: unpack(archive, folder))
 
     def discard(self, keep: Iterable[Image]) -> int:
         """Remove the built images, except those in ``keep``, and the layers that no other image uses."""
         kept = {_reference(image) for image in keep}
-        with exclusive(self._folder / "lock", None):
+        with no_building(self._folder, None):
             removed = [path for path in (self._folder / "images").glob("*") if path.name not in kept]
             for path in removed:
                 path.unlink()
@@ -132,9 +132,24 @@ class ImageStore:
                     f"the base image {name} is not here; {advice} with: gem terminal base {name} --from ARCHIVE.tar "
                     "--engine namespace"
                 )
-            self._made(folder, lambda into: bootstrap(suite, into, progress))
+            self._share(name, f"debian-{suite}", lambda into: bootstrap(suite, into, progress))
         config = self._folder / "configs" / _file_name(name)
-        return folder, json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        return folder.resolve(), json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+
+    def _share(self, name: str, content: str, make: Callable[[Path], Any]) -> None:
+        """Give a base its name; bases with the same content are one folder.
+
+        Args:
+            name: of the image.
+            content: names what the base holds.
+            make: fills a folder with it.
+        """
+        folder, base = self._made(self._folder / "contents" / content, make), self._folder / "bases" / _file_name(name)
+        if base.is_dir():  # running containers may use what has the name
+            return
+        base.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # another process was faster
+            base.symlink_to(Path("..") / "contents" / folder.name)
 
     def _build(self, image: Image, progress: Progress | None) -> tuple[list[Path], dict[str, Any]]:
         if image.folder is None:
@@ -158,8 +173,8 @@ class ImageStore:
             step = step.filled({**arguments, **config["environment"]})
             if step.name == "FROM":
                 name = step.words()[0]
-                chain.update(name.encode())
                 base, settings = self._base(name, progress)
+                chain.update(base.name.encode())
                 layers.append(base)
                 config |= settings
             elif step.name in ("COPY", "ADD", "WORKDIR"):
@@ -288,6 +303,14 @@ def _assignments(step: Instruction) -> dict[str, str]:
     if "=" not in words[0]:
         return {words[0]: step.text.partition(" ")[2].strip()}
     return dict(word.split("=", 1) for word in words)
+
+
+def _digest(archive: Path) -> str:
+    digest = hashlib.sha256()
+    with archive.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()[:24]
 
 
 def _end_of(output: bytes) -> str:

@@ -1,0 +1,136 @@
+"""Images: prebuilt ones first, several builds at a time, one copy of equal bases."""
+
+from __future__ import annotations
+
+import tarfile
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from gem_terminal import warnings_once
+from gem_terminal.engines import Engine
+from gem_terminal.engines.contexts import beginning_of
+from gem_terminal.engines.docker import DockerEngine
+from gem_terminal.engines.exclusive import PLACES, building, no_building
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.task import Image, ResourceLimits
+
+LONG = 60.0
+"""Seconds that no test takes."""
+
+
+def context(folder: Path, *lines: str, name: str | None = None) -> Image:
+    """A folder to build, and the name of a prebuilt image."""
+    folder.mkdir()
+    (folder / "Dockerfile").write_text("\n".join(lines) + "\n")
+    return Image(folder=folder, name=name)
+
+
+@pytest.mark.every_engine
+def test_a_prebuilt_image_comes_before_the_dockerfile(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Nothing is built; the files are those of the prebuilt image."""
+    image = context(tmp_path / "task", f"FROM {small.name}", "RUN touch /of-the-dockerfile", name=small.name)
+    with engine.start(engine.prepare(image), ResourceLimits()) as container:
+        assert container.run(("test", "-e", "/of-the-dockerfile"), seconds=60).exit_code == 1
+
+
+@pytest.mark.every_engine
+def test_where_the_prebuilt_image_cannot_be_had_the_dockerfile_is_built(
+    engine: Engine, small: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that would pull says so, once; the next start asks no registry."""
+    monkeypatch.setattr(warnings_once, "_GIVEN", set())
+    missing = "localhost:9/no/such:1"
+    image = context(tmp_path / "task", f"FROM {small.name}", f"RUN touch /of-the-dockerfile # {uuid4()}", name=missing)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        reference = engine.prepare(image)
+        assert engine.prepare(image) == reference
+    told = [str(one.message) for one in given if missing in str(one.message)]
+    assert len(told) == isinstance(engine, DockerEngine)
+    with engine.start(reference, ResourceLimits()) as container:
+        assert container.run(("test", "-e", "/of-the-dockerfile"), seconds=60).exit_code == 0
+    if isinstance(engine, DockerEngine):
+        engine.client.images.remove(reference)
+
+
+def test_images_that_begin_alike_are_built_one_after_another_and_others_at_the_same_time(tmp_path: Path) -> None:
+    """The beginning is the base and the first command; comments of other lines do not matter."""
+    alike = [context(tmp_path / name, "FROM a", "RUN b", f"RUN {name}") for name in ("x", "y")]
+    other = context(tmp_path / "z", "FROM a", "RUN c")
+    assert beginning_of(alike[0]) == beginning_of(alike[1]) != beginning_of(other)
+    inside, most, changing = 0, 0, threading.Lock()
+    together = threading.Barrier(2, timeout=LONG)
+
+    def builds(beginning: str, meets: bool) -> None:
+        nonlocal inside, most
+        with building(tmp_path / "locks", beginning, None):
+            with changing:
+                inside += 1
+                most = max(most, inside)
+            if meets:
+                together.wait()  # breaks unless both are inside
+            with changing:
+                inside -= 1
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: builds("1f", meets=False), range(20)))
+    assert most == 1
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda beginning: builds(beginning, meets=True), ("1", "2")))
+
+
+def test_builds_have_few_places_and_the_removal_of_images_waits_for_all(tmp_path: Path) -> None:
+    """While all places are taken another build waits, and so does the removal."""
+    entered, let_go = threading.Semaphore(0), threading.Event()
+    order: list[str] = []
+
+    def builds(number: int) -> None:
+        with building(tmp_path, f"{number:x}", None):
+            entered.release()
+            let_go.wait(LONG)
+            order.append("built")
+
+    def removes() -> None:
+        with no_building(tmp_path, None):
+            order.append("removed")
+
+    with ThreadPoolExecutor(PLACES + 2) as threads:
+        jobs = [threads.submit(builds, number) for number in range(PLACES)]
+        for _ in range(PLACES):
+            assert entered.acquire(timeout=LONG)
+        jobs += [threads.submit(removes)]
+        assert not entered.acquire(timeout=0)
+        let_go.set()
+        for job in jobs:
+            job.result(LONG)
+    assert order == ["built"] * PLACES + ["removed"]
+
+
+@pytest.mark.only_engine("namespace")
+def test_bases_of_the_same_content_are_one_folder(engine: Engine, tmp_path: Path) -> None:
+    """Names of one archive share its files and the layers built on them; another content has files of its own."""
+    del engine
+    archives = []
+    for word in ("one", "two"):
+        root = tmp_path / word
+        (root / "usr" / "share" / "x").mkdir(parents=True)
+        (root / "usr" / "share" / "x" / "file").write_text(word)
+        archives.append(tmp_path / f"{word}.tar")
+        with tarfile.open(archives[-1], "w") as archive:
+            archive.add(root, arcname=".")
+    store = NamespaceEngine(tmp_path / "images of é")
+    try:
+        for name, archive in (("a:1", 0), ("b:1", 0), ("c:1", 1)):
+            store.add_base(name, archives[archive])
+            assert store.has_base(name)
+        layers = {name: store._images.layers(store.prepare(Image(name=name)))[0] for name in ("a:1", "b:1", "c:1")}
+    finally:
+        store.close()
+    assert layers["a:1"] == layers["b:1"] != layers["c:1"]
+    assert len(list((tmp_path / "images of é" / "contents").iterdir())) == 2
+    assert (layers["c:1"][0] / "usr/share/x/file").read_text() == "two"
