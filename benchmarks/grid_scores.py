@@ -1,0 +1,68 @@
+"""Plays the bandits and grid worlds with simple agents, and writes the table of scores in their package's README.
+
+    python benchmarks/grid_scores.py
+
+The agents are random well-formed moves and the reference policy, once with a world's own turns and once with 20 turns
+for every level. Episode n has the seed n, so the table is the same on any machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import gem
+from gem.env_spec import EnvSpec
+from gem_testing.scores import AgentScore, scores_of
+
+PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-grid" / "README.md"
+EPISODES = 200
+SAME_TURNS = 20
+BEGIN, END = "<!-- python benchmarks/grid_scores.py writes this table -->\n", "<!-- end of the table -->\n"
+HEADER = (
+    "| variant | random moves | reference policy | its turns | random, 20 turns | reference, 20 turns |\n"
+    "|---|---|---|---|---|---|\n"
+)
+_FOREVER = 1e9  # seconds: the number of episodes alone ends a measurement
+
+
+def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
+    """Return a line of the table: mean returns with their standard errors."""
+    own = scores_of(spec, episodes, _FOREVER)
+    cells = [f"`{spec.id}`", mean(own["random"]), mean(own["reference"]), f"{own['reference'].mean_turns:.1f}"]
+    if spec.turns == "multi":
+        same = scores_of(spec.with_kwargs({"max_turns": SAME_TURNS}), episodes, _FOREVER)
+        cells += [mean(same["random"]), mean(same["reference"])]
+    else:
+        cells += ["", ""]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def mean(score: AgentScore) -> str:
+    """Return a mean with its standard error, where there is one."""
+    if score.mean is None:
+        raise SystemExit(f"no score: {score.error}")
+    spread = f" ± {score.standard_error:.3f}" if score.standard_error >= 0.0005 else ""
+    return f"{score.mean + 0.0:.3f}{spread}"
+
+
+def variants() -> list[EnvSpec]:
+    """Return the variants of the table: levels, and what has none."""
+    specs = [*gem.all_specs("bandit"), *gem.all_specs("grid")]
+    return [spec for spec in specs if not spec.id.endswith("-test") and "Visual" not in spec.id]
+
+
+def main() -> None:
+    """Write the table."""
+    rows = []
+    for spec in variants():
+        rows.append(row(spec))
+        sys.stdout.write(rows[-1])
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
