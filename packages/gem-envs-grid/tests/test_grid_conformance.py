@@ -60,7 +60,7 @@ class TestConformanceByNight(EnvConformance):
 
 def test_the_readme_lists_every_environment() -> None:
     """The table names each one once."""
-    readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8").partition("## ")[0]
     rows = re.findall(r"^\| `((?:grid|bandit):[^`]+)` \|", readme, re.MULTILINE)
     assert rows == [env_id for env_id in SPECS if re.search(r"-v\d+$", env_id)]
 
@@ -129,15 +129,15 @@ def test_sixty_four_environments_in_threads_play_as_one_does() -> None:
     ],
 )
 def test_no_task_is_in_both_splits(env_id: str, fields: tuple[str, ...]) -> None:
-    """Of four hundred tasks each, none is shared, and hardly one comes twice."""
+    """Of 150 tasks each, none is shared, and hardly one comes twice."""
     tasks = []
     for split in ("train", "test"):
         env = gem.make(SPECS[env_id], split=split)
         drawn = set()
-        for seed in range(400):
+        for seed in range(150):
             env.reset(seed=seed)
             drawn.add(repr([env.get_state()["episode"][field] for field in fields]))
         tasks.append(drawn)
     train, test = tasks
     assert not train & test
-    assert min(len(train), len(test)) > 390
+    assert min(len(train), len(test)) > 140

@@ -16,9 +16,15 @@ Values = list[list[float]]
 """``values[turns][cell]``: the probability to reach the goal from a cell within so many turns."""
 
 
+_SAME = 1e-12
+"""Probabilities that differ by less differ by rounding alone."""
+_HURRY = 0.9
+"""What an arrival one turn later is worth, among ways with the same probability to arrive at all."""
+
+
 def neighbours(rows: int, columns: int) -> list[tuple[int, ...]]:
     """Return for each cell the cell in each of :data:`DIRECTIONS`; at the edge it is the cell itself."""
-    table = []
+    table: list[tuple[int, ...]] = []
     for cell in range(rows * columns):
         row, column = divmod(cell, columns)
         table.append(
@@ -54,14 +60,23 @@ def frozen_lake_optimum(lake: Sequence[str], success_rate: float, turns: int) ->
     goal = cells.index("G")
     open_cells = [cell for cell, symbol in enumerate(cells) if symbol in "SF"]
     values = [[float(cell == goal) for cell in range(len(cells))]]
+    soon = values[0]
     best = [[0] * len(cells)]
     for _ in range(turns):
-        before, now, choices = values[-1], values[0].copy(), [0] * len(cells)
+        before, now, choices, sooner = values[-1], values[0].copy(), [0] * len(cells), values[0].copy()
         for cell in open_cells:
-            there = [before[nearby] for nearby in table[cell]]
-            gains = [sum(chance * there[way] for chance, way in ways[direction]) for direction in range(4)]
-            choices[cell] = max(range(4), key=gains.__getitem__)
-            now[cell] = gains[choices[cell]]
+            there = table[cell]
+            gains = [sum(chance * before[there[way]] for chance, way in ways[direction]) for direction in range(4)]
+            most = max(gains) - _SAME
+            # Of directions with the same probability, the one that arrives sooner.
+            hurries = [
+                sum(chance * soon[there[way]] for chance, way in ways[direction]) if gains[direction] >= most else -1.0
+                for direction in range(4)
+            ]
+            choices[cell] = max(range(4), key=hurries.__getitem__)
+            now[cell] = max(gains)
+            sooner[cell] = _HURRY * hurries[choices[cell]]
         values.append(now)
         best.append(choices)
+        soon = sooner
     return values, best

@@ -13,6 +13,8 @@ NAMESPACES = {
     "code": ("gem-envs-code",),
     "craft": ("gem-envs-craft",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
+    "bandit": ("gem-envs-grid",),
+    "grid": ("gem-envs-grid",),
     "house": ("gem-envs-house",),
     "terminal": ("gem-terminal",),
     "web": ("gem-envs-web",),
