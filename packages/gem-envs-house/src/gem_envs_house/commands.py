@@ -20,7 +20,7 @@ slice (thing) with (knife): while you carry the knife
 use (lamp): turn a lamp on or off
 examine (receptacle or thing), look, inventory"""
 
-_NAME = r"(?:the )?([a-z]+(?: [0-9]{1,4})?)"
+_NAME = r"(?:the )?([a-z]{1,30}(?: [0-9]{1,4})?)"
 _GRAMMAR = re.compile(
     rf"(?:(go to|open|close|examine|use|toggle) {_NAME}"
     rf"|(take) {_NAME} from {_NAME}"
@@ -29,6 +29,7 @@ _GRAMMAR = re.compile(
     r"|(look|inventory|help))"
 )
 _SYNONYMS = {"go to": "go", "toggle": "use", "put": "move"}
+_LINKS = {"take": "from", "move": "to"}
 _PREFIX = re.compile(r"(?:action ?: ?|> ?|- )+")
 _LONGEST = 200
 """Characters of the longest line that is read as a command."""
@@ -40,6 +41,12 @@ class Command(NamedTuple):
     verb: str
     first: str = ""
     second: str = ""
+
+    def __str__(self) -> str:
+        verb, first, second = self
+        if not second:
+            return f"go to {first}" if verb == "go" else f"{verb} {first}".rstrip()
+        return f"{verb} {first} {_LINKS.get(verb, 'with')} {second}"
 
 
 class CommandForm:

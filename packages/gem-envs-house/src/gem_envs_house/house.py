@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CLEAN", "COOL", "HELD", "HOT", "MIDDLE", "ON", "SLICED", "Chore", "House", "Receptacle", "Thing"]
+__all__ = ["CLEAN", "COOL", "HELD", "HOT", "MIDDLE", "NOWHERE", "ON", "SLICED", "Chore", "House", "Receptacle", "Thing"]
 
 HOT, COOL, CLEAN, SLICED, ON = 1, 2, 4, 8, 16
 """The marks that a thing can have, as bits."""
 
-HELD = -1
-"""The place of the thing that the agent carries; any other place is the number of a receptacle."""
+HELD, NOWHERE = -1, -2
+"""The places of the thing that the agent carries, and of one out of reach; any other is the number of a receptacle."""
 MIDDLE = -1
 """The spot of an agent that stands at no receptacle."""
 
@@ -34,6 +34,8 @@ class Thing(NamedTuple):
     abilities: frozenset[str]
     place: int
     """Where it is at the start."""
+    marks: int = 0
+    """Its marks at the start."""
 
 
 class Chore(NamedTuple):
@@ -61,3 +63,5 @@ class House(NamedTuple):
     """Pairs of a kind of thing and a kind of receptacle that takes it."""
     opened: frozenset[int] = frozenset()
     """The receptacles that are open at the start."""
+    spot: int = MIDDLE
+    """Where the agent stands at the start."""

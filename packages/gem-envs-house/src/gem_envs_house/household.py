@@ -15,21 +15,20 @@ from typing import Any
 
 from gem.arguments import boolean, choice, integer
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.text_env import MAX_TURNS, MoveResult, TextEnv, illegal, legal, malformed, success
-from gem_envs_house.commands import HELP, Command, CommandForm
+from gem.text_env import MAX_TURNS
+from gem_envs_house.commands import HELP
 from gem_envs_house.generator import ALFWORLD_KINDS, KINDS, LEVELS, SPLITS, TURNS_PER_CHORE, draw_task
-from gem_envs_house.house import HELD, MIDDLE, ON
-from gem_envs_house.situation import NOTHING, Situation
+from gem_envs_house.house import Chore
+from gem_envs_house.house_env import HouseEnv
+from gem_envs_house.situation import Situation
 
 __all__ = ["HouseholdEnv"]
 
 _MOST_CHORES = 4
-_UNCHANGING = frozenset({"look", "inventory", "help", "examine", "open", "close"})
-"""Verbs that cannot complete a task."""
 _KEY_BITS = 64
 
 
-class HouseholdEnv(TextEnv[Command]):
+class HouseholdEnv(HouseEnv):
     """Do the chores of a generated house with commands such as ``take mug 1 from shelf 2``.
 
     Args:
@@ -45,9 +44,6 @@ class HouseholdEnv(TextEnv[Command]):
         explain: say why a command is impossible; if False, "Nothing happens." is all, as in ALFWorld.
         list_commands: end each observation with the commands that are possible.
     """
-
-    form = CommandForm()
-    request = ">"
 
     def __init__(
         self,
@@ -93,63 +89,16 @@ class HouseholdEnv(TextEnv[Command]):
             f"{self._task.sentence}"
         )
 
-    def _board(self) -> str:
-        if not self.list_commands:
-            return ""
-        return f"Possible commands: {', '.join(map(written, self._situation.possible()))}."
-
-    def _play(self, move: Command) -> MoveResult:
-        message, done = self._situation.do(move)
-        if not done:
-            return illegal(message)
-        if move.verb not in _UNCHANGING and all(map(self._situation.holds, self._task.chores)):
-            return success(message)
-        return legal(message)
-
-    def _malformed(self) -> MoveResult:
-        reason = f'{NOTHING} That is no command; "help" lists them.' if self.explain else NOTHING
-        return malformed(reason, 0.0, ends=False)
-
-    def _random_action(self) -> str:
-        return written(self.action_rng.choice(self._situation.possible()))
+    @property
+    def _chores(self) -> Sequence[Chore]:
+        return self._task.chores
 
     def _save(self) -> dict[str, Any]:
-        now = self._situation
-        return {
-            "key": self._key,
-            "room": now.room,
-            "spot": now.spot,
-            "opened": list(now.opened),
-            "places": list(now.places),
-            "marks": list(now.marks),
-        }
+        return {"key": self._key, **super()._save()}
 
     def _load(self, episode: dict[str, Any]) -> None:
         self._set_key(integer("key", episode["key"], minimum=0, maximum=(1 << _KEY_BITS) - 1))
-        now, house = self._situation, self._task.house
-        now.room = integer("room", episode["room"], minimum=0, maximum=len(house.rooms) - 1)
-        now.spot = integer("spot", episode["spot"], minimum=MIDDLE, maximum=len(house.receptacles) - 1)
-        if now.spot != MIDDLE and house.receptacles[now.spot].room != now.room:
-            raise ArgumentError(f"spot {now.spot} is not in room {now.room}")
-        now.opened = [boolean("opened", value) for value in _listed("opened", episode["opened"], now.opened)]
-        now.places = [
-            integer("places", value, minimum=HELD, maximum=len(house.receptacles) - 1)
-            for value in _listed("places", episode["places"], now.places)
-        ]
-        if now.places.count(HELD) > 1:
-            raise ArgumentError("places must hold one thing at most that is carried")
-        now.marks = [
-            integer("marks", value, minimum=0, maximum=2 * ON - 1)
-            for value in _listed("marks", episode["marks"], now.marks)
-        ]
-
-
-def written(command: Command) -> str:
-    """Return the text of a command."""
-    verb, first, second = command
-    if not second:
-        return f"go to {first}" if verb == "go" else f"{verb} {first}".rstrip()
-    return f"{verb} {first} {'from' if verb == 'take' else 'to' if verb == 'move' else 'with'} {second}"
+        super()._load(episode)
 
 
 def _checked_kinds(kinds: str | Sequence[str]) -> tuple[str, ...]:
@@ -157,9 +106,3 @@ def _checked_kinds(kinds: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)) or not names:
         raise ArgumentTypeError(f"kinds must be a name or a list of names, got {kinds!r:.80}")
     return tuple(choice("kinds", name, KINDS) for name in names)
-
-
-def _listed(name: str, values: Any, like: Sequence[Any]) -> list[Any]:
-    if not isinstance(values, list) or len(values) != len(like):
-        raise ArgumentTypeError(f"{name} must be a list of {len(like)} values")
-    return values

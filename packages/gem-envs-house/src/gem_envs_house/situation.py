@@ -4,11 +4,13 @@ They are those of ALFWorld's planning domain (``alfred.pddl`` in the package ``a
 It heats with a microwave, cools with a fridge and cleans with a sinkbasin what it carries, without opening them; heat
 and cold undo each other. It slices what is at hand with the knife that it carries.
 
-ALFWorld's own rules differ in these points, which ``as_alfworld`` keeps:
+ALFWorld differs in these points, which ``as_alfworld`` keeps:
 
-* a lamp that was turned on stays on;
-* what lies in a closed receptacle can be sliced;
-* a receptacle's text lists things without regard to the rules of English ("a apple 1").
+* a lamp that was turned on stays on, and can be turned on again;
+* what lies in a closed receptacle can be sliced, and what is sliced can be sliced again;
+* only what is carried can be examined;
+* ``look`` shows no things, and in the middle of the room no receptacles;
+* the indefinite article is always "a".
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from gem_envs_house.house import CLEAN, COOL, HELD, HOT, MIDDLE, ON, SLICED, Cho
 __all__ = ["NOTHING", "Situation"]
 
 NOTHING = "Nothing happens."
+_IN_A_ROOM = "You are in the middle of a room. Looking quickly around you, you see"
 _TREATMENTS = {
     "heat": (HEATABLE, "microwave", HOT, COOL),
     "cool": (COOLABLE, "fridge", COOL, HOT),
@@ -60,10 +63,10 @@ class Situation:
         self.explain = explain
         self.as_alfworld = as_alfworld
         self.room = house.start
-        self.spot = MIDDLE
+        self.spot = house.spot
         self.opened = [number in house.opened for number in range(len(house.receptacles))]
         self.places = [thing.place for thing in house.things]
-        self.marks = [0] * len(house.things)
+        self.marks = [thing.marks for thing in house.things]
         self._receptacles = {receptacle.name: number for number, receptacle in enumerate(house.receptacles)}
         self._things = {thing.name: number for number, thing in enumerate(house.things)}
         self._rooms = {name: number for number, name in enumerate(house.rooms)} if len(house.rooms) > 1 else {}
@@ -106,18 +109,20 @@ class Situation:
     def look(self) -> str:
         """Return what the agent sees around it."""
         if self.spot == MIDDLE:
-            return self.overview()
+            return f"{_IN_A_ROOM} nothing." if self.as_alfworld else self.overview()
         here = self._here()
-        names = ", ".join(self.house.receptacles[number].name for number in here)
+        facing = f"You are facing the {_joined([self.house.receptacles[number].name for number in here])}."
         if self.as_alfworld:
-            return f"You are facing the {names}. Next to it, you see nothing."
-        return f"You are facing the {names}. {' '.join(self.contents(number) for number in here)}"
+            return f"{facing} Next to it, you see nothing."
+        return " ".join([facing, *map(self.contents, here)])
 
     def overview(self) -> str:
         """Return the receptacles of the room, and the other rooms of the house."""
-        rooms, house = self.house.rooms, self.house
+        house, rooms = self.house, self.house.rooms
         names = self._listed([one.name for one in house.receptacles if one.room == self.room])
-        where = "a room" if self.as_alfworld else f"the {rooms[self.room]}" if len(rooms) > 1 else a(rooms[0])
+        if self.as_alfworld:
+            return f"{_IN_A_ROOM} {names}."
+        where = f"the {rooms[self.room]}" if len(rooms) > 1 else a(rooms[0])
         text = f"You are in the middle of {where}. Looking quickly around you, you see {names}."
         if len(rooms) > 1:
             others = [f"the {name}" for number, name in enumerate(rooms) if number != self.room]
@@ -179,7 +184,8 @@ class Situation:
             ]
         for number in reached:
             thing = house.things[number]
-            commands.append(Command("examine", thing.name))
+            if not self.as_alfworld:
+                commands.append(Command("examine", thing.name))
             if held is None and PORTABLE in thing.abilities:
                 commands.append(Command("take", thing.name, house.receptacles[self.places[number]].name))
         if held is not None:
@@ -204,6 +210,10 @@ class Situation:
         """Return the things that lie visible before the agent."""
         here = {number for number in self._here() if self._is_open(number)}
         return [number for number, place in enumerate(self.places) if place in here]
+
+    def _examined(self) -> Sequence[int]:
+        """Return the things that can be examined without being carried."""
+        return () if self.as_alfworld else self._reached()
 
     def _at_hand(self) -> Sequence[int]:
         """Return the things that can be sliced or switched."""
@@ -260,7 +270,7 @@ class Situation:
 
     def _examine(self, name: str) -> tuple[str, bool]:
         thing = self._things.get(name)
-        if thing is not None and (self.places[thing] == HELD or thing in self._reached()):
+        if thing is not None and (self.places[thing] == HELD or thing in self._examined()):
             return self._described(thing), True
         if name not in self._receptacles:
             return self._unseen(name)
@@ -268,7 +278,7 @@ class Situation:
         return refusal or (self.contents(number), True)
 
     def _described(self, number: int) -> str:
-        marks, (_, name, abilities, _) = self.marks[number], self.house.things[number]
+        marks, (_, name, abilities, *_) = self.marks[number], self.house.things[number]
         if LAMP in abilities:
             return f"This {name} is {'on' if marks & ON else 'off'}."
         states = [word for bit, word in ((HOT, "hot"), (COOL, "cool"), (CLEAN, "clean")) if marks & bit]
