@@ -231,13 +231,12 @@ def test_the_reference_policy_wins_and_a_random_one_does_not() -> None:
     assert mean(returns(env, gem.policies.NullPolicy(), range(5))) == 0.0
 
 
-def test_harder_levels_earn_less_in_the_same_turns() -> None:
-    """In small, with catalogues of 600 products and ten turns: the reference policy on three levels."""
-    scores = []
-    for name in (EASY, MIDDLE, HARD):
-        env = gem.make(name, products=600, max_turns=10)
-        scores.append(mean(returns(env, ShopPolicy(), range(40))))
-    assert scores[0] > scores[1] + 0.02 > scores[2] + 0.04
+def test_a_harder_level_earns_less_in_the_same_turns() -> None:
+    """In small, with catalogues of 600 products and six turns, the reference policy; the table has all three levels."""
+    easy, hard = (
+        mean(returns(gem.make(name, products=600, max_turns=6), ShopPolicy(), range(25))) for name in (EASY, HARD)
+    )
+    assert easy > hard + 0.05
 
 
 @pytest.mark.nightly

@@ -121,7 +121,7 @@ class ProductCatalogue:
         goods_type, visible = kind.type, kind.visible
         own = (*visible, *hidden)
         missing = [attribute for attribute in goods_type.attributes if attribute not in own]
-        reviews = tuple(prose.review(rng, missing) for _ in range(rng.randint(2, 4)))
+        reviews = prose.reviews(rng, missing)
         price = round(min(kind.price * rng.uniform(0.85, 1.15), _HIGHEST_PRICE), 2)
         return ShopProduct(
             asin=self.asin(number),
@@ -133,7 +133,7 @@ class ProductCatalogue:
             price_text=f"${price:.2f}",
             options=kind.options,
             attributes=own,
-            bullets=tuple(prose.bullet(rng, goods_type, attribute) for attribute in (visible[1], *hidden)),
+            bullets=prose.bullets(rng, goods_type, (visible[1], *hidden)),
             description=prose.description(rng, goods_type, maker, visible[2]),
             reviews=reviews,
             rating=f"{sum(review.score for review in reviews) / len(reviews):.1f}",

@@ -77,7 +77,9 @@ class GeneratedShop:
         options = {name: rng.choice(kind.options[name]) for name in names}
         product = self.catalogue.product_number(place)
         limit = self._limit(rng, product)
-        text = instruction(rng, kind.type.name, kind.type.plural, wanted, options, limit)
+        text = instruction(
+            rng, kind.type.name, not (kind.type.plural or kind.type.mass), kind.type.plural, wanted, options, limit
+        )
         # Values alone, as in WebShop's human goals: in a mapping, "rustic" would not match itself.
         values = tuple(options.values())
         return ShopGoal(

@@ -15,7 +15,7 @@ else:
 
 __all__ = ["Goods", "GoodsType", "goods"]
 
-_PLURAL = "+"
+_PLURAL, _MASS = "+", "~"
 
 
 class GoodsType(NamedTuple):
@@ -23,7 +23,9 @@ class GoodsType(NamedTuple):
 
     name: str
     plural: bool
-    """Whether it is a plural or a mass, which takes no article."""
+    """Whether it is a plural, as in "gel pens"."""
+    mass: bool
+    """Whether it is a mass, as in "green tea"."""
     lowest: float
     highest: float
     """The range of its prices in dollars."""
@@ -59,8 +61,9 @@ def goods() -> Goods:
 def _type_of(group: Mapping[str, Any], line: str, values: Mapping[str, tuple[str, ...]]) -> GoodsType:
     name, lowest, highest = _listed(line, "|")
     return GoodsType(
-        name.removesuffix(_PLURAL),
+        name.rstrip(_PLURAL + _MASS),
         name.endswith(_PLURAL),
+        name.endswith(_MASS),
         float(lowest),
         float(highest),
         group["department"],

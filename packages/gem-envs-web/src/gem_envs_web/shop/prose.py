@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gem_envs_web.shop.goods import GoodsType
 from gem_envs_web.shop.listing import ProductReview
 
-__all__ = ["brand", "bullet", "description", "review", "title"]
+__all__ = ["brand", "bullets", "description", "reviews", "title"]
 
 _STARTS = "Al Bel Cor Dov El Fen Gal Hal Isk Jor Kel Lum Mar Nor Or Pel Quin Rav Sel Tor Ul Vel Wyn Yar Zan"
 _MIDDLES = "a e i o u an en in or ar el il ov ev"
@@ -90,9 +90,10 @@ def title(rng: random.Random, kind: GoodsType, maker: str, attribute: str) -> st
     return rng.choice(_FRAMES).format(brand=maker, kind=kind.name.title(), attribute=attribute.title(), model=model)
 
 
-def bullet(rng: random.Random, kind: GoodsType, attribute: str) -> str:
-    """Return a line of the features that states an attribute."""
-    return _filled(rng.choice(_BULLETS), kind, "", attribute)
+def bullets(rng: random.Random, kind: GoodsType, attributes: Sequence[str]) -> tuple[str, ...]:
+    """Return the features: a line for each attribute, each in other words."""
+    frames = rng.sample(_BULLETS, len(attributes))
+    return tuple(_filled(frame, kind, "", attribute) for frame, attribute in zip(frames, attributes, strict=True))
 
 
 def description(rng: random.Random, kind: GoodsType, maker: str, attribute: str) -> str:
@@ -101,10 +102,13 @@ def description(rng: random.Random, kind: GoodsType, maker: str, attribute: str)
     return " ".join(_filled(frame, kind, maker, attribute) for frame in frames)
 
 
-def review(rng: random.Random, missing: Sequence[str]) -> ProductReview:
-    """Return a review. Half of them mention an attribute that the product lacks, one of ``missing``."""
+def reviews(rng: random.Random, missing: Sequence[str]) -> tuple[ProductReview, ...]:
+    """Return two to four reviews. Half of them mention an attribute that the product lacks, one of ``missing``."""
+    return tuple(_review(rng, body, missing) for body in rng.sample(_REVIEW_BODIES, rng.randint(2, 4)))
+
+
+def _review(rng: random.Random, body: str, missing: Sequence[str]) -> ProductReview:
     score = rng.choice((1, 2, 3, 4, 4, 5, 5, 5))
-    body = rng.choice(_REVIEW_BODIES)
     if rng.random() < 0.5:
         body = f"{body} {rng.choice(_CLAIMS).format(attribute=rng.choice(missing))}"
     return ProductReview(rng.choice(_REVIEW_TITLES[score]), score, body)
@@ -114,7 +118,7 @@ def _filled(frame: str, kind: GoodsType, maker: str, attribute: str) -> str:
     it = ("they", "them", "are") if kind.plural else ("it", "it", "is")
     return frame.format(
         kind=kind.name,
-        kinds=kind.name if kind.plural else _plural(kind.name),
+        kinds=kind.name if kind.plural or kind.mass else _plural(kind.name),
         brand=maker,
         attribute=attribute,
         attribute_=attribute.capitalize(),

@@ -18,13 +18,14 @@ from gem.errors import ArgumentError, ArgumentTypeError
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, TextEnv, failure, illegal, legal, malformed, success
 from gem_envs_web.shop.actions import ShopAction, ShopActionForm
+from gem_envs_web.shop.html import html_of
 from gem_envs_web.shop.listing import Assortment, NounTagger, ShopGoal
 from gem_envs_web.shop.pages import BUY, ShopPage, ShopView, bought_page, page_of
 from gem_envs_web.shop.reward import PurchaseReward, purchase_reward
 
 __all__ = ["OBSERVATIONS", "ShoppingEnv"]
 
-OBSERVATIONS = ("text", "text_rich")
+OBSERVATIONS = ("text", "text_rich", "html")
 _LONGEST_QUERY = 1000
 
 
@@ -39,7 +40,8 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
     Args:
         shop: the products, the engine that finds them, and the goals.
         goals: the numbers of the goals, from which an episode draws.
-        observation: ``"text"``, WebShop's texts separated by ``[SEP]``, or ``"text_rich"``, with marked buttons.
+        observation: ``"text"``, WebShop's texts separated by ``[SEP]``, ``"text_rich"``, with marked buttons, or
+            ``"html"``.
         show_attributes: whether products have the page of their attributes, as WebShop's option ``show_attrs``.
         noun_tagger: the tagger of the reward: a function from a name to its nouns in lower case, or its entry point
             ``"module:function"``. None for the shop's own list of nouns.
@@ -108,6 +110,8 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
         )
 
     def _board(self) -> str:
+        if self.observation == "html":
+            return html_of(self._page)
         return self._page.text() if self.observation == "text" else self._page.rich_text(self._seen)
 
     def _malformed(self) -> MoveResult:

@@ -24,7 +24,7 @@ _OPENERS = (
     "my sister asked for",
     "search for",
     "get me",
-    "it is time to replace my old one with",
+    "it is time to replace what i have with",
     "i am in the market for",
     "could you order",
     "as a present i want",
@@ -59,6 +59,7 @@ _OPTIONS = (
 def instruction(
     rng: random.Random,
     thing: str,
+    article: bool,
     plural: bool,
     attributes: Sequence[str],
     options: Mapping[str, str],
@@ -69,12 +70,15 @@ def instruction(
     Args:
         rng: chooses the words.
         thing: the kind of thing, such as "office chair".
-        plural: whether it takes no article.
+        article: whether it takes one.
+        plural: whether it is many things.
         attributes: at least one.
         options: option → wanted value.
         price: above 0.
     """
-    wish = f"{rng.choice(_OPENERS)} {_noun_phrase(rng, thing, plural, rng.sample(attributes, len(attributes)))}"
+    wish = (
+        f"{rng.choice(_OPENERS)} {_noun_phrase(rng, thing, article, plural, rng.sample(attributes, len(attributes)))}"
+    )
     wanted = rng.sample(list(options.items()), len(options))
     clauses = [rng.choice(_OPTIONS).format(name=name, value=value) for name, value in wanted]
     limit = rng.choice(_PRICES).format(price=price)
@@ -82,27 +86,27 @@ def instruction(
     return ", ".join((wish, *clauses))
 
 
-def _noun_phrase(rng: random.Random, thing: str, plural: bool, attributes: Sequence[str]) -> str:
+def _noun_phrase(rng: random.Random, thing: str, article: bool, plural: bool, attributes: Sequence[str]) -> str:
     be, pronoun = ("are", "they") if plural else ("is", "it")
     shape = rng.randrange(5)
     if shape == 0:
-        return _with_article(f"{', '.join(attributes)} {thing}", plural)
+        return _with_article(f"{', '.join(attributes)} {thing}", article)
     if shape == 1:
-        return f"{_with_article(thing, plural)} that {be} {_listed(attributes)}"
+        return f"{_with_article(thing, article)} that {be} {_listed(attributes)}"
     if shape == 2:
         first, *others = attributes
         rest = f" that {be} also {_listed(others)}" if others else ""
-        return f"{_with_article(f'{first} {thing}', plural)}{rest}"
+        return f"{_with_article(f'{first} {thing}', article)}{rest}"
     if shape == 3:
-        return f"{_with_article(thing, plural)}, {_listed(attributes)}"
-    return f"{_with_article(thing, plural)}; {pronoun} must be {_listed(attributes)}"
+        return f"{_with_article(thing, article)}, {_listed(attributes)}"
+    return f"{_with_article(thing, article)}; {pronoun} must be {_listed(attributes)}"
 
 
-def _with_article(phrase: str, plural: bool) -> str:
-    if plural:
+def _with_article(phrase: str, article: bool) -> str:
+    if not article:
         return phrase
-    # "u" and "o" begin with a consonant's sound in the words that occur: usb, usda, uv.
-    vowel = phrase[0] in "aeio" or (phrase[0] == "u" and not phrase.startswith(("us", "uv")))
+    # By sound, not by letter: a usb microphone, a uv protective hat, an rfid blocking wallet.
+    vowel = phrase.startswith(("a", "e", "i", "o", "rfid")) or (phrase[0] == "u" and phrase[:2] not in ("us", "uv"))
     return f"an {phrase}" if vowel else f"a {phrase}"
 
 
