@@ -32,11 +32,15 @@ go to fridge 1 > You arrive at fridge 1. The fridge 1 is closed.
 go to fridge 1 > Nothing happens. You are already at the fridge 1.
 take apple 1 from fridge 1 > Nothing happens. The fridge 1 is closed.
 examine apple 1 > Nothing happens. You see no apple 1 here.
+open apple 1 > Nothing happens. You see no apple 1 here.
 examine apple 7 > Nothing happens. You see no apple 7 here.
 open fridge 1 > You open the fridge 1. The fridge 1 is open. In it, you see an apple 1.
 open fridge 1 > Nothing happens. The fridge 1 is already open.
 take apple 1 from fridge 1 > You pick up the apple 1 from the fridge 1.
 inventory > You are carrying: an apple 1.
+take apple 1 from fridge 1 > Nothing happens. You see no apple 1 in the fridge 1.
+open apple 1 > Nothing happens. The apple 1 is a thing, not a place.
+use fridge 1 > Nothing happens. The fridge 1 is a place, not a thing.
 cool apple 1 with fridge 1 > You cool the apple 1 using the fridge 1.
 examine apple 1 > This is a cold apple 1.
 close fridge 1 > You close the fridge 1.
@@ -55,6 +59,9 @@ slice apple 1 with knife 1 > Nothing happens. You are not carrying the knife 1.
 move apple 1 to countertop 1 > You move the apple 1 to the countertop 1.
 take desklamp 1 from countertop 1 > Nothing happens. The desklamp 1 has to stay where it is.
 take knife 1 from countertop 1 > You pick up the knife 1 from the countertop 1.
+slice knife 1 with knife 1 > Nothing happens. You cannot slice the knife 1 with itself.
+slice fridge 1 with knife 1 > Nothing happens. The fridge 1 is a place, not a thing.
+slice desklamp 1 with knife 1 > Nothing happens. The desklamp 1 is nothing to slice.
 slice apple 1 with knife 1 > You sliced the apple 1 with the knife 1.
 slice apple 1 with knife 1 > Nothing happens. The apple 1 is already sliced.
 examine apple 1 > This is a hot and clean sliced apple 1.

@@ -81,7 +81,8 @@ class HouseholdEnv(HouseEnv):
     def _instructions(self) -> str:
         return (
             f"You do household chores through text commands, one in each of {self.max_turns} turns. What you look for "
-            "may be inside something that is closed.\n"
+            "may be inside something that is closed. To see a thing in the light of a lamp, carry it there and turn "
+            "the lamp on.\n"
             f"The commands:\n{HELP}\n"
             "Reply with one command, in the last line of your answer, for example: go to shelf 1\n"
             "\n"

@@ -45,7 +45,7 @@ def phrase(chore: Chore, way: int) -> str:
     else:
         found, done = (
             f"find {a(chore.thing)} and put it {where}",
-            f"bring {a(chore.thing)} to where it belongs: {where}",
+            f"fetch {a(chore.thing)} and leave it {where}",
         )
     return (f"put {described} {where}", found, done, f"make sure that {described} is {where}")[way]
 

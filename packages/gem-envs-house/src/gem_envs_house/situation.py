@@ -26,6 +26,7 @@ from gem_envs_house.catalogue import (
     PORTABLE,
     SLICEABLE,
     a,
+    preposition,
 )
 from gem_envs_house.commands import HELP, Command
 from gem_envs_house.house import CLEAN, COOL, HELD, HOT, MIDDLE, ON, SLICED, Chore, House
@@ -240,6 +241,11 @@ class Situation:
         return (f"{NOTHING} {reason}" if self.explain else NOTHING), False
 
     def _unseen(self, name: str) -> tuple[str, bool]:
+        thing, receptacle = self._things.get(name), self._receptacles.get(name)
+        if thing is not None and (self.places[thing] == HELD or thing in self._reached()):
+            return self._impossible(f"The {name} is a thing, not a place.")
+        if receptacle is not None and self.house.receptacles[receptacle].room == self.room:
+            return self._impossible(f"The {name} is a place, not a thing.")
         # The same for a thing out of sight and for one that does not exist, so that nothing is given away.
         return self._impossible(f"You see no {name} here.")
 
@@ -322,7 +328,9 @@ class Situation:
             return self._impossible(f"The {source} is closed.")
         number = self._things.get(name)
         if number is None or self.places[number] != place:
-            return self._unseen(name)
+            return self._impossible(
+                f"You see no {name} {preposition(self.house.receptacles[place].kind)} the {source}."
+            )
         if PORTABLE not in self.house.things[number].abilities:
             return self._impossible(f"The {name} has to stay where it is.")
         if self.held is not None:
@@ -372,6 +380,8 @@ class Situation:
         if BLADE not in self.house.things[knife].abilities:
             return self._impossible(f"The {blade} is too blunt.")
         number = self._things.get(name)
+        if number == knife:
+            return self._impossible(f"You cannot slice the {name} with itself.")
         if number is None or number not in self._at_hand():
             return self._unseen(name)
         if SLICEABLE not in self.house.things[number].abilities:
