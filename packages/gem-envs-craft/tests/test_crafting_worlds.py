@@ -175,7 +175,7 @@ def test_sixty_four_threads_give_the_same_episodes() -> None:
     """Each of 64 environments in threads plays as it does alone."""
 
     def episode(seed: int) -> list[object]:
-        env = gem.make("craft:Recipes-v0-mixed")
+        env = gem.make("craft:Recipes-v0-d6")  # which eight random commands never end
         return [env.reset(seed=seed), *(env.step(env.sample_random_action()) for _ in range(8))]
 
     with ThreadPoolExecutor(64) as pool:

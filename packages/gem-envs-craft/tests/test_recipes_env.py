@@ -51,6 +51,14 @@ def test_an_episode_goes_as_in_textcraft() -> None:
     assert observation == "Turn 5 of 20. Crafted 1 tavun plate.\nYou have crafted the goal."
 
 
+def test_what_is_used_up_is_not_listed() -> None:
+    """An item of which nothing is left is not carried."""
+    env = begun()
+    for command in ("get 2 brel husk", "craft 4 tavun cord using 2 brel husk"):
+        env.step(command)
+    assert said(env, "inventory") == ("Inventory: [tavun cord] (4)", 0.0, "legal")
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -20,7 +20,8 @@ from gem.errors import ArgumentTypeError, GemError, StateError
 from gem_testing import EnvConformance
 
 MANIFEST = Path(gem_envs_games.__file__).with_name("environments.toml")
-SPECS = {spec.id: spec for spec in read_specs(MANIFEST, "gem-envs-games", gem_envs_games.__version__)}
+EVERY = read_specs(MANIFEST, "gem-envs-games", gem_envs_games.__version__)
+SPECS = {spec.id: spec for spec in EVERY if spec.id.startswith("game:")}  # test_duels.py has the games for two
 IDS = sorted(SPECS)
 
 # The class and its drawn parameters are what random play and damaged states can tell apart; sizes they cannot.

@@ -15,7 +15,7 @@ _ONSETS, _NUCLEI, _MIDDLES, _ENDINGS, _FORMS = map(
     (
         "b br d dr f fl g gl gr h k kl kr l m n p pl pr r s sk st t th tr v w z",
         "a e i o u ae ai ei oa ou",
-        "l ln lv m mb n nd nt r rg rv sk st v x z zd",
+        "l ln lv m mb n nd nt r rg rv sk st v x zd",
         "ane ath eil enn esk ian ile ion iss ith oan or orn oss oth une urn yl",
         "band bead blade board bolt bowl brick bundle cable chain cloth coil cone cord cup dial disc drum dust fibre "
         "frame gear grain hinge hook horn husk jar lamp lens log mesh nail needle ore paste pin pipe plate pod reed "

@@ -6,6 +6,7 @@ __all__ = ["COMMANDS", "MODES", "NAMESPACES", "PREFIXES", "REWARDS", "WRAPPERS",
 
 NAMESPACES = {
     "game": ("gem-envs-games",),
+    "duel": ("gem-envs-games",),
     "math": ("gem-envs-math",),
     "qa": ("gem-envs-qa",),
     "logic": ("gem-envs-qa",),

@@ -1,0 +1,138 @@
+r"""Bargain: two players divide things that each of them values differently, and neither knows the other's values.
+
+After Lewis et al., "Deal or No Deal? End-to-End Learning for Negotiation Dialogues" (EMNLP 2017): the values of all
+things are 10 for each player, and without an agreement nobody gets anything.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+from gem.action_forms import BoxedPattern
+from gem.arguments import integer
+from gem.multiagent.env import AgentsStepResult
+from gem.state_fields import StateFields
+from gem.text import extract_last_tagged_answer
+from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+
+__all__ = ["BargainEnv", "BargainPolicy"]
+
+_KINDS = ("books", "hats", "balls")
+_WORTH = 10
+_LONGEST_MESSAGE = 300
+
+
+class BargainEnv(TwoPlayerEnv[re.Match[str]]):
+    r"""Say what you want with ``\boxed{books hats balls}``, or ``\boxed{accept}`` what the other player left.
+
+    The other player hears the content of ``<say>…</say>``. Rewards: after an agreement each player's value of the own
+    things, as a share of the value of all; otherwise 0.0.
+
+    Args:
+        max_turns: proposals and acceptances of both players together, 2 … 100.
+    """
+
+    form = BoxedPattern(r"\s*(?:(accept)|(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3}))\s*", re.ASCII | re.IGNORECASE)
+    saved = TwoPlayerEnv.common | StateFields(
+        pool=list[int], values=dict[str, list[int]], offer=list[int] | None, said=str
+    )
+
+    def __init__(self, max_turns: int = 10) -> None:
+        super().__init__()
+        self.max_turns = integer("max_turns", max_turns, minimum=2, maximum=100)
+
+    def _deal(self) -> None:
+        self.offer: list[int] | None = None
+        """What the player who spoke last wants."""
+        self.said = ""
+        while True:
+            self.pool = [self.rng.randint(1, 4) for _ in _KINDS]
+            possible = [
+                list(values) for values in product(range(_WORTH + 1), repeat=3) if self._worth(values) == _WORTH
+            ]
+            if 5 <= sum(self.pool) <= 8 and len(possible) > 1:
+                self.values = dict(zip(PLAYERS, self.rng.sample(possible, 2), strict=True))
+                return
+
+    def _worth(self, values: Any) -> int:
+        return sum(count * value for count, value in zip(self.pool, values, strict=True))
+
+    def _rules(self) -> str:
+        return (
+            f"Two players divide some things. Each has own values for them, which the other does not know; all things "
+            f"together are worth {_WORTH} to each. In turn, propose what you want yourself, for example "
+            f"\\boxed{{1 0 2}} for 1 of the books, 0 hats and 2 balls; the other player would get the rest. Or agree "
+            f"to the other's last proposal with \\boxed{{accept}}. You may tell the other player something with "
+            f"<say>text</say>. There are {self.max_turns} turns in all; without an agreement both get nothing. You "
+            f"score what your things are worth to you."
+        )
+
+    def _situation(self, player: str) -> str:
+        things = ", ".join(f"{count} {kind}" for count, kind in zip(self.pool, _KINDS, strict=True))
+        worth = ", ".join(f"{kind} {value}" for kind, value in zip(_KINDS, self.values[player], strict=True))
+        return f"Turn {min(self.turn + 1, self.max_turns)}. The things: {things}. Worth to you, each: {worth}."
+
+    def _moves(self) -> list[str]:
+        offers = [" ".join(map(str, wanted)) for wanted in product(*(range(count + 1) for count in self.pool))]
+        return offers if self.offer is None else [*offers, "accept"]
+
+    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
+        ((player, action),) = actions.items()
+        said = " ".join((extract_last_tagged_answer(action, "say") or "").split())  # a line cannot pose as an event
+        self.said = f"\nThe {player} player says: {said[:_LONGEST_MESSAGE]}" if said else ""
+        return super()._process_actions(actions)
+
+    def _move(self, player: str, move: re.Match[str]) -> dict[str, float] | str | None:
+        other = PLAYERS[1 - PLAYERS.index(player)]
+        if move[1]:
+            if self.offer is None:
+                return "there is no proposal to accept."
+            rest = [count - wanted for count, wanted in zip(self.pool, self.offer, strict=True)]
+            self.event = f"The {player} player accepts.{self.said}"
+            shares = {other: self.offer, player: rest}
+            return {one: self._value(one, shares[one]) / _WORTH for one in PLAYERS}
+        wanted = [int(digits) for digits in move.groups()[1:]]
+        if any(number > count for number, count in zip(wanted, self.pool, strict=True)):
+            return "there are not so many things."
+        self.offer = wanted
+        things = ", ".join(f"{number} {kind}" for number, kind in zip(wanted, _KINDS, strict=True))
+        self.event = f"The {player} player wants {things}.{self.said}"
+        return dict.fromkeys(PLAYERS, 0.0) if self.turn + 1 == self.max_turns else None
+
+    def _value(self, player: str, things: list[int]) -> int:
+        return sum(number * value for number, value in zip(things, self.values[player], strict=True))
+
+    def _load(self, episode: dict[str, object]) -> None:
+        super()._load(episode)
+        for name, things in (("pool", self.pool), ("offer", self.offer or self.pool)):
+            integer(f"kinds in {name}", len(things), minimum=3, maximum=3)
+        if sorted(self.values) != sorted(PLAYERS) or any(self._worth(self.values[one]) != _WORTH for one in PLAYERS):
+            raise ValueError(f"all things are worth {_WORTH} to each player")
+
+
+class BargainPolicy(TwoPlayerPolicy):
+    """Asks for much at first and for less from turn to turn, and leaves the other what that asked for."""
+
+    def answer(self, observation: str) -> str:
+        """Return a proposal, or accept what is worth as much as the own next proposal."""
+        pool = [
+            int(number) for number in re.findall(r"The things: (\d+) books, (\d+) hats, (\d+) balls", observation)[0]
+        ]
+        values = [int(one) for one in re.findall(r"each: books (\d+), hats (\d+), balls (\d+)", observation)[0]]
+        asked = re.findall(r"^The \w+ player wants (\d+) books, (\d+) hats, (\d+) balls", observation, re.MULTILINE)
+        turn = int(re.findall(r"^Turn (\d+)\.", observation, re.MULTILINE)[0])
+        turns = int(re.findall(r"There are (\d+) turns", observation)[0])
+        others = [int(number) for number in asked[0]] if asked else [0, 0, 0]
+        rest = [count - number for count, number in zip(pool, others, strict=True)]
+
+        def worth(things: tuple[int, ...] | list[int]) -> int:
+            return sum(number * value for number, value in zip(things, values, strict=True))
+
+        goal = max(9 - 6 * (turn - 1) / max(turns - 2, 1), 1)
+        if asked and (worth(rest) >= goal or (turn == turns and worth(rest) > 0)):
+            return "\\boxed{accept}"
+        possible = [things for things in product(*(range(count + 1) for count in pool)) if worth(things) >= goal]
+        best = min(possible, key=lambda one: (sum(max(n - r, 0) for n, r in zip(one, rest, strict=True)), sum(one)))
+        return f"\\boxed{{{' '.join(map(str, best))}}}"
