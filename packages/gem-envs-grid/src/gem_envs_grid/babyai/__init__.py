@@ -1,0 +1,1 @@
+"""BabyAI: the levels of minigrid, told in words."""
