@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 from gem.action_forms import BoxedText
 from gem.arguments import boolean, choice, integer, string
 from gem.core import Env, Info
-from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
@@ -192,14 +191,28 @@ class BabyAIEnv(GridGame[str]):
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
         integer("level_seed", self.level_seed, minimum=0, maximum=_LARGEST_SEED - 1)
-        level = make_level(self.level_name)
-        level.reset(seed=self.level_seed)
         for primitive in self.primitives:
-            if not 0 <= primitive < len(PRIMITIVES):
-                raise ArgumentError(f"a primitive action is a number below {len(PRIMITIVES)}, got {primitive}")
-            level.step(primitive)
-        self.level = level
+            integer("primitive action", primitive, minimum=0, maximum=len(PRIMITIVES) - 1)
+        self._replay()
+
+    def _replay(self) -> None:
+        """Make the level anew and bring it to where the primitive actions led."""
+        self.level = make_level(self.level_name)
+        self.level.reset(seed=self.level_seed)
+        for primitive in self.primitives:
+            self.level.step(primitive)
         self._look()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the level, whose class is made at run time and cannot be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("level", "_sight", "_ways")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "level_seed" in state:
+            self._replay()
+        else:
+            self.level = make_level(self.level_name)
 
 
 class BabyAIPolicy(Policy[str, str]):
