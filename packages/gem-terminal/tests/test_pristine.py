@@ -311,7 +311,7 @@ def careless(name: str, folder: Path) -> Path:
 @pytest.mark.every_engine
 @pytest.mark.parametrize("name", TASKS)
 def test_no_cheat_of_root_pays(engine: Engine, tmp_path: Path, name: str) -> None:
-    """Twenty cheats against the tests of ten tasks, of which most pay in the shared container."""
+    """Twenty cheats against the tests of ten tasks, of which nine pay in the shared container."""
     folder = careless(name, tmp_path / name)
     paid = []
     with TerminalEnv(path=folder, engine=engine, verifier="pristine", warm=0) as env:
@@ -322,4 +322,4 @@ def test_no_cheat_of_root_pays(engine: Engine, tmp_path: Path, name: str) -> Non
     if name == TASKS[0]:
         with TerminalEnv(path=folder, engine=engine, keep_processes=True, warm=0) as env:
             pays = [cheat for cheat, script in ROOT_CHEATS.items() if earned(env, PLANT + script) == 1.0]
-        assert len(pays) >= 10, pays
+        assert len(pays) >= 8, pays  # the others need a compiler, or a verifier that is careless in another way

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 from gem.errors import ArgumentError
 from gem.trajectory import Trajectory, TrajectoryWriter, Transition
 from gem_terminal import TerminalEnv
+from gem_terminal.archive import file_archive
 from gem_terminal.asciicast import COLUMNS, ROWS, Asciicast
 from gem_terminal.cli.export import export_command
 from gem_terminal.engines import Engine
 from gem_terminal.recorded_sessions import asciicast_of
+from gem_terminal.shell import Shell
+from gem_terminal.task import Image, ResourceLimits
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -76,16 +79,22 @@ def test_a_recording_shows_commands_files_and_the_terminal_in_the_order_of_the_e
     assert shown[-1].endswith("> hello\nWritten to /tmp/note.")
 
 
-def test_output_is_recorded_while_a_command_runs(engine_variables: None, working_engine: Any, tmp_path: Path) -> None:
-    """The times are those of the output, not that of the command's end."""
-    with TerminalEnv("ledger", engine=working_engine("namespace"), recordings=tmp_path) as env:
-        _, info = env.reset(seed=0)
+def test_output_is_heard_while_a_command_runs(working_engine: Any, small: Image) -> None:
+    """The command goes on only after its first output was heard."""
+    engine: Engine = working_engine("namespace")
+    heard: list[bytes] = []
+    with engine.start(engine.prepare(small), ResourceLimits()) as container:
+
+        def hear(data: bytes) -> None:
+            if not heard:
+                container.put(file_archive("go", b""), "/tmp")
+            heard.append(data)
+
         line = "x" * 100  # the shell keeps back what could begin the mark of a command's end
-        env.step(f"<bash>echo {line}; sleep 0.5; echo end</bash>")
-    _, events = read(Path(info["recording"]).read_text(encoding="utf-8"))
-    first = next(at for at, code, data in events if code == "o" and data.startswith("xxx"))
-    end = next(at for at, code, data in events if code == "o" and "end" in data and "sleep" not in data)
-    assert end - first >= 0.4
+        script = f"echo {line}; until [ -e /tmp/go ]; do sleep 0.05; done; echo end"
+        done = Shell(container).run(script, 60.0, hear)
+    assert done.output == f"{line}\nend\n"
+    assert b"".join(heard).decode() == done.output
 
 
 def test_each_episode_has_a_file_and_without_the_argument_there_is_none(

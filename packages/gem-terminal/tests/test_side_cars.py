@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import select
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -95,9 +100,29 @@ def write_older(folder: Path, compose: str = COMPOSE) -> Path:
     return folder / "task"
 
 
-def left_of(engine: Engine) -> int:
-    """Containers and networks of this process."""
-    owner = str(ContainerOwner.this_process())
+TRAINER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[4])
+from trainer import engine_of, say
+from gem_terminal import TerminalEnv
+from gem_terminal.engines.cgroups import groups
+from gem_terminal.engines.owner import ContainerOwner
+
+env = TerminalEnv(path=sys.argv[3], engine=engine_of(sys.argv[1], sys.argv[2]), warm=0)
+env.reset()
+env.step("<bash>(setsid sleep 1000 &) ; echo begun</bash>")
+owner = str(ContainerOwner.this_process())
+own = [folder for folder, whose in groups() if str(whose) == owner]
+say([owner, sorted({int(line) for folder in own for line in (folder / "cgroup.procs").read_text().split()})])
+sys.stdin.read()
+"""
+"""A trainer whose episode has side-cars; it tells its label, and the processes of its control groups."""
+
+
+def left_of(engine: Engine, owner: str = "") -> int:
+    """Containers and networks of a process; of this one without a label."""
+    owner = owner or str(ContainerOwner.this_process())
     if not isinstance(engine, DockerEngine):
         return len({folder.name for folder, whose in groups() if str(whose) == owner})
     mine = {"label": f"{LABEL}={owner}"}
@@ -124,6 +149,33 @@ def test_an_episode_with_side_cars(engine: Engine, tmp_path: Path, network: str)
         assert env.step("<finish/>")[1] == 1.0
     assert left_of(engine) == before
     assert not [thread for thread in threading.enumerate() if thread.name == "gem-terminal side-car"]
+
+
+@pytest.mark.slow(reason="two episodes with three containers each")
+def test_a_killed_trainer_leaves_no_side_cars_and_its_neighbour_goes_on(
+    engine: Engine, cache: Path, tmp_path: Path
+) -> None:
+    """After kill -9 the processes of all containers are gone, or reaped with their network; another episode is not."""
+    task = write_harbor(tmp_path / "task")
+    with TerminalEnv(path=task, engine=engine, warm=0) as neighbour:
+        neighbour.reset()
+        command = [sys.executable, "-c", TRAINER, engine.name, str(cache), str(task), str(Path(__file__).parent)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
+            assert killed.stdout is not None
+            try:
+                owner, processes = json.loads(killed.stdout.readline())
+                watched = [os.pidfd_open(pid) for pid in processes]
+                assert left_of(engine, owner) >= 2
+            finally:
+                killed.kill()
+        for descriptor in watched:  # without a daemon they end by themselves
+            assert select.select([descriptor], [], [], 60)[0], "a process of a side-car goes on"
+            os.close(descriptor)
+        assert len(watched) >= 3 or isinstance(engine, DockerEngine)
+        engine.reap()
+        assert left_of(engine, owner) == 0
+        said = neighbour.step("<bash>read -r line < /dev/tcp/server/8000; echo $line</bash>")[0]
+        assert said == "hello mounted server\n[exit code 0]"
 
 
 def test_what_a_compose_file_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

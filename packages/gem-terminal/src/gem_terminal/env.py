@@ -26,7 +26,7 @@ from gem_terminal.actions import (
     load_action,
     parse_actions,
 )
-from gem_terminal.engines import NAMES, Engine, engine_by_name
+from gem_terminal.engines import Engine, engine_by_name, engine_names, is_engine_name
 from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.formats import bundled_tasks
@@ -103,7 +103,8 @@ class TerminalEnv(Env[str, Action]):
         limits: ``cpus``, ``memory``, ``processes`` and ``disk`` in place of the tasks' own, such as
             ``{"memory": "4G", "disk": "10G"}``.
         engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of docker and namespace that
-            works, or an :class:`~gem_terminal.engines.Engine`.
+            works, another name that :func:`~gem_terminal.engines.engine_by_name` knows, or an
+            :class:`~gem_terminal.engines.Engine`.
         max_turns: the turns of an episode.
         command_seconds: the default time limit of a command, in seconds. A command may ask for the time left of the
             episode, or for ten minutes if the episode has no limit.
@@ -152,7 +153,7 @@ class TerminalEnv(Env[str, Action]):
         self.skipped = found.skipped
         """The tasks of the folder that cannot be used, each with the reason as ``error``."""
         self.tasks = tuple(map(options.applied, found.tasks))
-        self._engine = engine if isinstance(engine, Engine) else choice("engine", engine, ("auto", *NAMES))
+        self._engine = engine if isinstance(engine, Engine) else _engine_name(engine)
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
         self.episode_seconds = (
@@ -446,6 +447,10 @@ def _reset_after_fork() -> None:
     """Drop the parent's containers in a forked child, which repeats the actions in its own containers."""
     for env in _IN_USE:
         env._session = env._pool = env._snapshot = env._kept = None
+
+
+def _engine_name(name: str) -> str:
+    return name if isinstance(name, str) and is_engine_name(name) else choice("engine", name, ("auto", *engine_names()))
 
 
 def _made_folder(folder: str | Path) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 import click
 
 from gem.cli.output import Table, json_option, print_json
-from gem_terminal.engines import NAMES
+from gem_terminal.engines import engine_names
 
 __all__ = ["engines_command"]
 
@@ -36,7 +36,7 @@ def engines_command(as_json: bool) -> None:
       gem terminal engines
       gem terminal engines --json
     """
-    found = [_looked_at(name) for name in NAMES]
+    found = [_looked_at(name) for name in engine_names()]
     chosen = _auto()
     for engine in found:
         engine.auto = engine.name == chosen

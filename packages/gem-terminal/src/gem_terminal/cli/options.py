@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from gem_terminal.cli.task_targets import Selection
-from gem_terminal.engines import NAMES
+from gem_terminal.engines import NAMES, is_engine_name
 from gem_terminal.task_options import TaskOptions
 
 __all__ = ["engine_option", "selection_options", "targets_argument"]
@@ -17,12 +17,20 @@ __all__ = ["engine_option", "selection_options", "targets_argument"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class EngineChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]  # generic since click 8.2
+    """One of our engines, or another name that :func:`~gem_terminal.engines.engine_by_name` knows."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name; looks at installed packages only for names of others."""
+        return value if isinstance(value, str) and is_engine_name(value) else super().convert(value, param, ctx)
+
+
 def engine_option(command: F) -> F:
     """Add ``--engine``, passed on as ``engine_name``."""
     return click.option(
         "--engine",
         "engine_name",
-        type=click.Choice(["auto", *NAMES]),
+        type=EngineChoice(["auto", *NAMES]),
         default="auto",
         show_default=True,
         help="The container engine; auto is the one in GEM_TERMINAL_ENGINE, or the first that works.",

@@ -9,7 +9,17 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines.base import Channel, Container, Engine, ExecResult, Progress
 from gem_terminal.errors import EngineError
 
-__all__ = ["NAMES", "Channel", "Container", "Engine", "ExecResult", "Progress", "engine_by_name"]
+__all__ = [
+    "NAMES",
+    "Channel",
+    "Container",
+    "Engine",
+    "ExecResult",
+    "Progress",
+    "engine_by_name",
+    "engine_names",
+    "is_engine_name",
+]
 
 NAMES = ("docker", "namespace", "kubernetes")
 _TRIED = NAMES[:2]
@@ -19,8 +29,22 @@ CHOICE = "GEM_TERMINAL_ENGINE"
 """The environment variable that names the engine for ``"auto"``."""
 
 
+_FLEET = "fleet:"
+
 _ENGINES: dict[str, Engine] = {}
 _LOCK = RLock()
+
+
+def engine_names() -> list[str]:
+    """Return the names of all engines: our own, and those that other packages announce."""
+    from gem_terminal.engines.third_party import announced_engines
+
+    return [*NAMES, *sorted(set(announced_engines()) - {*NAMES, "auto"})]
+
+
+def is_engine_name(name: str) -> bool:
+    """Return whether :func:`engine_by_name` knows a name; looks at installed packages only for names of others."""
+    return name in ("auto", *NAMES) or name.startswith(_FLEET) or name in engine_names()
 
 
 def engine_by_name(name: str) -> Engine:
@@ -28,7 +52,10 @@ def engine_by_name(name: str) -> Engine:
 
     Args:
         name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: the engine that the environment
-            variable ``GEM_TERMINAL_ENGINE`` names, or the first of docker and namespace that works.
+            variable ``GEM_TERMINAL_ENGINE`` names, or the first of docker and namespace that works; the name of
+            an engine that another package announces as an entry point of ``gem_terminal.engines``; or
+            ``"fleet:URL,URL"`` for a :class:`~gem_terminal.engines.fleet.FleetEngine` over the Docker engines at
+            these addresses (``namespace`` in place of one is that engine).
 
     Raises:
         EngineError: if the engine does not work on this machine; the message says what to install.
@@ -57,7 +84,17 @@ def _new(name: str) -> Engine:
         from gem_terminal.engines.kubernetes.engine import KubernetesEngine
 
         return KubernetesEngine()
-    raise EngineError(f"there is no engine {name!r}; there are {', '.join(NAMES)} and auto")
+    if name.startswith(_FLEET):
+        from gem_terminal.engines.docker.engine import DockerEngine
+        from gem_terminal.engines.fleet.engine import FleetEngine
+
+        places = [place for place in name.removeprefix(_FLEET).split(",") if place]
+        return FleetEngine([_new(place) if place in NAMES else DockerEngine(place) for place in places])
+    if name in engine_names():
+        from gem_terminal.engines.third_party import announced_engine
+
+        return announced_engine(name)
+    raise EngineError(f"there is no engine {name!r}; there are {', '.join(engine_names())} and auto")
 
 
 def _first_that_works() -> Engine:

@@ -1,0 +1,7 @@
+"""Several engines as one: :class:`FleetEngine`."""
+
+from __future__ import annotations
+
+from gem_terminal.engines.fleet.engine import FleetEngine
+
+__all__ = ["FleetEngine"]

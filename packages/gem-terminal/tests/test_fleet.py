@@ -1,0 +1,226 @@
+"""Several engines as one, and engines of other packages."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gem.errors import ArgumentError
+from gem_terminal import TerminalEnv
+from gem_terminal.engines import Container, Engine
+from gem_terminal.engines.docker import DockerEngine
+from gem_terminal.engines.fleet import FleetEngine
+from gem_terminal.engines.fleet.members import FleetMember, FleetMembers
+from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Image, ResourceLimits
+
+LONG = 60.0
+"""Seconds that no test takes."""
+# The client of Docker leaves the sockets open with which it did not reach an engine.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+SMALL_LIMITS = ResourceLimits(memory=256 << 20)
+
+
+@pytest.fixture(autouse=True)
+def _sockets_of_failed_connections() -> Iterator[None]:
+    """They are collected while their warnings are ignored, not in a later test."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def fleet(cache: Path, working_engine: Callable[[str], Engine]) -> Iterator[FleetEngine]:
+    """Two namespace engines, each with room for three containers."""
+    working_engine("namespace")
+    made = FleetEngine([NamespaceEngine(cache), NamespaceEngine(cache)], capacity=3, seconds=0.2)
+    yield made
+    made.close()
+
+
+def leases(fleet: FleetEngine) -> list[int]:
+    """The leases of each member."""
+    return [held for _, held, _, _ in fleet.loads()]
+
+
+def test_containers_go_to_the_member_with_the_least_load(fleet: FleetEngine, small: Image) -> None:
+    """Also if they start at the same time; a container that is removed or forgotten ends its lease."""
+    reference = fleet.prepare(small)
+    with ThreadPoolExecutor(4) as threads:
+        containers = list(threads.map(lambda _: fleet.start(reference, SMALL_LIMITS), range(4)))
+    assert leases(fleet) == [2, 2]
+    for container in containers[:3]:
+        container.remove()
+        container.remove()
+    assert sum(leases(fleet)) == 1
+    containers[3].remove()
+    forgotten: Container | None = fleet.start(reference, SMALL_LIMITS)
+    assert sum(leases(fleet)) == 1
+    assert forgotten is not None
+    forgotten.container.remove()  # type: ignore[attr-defined]  # as when a member loses it
+    forgotten = None
+    gc.collect()
+    assert leases(fleet) == [0, 0]
+
+
+def test_a_full_fleet_waits_for_a_lease_and_then_says_what_to_do(fleet: FleetEngine, small: Image) -> None:
+    """The error comes at the time limit; a lease that ends before lets the start go on."""
+    reference = fleet.prepare(small)
+    containers = [fleet.start(reference, SMALL_LIMITS) for _ in range(6)]
+    try:
+        with pytest.raises(EngineError, match="room for 6 containers"):
+            fleet.start(reference, SMALL_LIMITS)
+        assert leases(fleet) == [3, 3]
+        fleet._members._seconds = LONG
+        with ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(fleet.start, reference, SMALL_LIMITS)
+            containers.pop().remove()
+            containers.append(waiting.result(LONG))
+    finally:
+        for container in containers:
+            container.remove()
+    assert leases(fleet) == [0, 0]
+
+
+def test_episodes_snapshots_and_rewards_are_those_of_any_engine(fleet: FleetEngine, engine_variables: None) -> None:
+    """Two episodes run on two members; a snapshot continues where its files are."""
+    with TerminalEnv("ledger", engine=fleet, warm=0) as one, TerminalEnv("ledger", engine=fleet, warm=0) as two:
+        one.reset(seed=0)
+        two.reset(seed=0)
+        assert leases(fleet) == [1, 1]
+        assert one.step("<bash>X=5; echo hello > word; pwd</bash>")[4]["exit_code"] == 0
+        snapshot = one.unwrapped.snapshot()
+        two.unwrapped.restore(snapshot)
+        assert two.step("<bash>echo $X; cat word</bash>")[0] == "5\nhello\n[exit code 0]"
+        held = Counter(dict(enumerate(leases(fleet))))
+        assert max(held.values()) == 2
+        assert one.step("<finish/>")[1] == 0.0
+        snapshot.close()
+    assert fleet.reap() == 0
+
+
+def test_a_member_that_cannot_be_reached_is_left_out_and_tried_again(
+    cache: Path, working_engine: Callable[[str], Engine], small: Image, tmp_path: Path
+) -> None:
+    """The other takes its containers; the pauses between two tries double; once it answers it is used again."""
+    socket = tmp_path / "docker.sock"
+    docker, namespace = DockerEngine(f"unix://{socket}"), NamespaceEngine(cache)
+    working_engine("namespace")
+    now = 0.0
+    members = FleetMembers([FleetMember(docker, 9), FleetMember(namespace, 9)], 1.0, lambda: now)
+    fleet = FleetEngine([docker, namespace])
+    fleet._members = members
+    try:
+        reference = fleet.prepare(small)
+        containers = [fleet.start(reference, SMALL_LIMITS) for _ in range(2)]
+        assert leases(fleet) == [0, 2]
+        assert "docker" in fleet.loads()[0][3]
+        now = 1.0
+        containers.append(fleet.start(reference, SMALL_LIMITS))
+        assert (leases(fleet), members.all[0].pause) == ([0, 3], 2.0)
+        assert fleet.about().version == "1 of 2 members"
+        working_engine("docker")
+        socket.symlink_to("/var/run/docker.sock")
+        now = 10.0
+        containers.append(fleet.start(reference, SMALL_LIMITS))
+        assert leases(fleet) == [1, 3]
+        assert containers[3].run(("echo", "hello"), seconds=LONG).output == b"hello\n"
+        for container in containers:
+            container.remove()
+        assert leases(fleet) == [0, 0]
+    finally:
+        fleet.close()
+
+
+def test_an_error_of_a_member_that_works_is_that_of_the_fleet(fleet: FleetEngine, tmp_path: Path, small: Image) -> None:
+    """It is not tried on the others, and no member rests for it."""
+    (tmp_path / "Dockerfile").write_text(f"FROM {small.name}\nRUN echo once >> /said; exit 4\n")
+    with pytest.raises(EngineError, match="exit code 4"):
+        fleet.prepare(Image(folder=tmp_path))
+    assert len(fleet._members.reachable()) == 2
+    assert leases(fleet) == [0, 0]
+
+
+def test_a_fleet_of_nothing_that_works_names_each_problem(tmp_path: Path) -> None:
+    """Both members are named."""
+    fleet = FleetEngine([DockerEngine(f"unix://{tmp_path}/{name}") for name in "ab"])
+    for _ in range(2):
+        with pytest.raises(EngineError, match=r"member 0: .*member 1: "):
+            fleet.check()
+    with pytest.raises(ArgumentError, match="needs engines"):
+        FleetEngine([])
+    with pytest.raises(ArgumentError, match="one for each"):
+        FleetEngine([DockerEngine("x")], capacity=[1, 2])
+
+
+def test_no_start_of_many_threads_gets_more_than_the_capacity() -> None:
+    """Leases are counted under one lock."""
+    members = FleetMembers([FleetMember(DockerEngine("x"), 2), FleetMember(DockerEngine("y"), 3)], LONG)
+    most, changing = 0, threading.Lock()
+
+    def play(_: int) -> None:
+        nonlocal most
+        member, _done = members.leased(lambda engine: None)
+        with changing:
+            most = max(most, *(each.leases - each.capacity for each in members.all))
+        members.release(member)
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(play, range(400)))
+    assert most <= 0
+    assert [each.leases for each in members.all] == [0, 0]
+    assert {each.served > 50 for each in members.all} == {True}
+
+
+THIRD_PARTY = """
+from gem_terminal.engines.namespace import NamespaceEngine
+
+class SomeEngine(NamespaceEngine):
+    name = "somewhere"
+"""
+
+
+@pytest.mark.slow(reason="four processes of the command, each with its imports")
+def test_an_engine_of_another_package_is_found_by_its_name(tmp_path: Path, engine_variables: None) -> None:
+    """Commands list it, environments take it, and a broken one is told; "auto" chooses neither."""
+    (tmp_path / "some_engines.py").write_text(THIRD_PARTY)
+    info = tmp_path / "some_engines-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-engines\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[gem_terminal.engines]\nsomewhere = some_engines:SomeEngine\nbroken = some_engines:Missing\n"
+        "docker = some_engines:SomeEngine\nno-engine = some_engines:dict\n"
+    )
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+
+    rows = {row["name"]: row for row in json.loads(run("-m", "gem", "terminal", "engines", "--json").stdout)}
+    assert set(rows) == {"docker", "namespace", "kubernetes", "somewhere", "broken", "no-engine"}
+    assert rows["somewhere"]["works"]
+    assert "some_engines:Missing" in rows["broken"]["problem"]
+    assert not rows["somewhere"]["auto"]
+    code = (
+        "from gem_terminal import TerminalEnv\nwith TerminalEnv('ledger', engine='somewhere') as env:\n"
+        "    env.reset(seed=0)\n    print(type(env.engine).__name__, env.step('<bash>echo 7</bash>')[0])\n"
+    )
+    done = run("-c", code)
+    assert done.stdout == "SomeEngine 7\n[exit code 0]\n", done.stderr
+    done = run("-m", "gem", "terminal", "build", "ledger", "--engine", "nowhere")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
