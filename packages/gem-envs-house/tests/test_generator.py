@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
+from gem.errors import StateError
 from gem_envs_house.catalogue import ROOMS, THINGS, fits
 from gem_envs_house.generator import ALFWORLD_KINDS, KINDS, LEVELS, SPLITS, draw_task, split_of
 from gem_envs_house.household_policy import HouseholdPolicy, read_chores
@@ -150,3 +152,33 @@ def test_sixty_four_houses_in_threads_play_as_one_after_the_other() -> None:
 
     with ThreadPoolExecutor(64) as pool:
         assert list(pool.map(episode, range(64))) == [episode(seed) for seed in range(64)]
+
+
+@given(key=st.integers(0, 2**64 - 1), steps=st.integers(0, 20), damage=st.data())
+def test_a_damaged_state_raises_and_changes_nothing(key: int, steps: int, damage: st.DataObject) -> None:
+    """Whatever is wrong with it: a thing in no place, two in one hand, a spot in another room, a missing field."""
+    env = gem.make("house:Household-v0-hard")
+    env.reset(seed=key)
+    for _ in range(steps):
+        env.step(env.sample_random_action())
+    state = env.get_state()
+    broken = json.loads(json.dumps(state))
+    episode = broken["episode"]
+    kind = damage.draw(st.sampled_from(["gone", "hands", "spot", "place", "mark", "short"]))
+    if kind == "gone":
+        del episode[damage.draw(st.sampled_from(sorted(episode)))]
+    elif kind == "hands":
+        episode["places"][:2] = [-1, -1]
+    elif kind == "spot":
+        episode["room"], episode["spot"] = (
+            0,
+            next(one.spot for one in env.unwrapped._task.house.receptacles if one.room != 0),
+        )
+    elif kind == "short":
+        episode["opened"].pop()
+    else:
+        name, wrong = {"place": ("places", 99), "mark": ("marks", 32)}[kind]
+        episode[name][0] = wrong
+    with pytest.raises(StateError):
+        env.set_state(broken)
+    assert env.get_state() == state

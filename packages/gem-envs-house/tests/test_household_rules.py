@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gem_envs_house.catalogue import CLEANABLE, COOLABLE, HEATABLE, LAMP, PORTABLE, SLICEABLE
 from gem_envs_house.commands import Command, CommandForm
-from gem_envs_house.house import House, Receptacle, Thing
+from gem_envs_house.house import CLEAN, HELD, HOT, Chore, House, Receptacle, Thing
 from gem_envs_house.situation import Situation
 
 TWO_PLACES = House(
@@ -90,3 +90,40 @@ def test_a_whole_dialogue() -> None:
 def test_without_explanations_the_answer_gives_no_reason() -> None:
     """As in ALFWorld."""
     assert Situation(TWO_PLACES, explain=False).do(Command("open", "fridge 1")) == ("Nothing happens.", False)
+
+
+SHELVES = House(
+    ("study",),
+    0,
+    tuple(Receptacle("shelf", f"shelf {number}", False, 0, number - 1) for number in (1, 2)),
+    tuple(Thing("cup", f"cup {number}", frozenset({PORTABLE}), HELD if number == 1 else 0) for number in (1, 2)),
+    frozenset({("cup", "shelf")}),
+)
+
+
+def test_two_things_must_share_one_receptacle() -> None:
+    """One on each of two shelves is not two on one shelf, nor is one on a shelf and one in the hand."""
+    situation, chore = Situation(SHELVES), Chore("cup", "shelf", number=2)
+    assert not situation.holds(chore)
+    situation.places = [1, 0]
+    assert not situation.holds(chore)
+    situation.places = [1, 1]
+    assert situation.holds(chore)
+
+
+def test_a_thing_needs_all_of_its_marks() -> None:
+    """A clean cup is no clean hot cup; marks of different cups do not add up; further marks do no harm."""
+    situation, chore = Situation(SHELVES), Chore("cup", "shelf", CLEAN | HOT)
+    situation.places = [0, 0]
+    for marks, done in (([0, 0], False), ([CLEAN, HOT], False), ([CLEAN | HOT, 0], True), ([7, 0], True)):
+        situation.marks = marks
+        assert situation.holds(chore) is done
+
+
+def test_in_alfworld_only_what_is_carried_can_be_examined() -> None:
+    """The quirk is under the argument."""
+    for as_alfworld, possible in ((True, False), (False, True)):
+        situation = Situation(SHELVES, as_alfworld=as_alfworld)
+        situation.do(Command("go", "shelf 1"))
+        assert situation.do(Command("examine", "cup 1"))[1]
+        assert situation.do(Command("examine", "cup 2"))[1] is possible
