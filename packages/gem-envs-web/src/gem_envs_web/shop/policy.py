@@ -16,7 +16,7 @@ _SEPARATOR = " [SEP] "
 _ASIN = re.compile(r"B0[0-9A-Z]{8}")
 _LIMIT = re.compile(r"\$(\d+\.\d\d)|(\d+\.\d\d) dollars")
 _TURNS = re.compile(r"^Turn (\d+) of (\d+)\.", re.MULTILINE)
-_LAST_PAGE = 5
+_LAST_PAGE, _PAGES_OF_A_QUERY = 5, 2
 _MANY = 1000
 
 
@@ -61,7 +61,7 @@ def _place(kind: GoodsType, instruction: str) -> tuple[int, int]:
 
 
 class ShopPolicy(Policy[str, str]):
-    """Searches for all words of the wish, and opens what may fit until everything is confirmed.
+    """Searches for all words of the wish, then with one attribute at a time, and opens what may fit.
 
     It skips results of another kind or above the limit, and looks last at those that resemble a product without the
     options. Of a product it looks at the options, then at the features, then at the description if that can still make
@@ -78,8 +78,7 @@ class ShopPolicy(Policy[str, str]):
         self._wish: ShopWish | None = None
         self._opened: set[str] = set()
         self._unfit: list[tuple[str, float]] = []
-        self._page = 1
-        self._again = False
+        self._page = self._queries = 1
         self._missing: set[str] = set()
         self._look_at("", 0.0)
 
@@ -89,7 +88,7 @@ class ShopPolicy(Policy[str, str]):
             self._wish = read_wish(parts[parts.index("Instruction:") + 1])
         wish = self._wish
         if "Search" in parts:
-            return f"search[{_query(wish)}]"
+            return f"search[{_query(wish, wish.attributes)}]"
         if any(part.startswith("Page ") and "Total results" in part for part in parts):
             return self._choose(parts, wish, _turns_left(observation))
         if "Buy Now" in parts:
@@ -114,16 +113,19 @@ class ShopPolicy(Policy[str, str]):
             of_kind |= wish.type.name in name.lower()
             if wish.type.name not in name.lower() or price > wish.price_upper:
                 continue
-            new = asin not in self._opened and (self._again or not self._resembles_unfit(name.lower(), price))
+            last = self._queries > len(wish.attributes)
+            new = asin not in self._opened and (last or not self._resembles_unfit(name.lower(), price))
             if new or hurry:
                 self._opened.add(asin)
                 self._look_at(name, price)
                 return f"click[{asin.lower()}]"
-        if of_kind and self._page < _LAST_PAGE:
+        if of_kind and self._page < (_LAST_PAGE if len(wish.attributes) == 1 else _PAGES_OF_A_QUERY):
             self._page += 1
             return "click[next >]"
-        self._page, self._again = 1, True
-        return f"search[{_query(wish)}]"
+        # No search finds hidden attributes, and their words favour other products: look with one attribute at a time.
+        attribute = wish.attributes[self._queries % len(wish.attributes)]
+        self._page, self._queries = 1, self._queries + 1
+        return f"search[{_query(wish, (attribute,))}]"
 
     def _resembles_unfit(self, name: str, price: float) -> bool:
         return any(attribute in name and 0.7 < price / other < 1.4 for attribute, other in self._unfit)
@@ -148,8 +150,8 @@ class ShopPolicy(Policy[str, str]):
         return "click[buy now]"
 
 
-def _query(wish: ShopWish) -> str:
-    return " ".join((wish.type.name, *wish.attributes, *wish.options.values()))
+def _query(wish: ShopWish, attributes: Sequence[str]) -> str:
+    return " ".join((wish.type.name, *attributes, *wish.options.values()))
 
 
 def _page_parts(observation: str) -> list[str]:
