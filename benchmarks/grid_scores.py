@@ -49,7 +49,9 @@ def mean(score: AgentScore) -> str:
 def variants() -> list[EnvSpec]:
     """Return the variants of the table: levels, and what has none."""
     specs = [*gem.all_specs("bandit"), *gem.all_specs("grid")]
-    return [spec for spec in specs if not spec.id.endswith("-test") and "Visual" not in spec.id]
+    return [
+        spec for spec in specs if not spec.id.endswith("-test") and "Visual" not in spec.id and "BabyAI" not in spec.id
+    ]
 
 
 def main() -> None:

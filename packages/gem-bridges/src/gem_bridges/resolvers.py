@@ -5,7 +5,7 @@ from __future__ import annotations
 from gem.env_spec import EnvSpec
 from gem_bridges.addresses import base_address
 
-__all__ = ["resolve_agentgym", "resolve_openenv"]
+__all__ = ["resolve_agentgym", "resolve_gym", "resolve_openenv"]
 
 
 def resolve_openenv(env_id: str) -> EnvSpec:
@@ -25,4 +25,15 @@ def resolve_agentgym(env_id: str) -> EnvSpec:
         "gem_bridges.agentgym.env:AgentGymEnv",
         {"url": url, "dialect": dialect} if dialect else {"url": url},
         description=f"The AgentGym environment at {url}.",
+    )
+
+
+def resolve_gym(env_id: str) -> EnvSpec:
+    """Return the spec of ``gym:NAME``; Gymnasium is imported when the environment is made."""
+    name = env_id.removeprefix("gym:")
+    return EnvSpec(
+        env_id,
+        "gem_bridges.gymnasium.env:GymnasiumTextEnv",
+        {"env_id": name},
+        description=f"The environment {name} of Gymnasium, as text.",
     )

@@ -23,10 +23,11 @@ NAMESPACES = {
     "https": ("gem-server",),
     "openenv": ("gem-bridges",),
     "agentgym": ("gem-bridges",),
+    "gym": ("gem-bridges",),
 }
 """Namespace → the distributions that fill it."""
 
-PREFIXES = ("http", "https", "openenv", "agentgym")
+PREFIXES = ("http", "https", "openenv", "agentgym", "gym")
 """The namespaces among them whose ids are addresses, which a resolver turns into specs."""
 
 WRAPPERS = {

@@ -22,7 +22,7 @@ from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
 from gem_envs_grid.babyai.levels import bot_of, make_level
-from gem_envs_grid.babyai.surroundings import Sight, Thing, look, way_to
+from gem_envs_grid.babyai.surroundings import SeenObject, Sight, look, way_to
 from gem_envs_grid.grid_game import GridGame
 from gem_envs_grid.splits import SPLITS, split_name
 
@@ -120,7 +120,7 @@ class BabyAIEnv(GridGame[str]):
                 ways.update(self._through(sight, thing, way))
         return ways
 
-    def _through(self, sight: Sight, door: Thing, way: list[int]) -> dict[str, list[int]]:
+    def _through(self, sight: Sight, door: SeenObject, way: list[int]) -> dict[str, list[int]]:
         if door.state == "open":
             onto = way_to(sight, door.place, onto=True)
             return {} if onto is None else {f"go through {door.name}": [*onto, _FORWARD]}

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NamedTuple
 
-__all__ = ["Sight", "Thing", "look", "way_to"]
+__all__ = ["SeenObject", "Sight", "look", "way_to"]
 
 _LEFT, _RIGHT, _FORWARD = 0, 1, 2
 _TURNS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """Steps ahead and to the right of the four directions, clockwise from straight ahead."""
 
 
-class Thing(NamedTuple):
+class SeenObject(NamedTuple):
     """An object in sight."""
 
     name: str
@@ -32,7 +32,7 @@ class Thing(NamedTuple):
 class Sight(NamedTuple):
     """All that is in sight."""
 
-    things: list[Thing]
+    things: list[SeenObject]
     """The nearest first."""
     free: set[tuple[int, int]]
     """Places that can be walked on."""
@@ -68,7 +68,7 @@ def look(level: Any) -> Sight:
     for _, place, color, state, kind in sorted(found):
         name = " ".join(filter(None, (color, state, kind)))
         counts[name] = counts.get(name, 0) + 1
-        things.append(Thing(f"{name} {counts[name]}", kind, state, color, place))
+        things.append(SeenObject(f"{name} {counts[name]}", kind, state, color, place))
     return Sight(things, free, min(walls, default=None))
 
 
