@@ -1,0 +1,276 @@
+"""Questions about a database as structures: conditions and kinds of answers, their SQL, and their wording."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from gem_envs_data.sql.content import CODES, Content
+from gem_envs_data.sql.domains import Column, Table
+
+__all__ = ["Condition", "Query", "query_sql", "such", "weaker", "where_sql", "worded"]
+
+
+class Condition(NamedTuple):
+    """A condition on rows of a table, or on the rows to which they refer."""
+
+    path: tuple[str, ...]
+    """Tables from the row's reference on; empty for the row itself."""
+    column: str
+    operator: str
+    """``=``, ``>``, ``<``, ``year`` (of a date), ``known`` or ``unknown`` (NULL)."""
+    value: str | int | None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question with one right answer: one value, or several in any order unless the kind is ``first``.
+
+    ``count``, ``total``, ``distinct``: one number. ``lookup``: the value of ``column`` of the only row. ``names``: the
+    labels of all rows. ``extreme``: the label of the row with the largest or smallest ``column``. ``first``: the labels of
+    the three such rows, in order. Of the rows to which ``parent`` leads, by their labels: ``top``, the one with the
+    most rows, or with the largest total of ``column``, or the one in second place; ``at_least``, those with at least
+    ``number`` rows; ``none``, those without a row; ``every``, those whose rows have every value of ``column``.
+    ``above_average``: the number of rows whose ``column`` is above the average of all rows of the same parent.
+    """
+
+    kind: str
+    table: str
+    conditions: tuple[Condition, ...] = ()
+    column: str = ""
+    parent: str = ""
+    largest: bool = True
+    number: int = 0
+    parent_conditions: tuple[Condition, ...] = ()
+    """For ``none``: conditions on the parent."""
+
+
+def column_at(content: Content, table: str, condition: Condition) -> tuple[str, Column | None]:
+    """Return the table in which a condition's column is, and the column; None for a label."""
+    name = condition.path[-1] if condition.path else table
+    described = content.table(name)
+    return name, None if condition.column == described.label else described.column(condition.column)
+
+
+def _literal(content: Content, table: str, column: str, value: str | int) -> str:
+    codes = content.codes.get(f"{table}.{column}")
+    if codes is not None:
+        return f"(SELECT code FROM {CODES} WHERE field = '{table}.{column}' AND meaning = '{value}')"  # noqa: S608
+    return str(value) if isinstance(value, int) else f"'{value}'"
+
+
+def where_sql(content: Content, table: str, conditions: tuple[Condition, ...], alias: str) -> tuple[str, str]:
+    """Return the joins and the condition (without WHERE; ``1 = 1`` for none) in SQL."""
+    joins: dict[tuple[str, ...], str] = {}
+    tests = []
+    for condition in conditions:
+        at = alias
+        for depth in range(1, len(condition.path) + 1):
+            path = condition.path[:depth]
+            name = f"{alias}_{'_'.join(path)}"
+            joins.setdefault(path, f" JOIN {path[-1]} {name} ON {name}.id = {at}.{path[-1]}_id")
+            at = name
+        name, _ = column_at(content, table, condition)
+        field = f"{at}.{condition.column}"
+        if condition.operator == "year":
+            tests.append(f"{field} LIKE '{condition.value}-%'")
+        elif condition.operator in ("known", "unknown"):
+            tests.append(f"{field} IS {'NOT ' if condition.operator == 'known' else ''}NULL")
+        else:
+            assert condition.value is not None
+            literal = _literal(content, name, condition.column, condition.value)
+            tests.append(f"{field} {condition.operator} {literal}")
+    return "".join(joins.values()), " AND ".join(tests) or "1 = 1"
+
+
+def query_sql(content: Content, query: Query) -> str:
+    """Return a statement whose rows are the answer; for any engine."""
+    table, column = query.table, query.column
+    label = content.table(table).label
+    joins, where = where_sql(content, table, query.conditions, "t")
+    source = f"FROM {table} t{joins} WHERE {where}"
+    way = "DESC" if query.largest else "ASC"
+    if query.kind == "count":
+        return f"SELECT COUNT(*) {source}"
+    if query.kind == "total":
+        return f"SELECT SUM(t.{column}) {source}"
+    if query.kind == "distinct":
+        return f"SELECT COUNT(DISTINCT t.{column}) {source}"
+    if query.kind == "lookup":
+        return f"SELECT t.{column} {source}"
+    if query.kind == "names":
+        return f"SELECT t.{label} {source}"
+    if query.kind in ("extreme", "first"):
+        return f"SELECT t.{label} {source} ORDER BY t.{column} {way} LIMIT {1 if query.kind == 'extreme' else 3}"
+    parent = query.parent
+    name = f"p.{content.table(parent).label}"
+    if query.kind == "above_average":
+        inner = f"SELECT AVG(u.{column}) FROM {table} u WHERE u.{parent}_id = t.{parent}_id"  # noqa: S608
+        return f"SELECT COUNT(*) {source} AND t.{column} > ({inner})"
+    if query.kind == "none":
+        parent_joins, parent_where = where_sql(content, parent, query.parent_conditions, "p")
+        inside = f"SELECT 1 {source} AND t.{parent}_id = p.id"
+        return f"SELECT {name} FROM {parent} p{parent_joins} WHERE {parent_where} AND NOT EXISTS ({inside})"  # noqa: S608
+    joined = f"FROM {table} t JOIN {parent} p ON p.id = t.{parent}_id{joins} WHERE {where} GROUP BY p.id, {name}"
+    if query.kind == "every":
+        every = f"SELECT COUNT(DISTINCT {column}) FROM {table}"  # noqa: S608
+        return f"SELECT {name} {joined} HAVING COUNT(DISTINCT t.{column}) = ({every})"
+    if query.kind == "at_least":
+        return f"SELECT {name} {joined} HAVING COUNT(*) >= {query.number}"
+    measure = f"SUM(t.{column})" if column else "COUNT(*)"
+    return f"SELECT {name} {joined} ORDER BY {measure} {way} LIMIT 1 OFFSET {query.number}"
+
+
+def weaker(query: Query) -> list[Query]:
+    """Return the query without each of its conditions, and with each other reading that must have another answer."""
+    others = [
+        replace(query, conditions=query.conditions[:place] + query.conditions[place + 1 :])
+        for place in range(len(query.conditions))
+    ]
+    others += [
+        replace(query, parent_conditions=query.parent_conditions[:place] + query.parent_conditions[place + 1 :])
+        for place in range(len(query.parent_conditions))
+    ]
+    if query.kind in ("extreme", "first", "top"):
+        others.append(replace(query, largest=not query.largest))
+    if query.kind == "top" and query.number:
+        others.append(replace(query, number=0))
+    if query.kind == "top" and query.column:
+        others.append(replace(query, column=""))
+    if query.kind in ("distinct", "above_average"):
+        others.append(replace(query, kind="count"))
+    if query.kind == "at_least":
+        others += [replace(query, number=query.number - 1), replace(query, number=query.number + 1)]
+    return others
+
+
+def _path_words(content: Content, table: str, condition: Condition, choose: int) -> str:
+    """Return "category", "product's category" or "category of the product"."""
+    name, column = column_at(content, table, condition)
+    words = [*(content.table(part).noun for part in condition.path), column.phrase if column else condition.column]
+    if choose and len(words) > 1:
+        return " of the ".join(reversed(words))
+    return "'s ".join(words)
+
+
+def condition_words(content: Content, table: str, condition: Condition, rng: random.Random) -> str:
+    """Return a condition as the part of a sentence after "whose" or "for which the"."""
+    name, _ = column_at(content, table, condition)
+    choose = rng.randrange(2)
+    lead = "for which the" if choose else "whose"
+    path = _path_words(content, table, condition, choose)
+    if condition.operator == "=" and condition.column == content.table(name).label:
+        nouns = [content.table(part).noun for part in condition.path]
+        owner = " of the ".join(reversed(nouns)) if choose else "'s ".join(nouns)
+        return f"{lead} {owner} is '{condition.value}'" if nouns else f"{lead} {condition.column} is '{condition.value}'"
+    if condition.operator == "=":
+        return f"{lead} {path} is '{condition.value}'"
+    if condition.operator == ">":
+        return f"{lead} {path} is {('above', 'greater than', 'more than')[rng.randrange(3)]} {condition.value}"
+    if condition.operator == "<":
+        return f"{lead} {path} is {('below', 'less than', 'under')[rng.randrange(3)]} {condition.value}"
+    if condition.operator == "year":
+        return f"{lead} {path} is {('in', 'within the year')[rng.randrange(2)]} {condition.value}"
+    known = condition.operator == "known"
+    return f"{lead} {path} is {'' if known else 'not '}recorded"
+
+
+def such(content: Content, table: str, conditions: tuple[Condition, ...], rng: random.Random) -> str:
+    """Return the rows that fulfil conditions, as a noun phrase in the plural."""
+    words = [condition_words(content, table, condition, rng) for condition in conditions]
+    return " ".join([content.table(table).plural, " and ".join(words)]).strip()
+
+
+_WORDING = {
+    "count": ("How many {such} are there?", "What is the number of {such}?", "Count the {such}."),
+    "total": (
+        "What is the total {column} of all {such}?",
+        "Add up the {column} of the {such}.",
+        "What is the sum of the {column} over the {such}?",
+    ),
+    "distinct": (
+        "How many different values of {column} occur among the {such}?",
+        "Among the {such}, how many distinct values does {column} have?",
+        "Count the different values of {column} of the {such}.",
+    ),
+    "lookup": (
+        "What is the {column} of the {noun} '{value}'?",
+        "Look up the {column} of the {noun} '{value}'.",
+        "Which {column} does the {noun} '{value}' have?",
+    ),
+    "names": (
+        "Which are the {such}? Give each {label}.",
+        "List the {label} of each of the {such}.",
+        "I need every {label} of the {such}.",
+    ),
+    "extreme": (
+        "Among the {such}, which has the {most} {column}? Give its {label}.",
+        "Give the {label} of the one with the {most} {column} among the {such}.",
+        "Of the {such}, find the one with the {most} {column}, and give its {label}.",
+    ),
+    "first": (
+        "Give the {label} of the three with the {most} {column} among the {such}, beginning with the {most}.",
+        "Among the {such}, which three have the {most} {column}? Give each {label}, the {most} first.",
+    ),
+    "top count": (
+        "Which {parent} has {place} of the {such}? Give its {parent_label}.",
+        "Give the {parent_label} of the {parent} that has {place} of the {such}.",
+        "Count the {such} for each {parent}: which {parent} has {place}? Give its {parent_label}.",
+    ),
+    "top total": (
+        "For which {parent} is the total {column} of the {such} the {place}? Give its {parent_label}.",
+        "Add up the {column} of the {such} for each {parent}. Give the {parent_label} of the {parent} with the {place} sum.",
+        "Give the {parent_label} of the {parent} whose {such} have the {place} total {column}.",
+    ),
+    "at_least": (
+        "Which {parents} have at least {number} of the {such}? Give each {parent_label}.",
+        "Give the {parent_label} of every {parent} with {number} or more of the {such}.",
+        "Count the {such} for each {parent}. List the {parent_label} of those with a count of {number} or more.",
+    ),
+    "none": (
+        "Which {parent_such} have none of the {such}? Give each {parent_label}.",
+        "List the {parent_label} of each of the {parent_such} to which none of the {such} belongs.",
+        "Find the {parent_such} without a single one of the {such}, and give each {parent_label}.",
+    ),
+    "every": (
+        "Which {parents} have, among the {such}, every value of {column} that occurs in the table {table}? Give each "
+        "{parent_label}.",
+        "List the {parent_label} of the {parents} for which no value of {column} that the table {table} holds is missing among their "
+        "{such}.",
+    ),
+    "above_average": (
+        "How many {such} have a {column} above the average {column} of all {plural} of the same {parent}?",
+        "For each {parent}, take the average {column} of all of its {plural}. Count the {such}, but only those with "
+        "a {column} above the average of their {parent}.",
+    ),
+}  # fmt: skip
+
+
+def worded(content: Content, query: Query, rng: random.Random) -> str:
+    """Return the question in words."""
+    table = content.table(query.table)
+    words = {
+        "such": such(content, query.table, query.conditions, rng),
+        "noun": table.noun,
+        "plural": table.plural,
+        "table": table.name,
+        "label": table.label or "",
+        "column": table.column(query.column).phrase if query.column else "",
+        "number": str(query.number),
+        "value": str(query.conditions[0].value) if query.conditions else "",
+        "most": "highest" if query.largest else "lowest",
+    }
+    kind = query.kind
+    if query.parent:
+        parent = content.table(query.parent)
+        words |= {"parent": parent.noun, "parents": parent.plural, "parent_label": parent.label or "",
+                  "parent_such": such(content, query.parent, query.parent_conditions, rng)}  # fmt: skip
+    if kind == "top":
+        kind = "top total" if query.column else "top count"
+        rank = ("", "second ")[query.number]
+        words["place"] = f"{rank}highest" if query.column else f"the {rank}most"
+    text: str = rng.choice(_WORDING[kind])
+    if kind == "above_average" and words["column"][0] in "aeiou":
+        text = text.replace("a {column}", "an {column}")
+    return text.format(**words)
