@@ -13,6 +13,8 @@ NAMESPACES = {
     "rg": ("gem-envs-reasoning",),
     "code": ("gem-envs-code",),
     "craft": ("gem-envs-craft",),
+    "db": ("gem-envs-data",),
+    "kg": ("gem-envs-data",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
     "bandit": ("gem-envs-grid",),
     "grid": ("gem-envs-grid",),

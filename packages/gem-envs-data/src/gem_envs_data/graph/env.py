@@ -32,7 +32,8 @@ _INSTRUCTIONS = """Answer a question about a knowledge graph. You cannot see the
 
 {tools}
 
-A variable is a set of entities that a tool has made: #0 is the first, #1 the second, and so on. In place of a variable, \
+A variable is a set of entities that a tool has made: #0 is the first, #1 the second, and so on. In place of a
+variable, \
 {entity} can be an entity of the question. A relation leads from an entity to others, and from a set to all that it \
 leads to from any of them.
 
@@ -230,7 +231,8 @@ class GraphPolicy(gem.Policy[str, str]):
         self._left: list[str] = []
 
     def reset(self, observation: str, info: Info) -> None:
-        task: GraphTask = self.env.unwrapped.current
+        env: GraphEnv = self.env.unwrapped  # type: ignore[assignment]  # a policy of this environment
+        task = env.current
         made = sum(step[0] not in ("get_relations", "get_attributes") for step in task.program)
         calls = [f"Action: {tool}({', '.join(arguments)})" for tool, *arguments in task.program]
         self._left = [f"Final Answer: #{made - 1}", *reversed(calls)]

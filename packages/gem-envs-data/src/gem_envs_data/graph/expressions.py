@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gem_envs_data.graph.schema import NOUNS, Attribute, Relation
+from gem_envs_data.graph.schema import NOUNS, Attribute, GraphRelation
 from gem_envs_data.graph.store import TripleStore
 
 __all__ = ["Anchor", "Both", "Count", "Expression", "Extreme", "Hop", "Step", "program_of", "worded"]
@@ -36,7 +36,7 @@ class Anchor:
 class Hop:
     """The entities to which a relation leads."""
 
-    relation: Relation
+    relation: GraphRelation
     of: Expression
 
     @property

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ATTRIBUTES", "FORWARD", "INVERSE", "NOUNS", "RELATIONS", "RELATIONS_FROM", "TYPES", "Attribute", "Relation"]
+__all__ = [
+    "ATTRIBUTES",
+    "FORWARD",
+    "INVERSE",
+    "NOUNS",
+    "RELATIONS",
+    "RELATIONS_FROM",
+    "TYPES",
+    "Attribute",
+    "GraphRelation",
+]
 
 TYPES = {
     "country": "location.country",
@@ -30,7 +40,7 @@ NOUNS = {
 }
 
 
-class Relation(NamedTuple):
+class GraphRelation(NamedTuple):
     """A relation, in the direction in which a question follows it."""
 
     name: str
@@ -58,12 +68,12 @@ class Attribute(NamedTuple):
 
 def _pair(
     subject: str, forward: str, object_: str, backward: str, functional: bool, *phrases: str
-) -> tuple[Relation, Relation]:
+) -> tuple[GraphRelation, GraphRelation]:
     """Return a relation and its inverse, from two plain and two veiled phrases for each."""
     there, back = phrases[:4], phrases[4:]
     return (
-        Relation(f"{TYPES[subject]}.{forward}", subject, object_, functional, there[:2], there[2:]),
-        Relation(f"{TYPES[object_]}.{backward}", object_, subject, False, back[:2], back[2:]),
+        GraphRelation(f"{TYPES[subject]}.{forward}", subject, object_, functional, there[:2], there[2:]),
+        GraphRelation(f"{TYPES[object_]}.{backward}", object_, subject, False, back[:2], back[2:]),
     )
 
 
@@ -229,7 +239,10 @@ FORWARD = tuple(pair[0] for pair in _PAIRS)
 INVERSE = {one.name: other.name for pair in _PAIRS for one, other in (pair, pair[::-1])}
 
 ATTRIBUTES = {
-    kind: tuple(Attribute(f"{TYPES[kind]}.{name}", kind, *rest) for name, *rest in rows)
+    kind: tuple(
+        Attribute(f"{TYPES[kind]}.{name}", kind, lowest, highest, most, least)
+        for name, lowest, highest, most, least in rows
+    )
     for kind, rows in {
         "country": (
             ("population", 1_000_000, 90_000_000, "largest population", "smallest population"),

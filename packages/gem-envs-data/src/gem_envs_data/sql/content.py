@@ -6,7 +6,7 @@ import random
 from typing import Any, NamedTuple
 
 from gem_envs_data.names import NameMaker
-from gem_envs_data.sql.domains import DOMAINS, Column, Domain, Table
+from gem_envs_data.sql.domains import DOMAINS, Column, Domain, SqlTable
 
 __all__ = ["CODES", "Content", "Row", "make_content"]
 
@@ -32,13 +32,13 @@ class Content(NamedTuple):
     domain: Domain
     level: int
     tables: dict[str, list[Row]]
-    """Table → rows as they are stored, with codes where there are codes; in the order of creation."""
+    """SqlTable → rows as they are stored, with codes where there are codes; in the order of creation."""
     codes: dict[str, dict[str, str]]
     """``table.column`` → word → its code."""
     copy: str | None
     """The table that is an outdated copy of the main table."""
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> SqlTable:
         """Return the description of one of the domain's tables."""
         return next(table for table in self.domain.tables if table.name == name)
 
@@ -82,9 +82,7 @@ _PEOPLE = frozenset(
 _TITLED = frozenset(("book", "course", "painting", "tour"))
 
 
-def _rows(
-    rng: random.Random, names: NameMaker, table: Table, count: int, content: Content, first: str
-) -> list[Row]:
+def _rows(rng: random.Random, names: NameMaker, table: SqlTable, count: int, content: Content, first: str) -> list[Row]:
     places = {column.name: [names.word() for _ in range(5)] for column in table.columns if column.kind == "place"}
     rows: list[Row] = []
     for number in range(1, count + 1):
@@ -102,7 +100,7 @@ def _rows(
     return rows
 
 
-def _label(rng: random.Random, names: NameMaker, table: Table) -> str:
+def _label(rng: random.Random, names: NameMaker, table: SqlTable) -> str:
     if table.name in _PEOPLE:
         return names.person()
     word = names.word()
@@ -119,7 +117,7 @@ def _value(rng: random.Random, column: Column, places: dict[str, list[str]]) -> 
     return rng.choice(places[column.name] if column.kind == "place" else column.values)
 
 
-def _outdated(rng: random.Random, table: Table, rows: list[Row]) -> list[Row]:
+def _outdated(rng: random.Random, table: SqlTable, rows: list[Row]) -> list[Row]:
     """Return a copy of some rows in which half of the values differ."""
     kept = []
     for row in rng.sample(rows, len(rows) * 4 // 5):
@@ -139,7 +137,9 @@ def _encode(rng: random.Random, content: Content) -> None:
             if column.kind != "word":
                 continue
             numbers = rng.sample(range(10, 100), len(column.values))
-            codes = {word: f"{column.name[0].upper()}{number}" for word, number in zip(column.values, numbers, strict=True)}
+            codes = {
+                word: f"{column.name[0].upper()}{number}" for word, number in zip(column.values, numbers, strict=True)
+            }
             field = f"{table.name}.{column.name}"
             content.codes[field] = codes
             listed += [{"field": field, "code": code, "meaning": word} for word, code in codes.items()]

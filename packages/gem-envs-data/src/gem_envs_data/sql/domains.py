@@ -1,14 +1,14 @@
 """The subjects of databases: tables, columns, references, and the words that tasks have for them.
 
-Every domain has the same shape. Rows of ``main`` belong to a row of ``owner``; ``event`` rows name a row of ``main`` and
-one of ``other``; ``note`` rows name a row of ``main``.
+Every domain has the same shape. Rows of ``main`` belong to a row of ``owner``; ``event`` rows name a row of ``main``
+and one of ``other``; ``note`` rows name a row of ``main``.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DOMAINS", "Column", "Domain", "Table"]
+__all__ = ["DOMAINS", "Column", "Domain", "SqlTable"]
 
 
 class Column(NamedTuple):
@@ -28,7 +28,7 @@ class Column(NamedTuple):
         return self.name.replace("_", " ")
 
 
-class Table(NamedTuple):
+class SqlTable(NamedTuple):
     """A table; its primary key is ``id``, and a reference to the table ``t`` is the column ``t_id``."""
 
     name: str
@@ -52,14 +52,14 @@ class Domain(NamedTuple):
     """The tables of a subject."""
 
     subject: str
-    owner: Table
-    main: Table
-    other: Table
-    event: Table
-    note: Table
+    owner: SqlTable
+    main: SqlTable
+    other: SqlTable
+    event: SqlTable
+    note: SqlTable
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[SqlTable, ...]:
         """All tables, each after those to which it refers."""
         return self.owner, self.main, self.other, self.event, self.note
 
@@ -83,11 +83,11 @@ def _domain(subject: str, *tables: tuple[str, str, str | None, tuple[Column, ...
     owner, main, other, event, note = tables
     return Domain(
         subject,
-        Table(*owner),
-        Table(*main, references=(owner[0],)),
-        Table(*other),
-        Table(*event, references=(main[0], other[0])),
-        Table(*note, references=(main[0],)),
+        SqlTable(*owner),
+        SqlTable(*main, references=(owner[0],)),
+        SqlTable(*other),
+        SqlTable(*event, references=(main[0], other[0])),
+        SqlTable(*note, references=(main[0],)),
     )
 
 

@@ -1,27 +1,24 @@
 """SQL: questions about a generated database, and changes of one, by statements in SQL."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import gem
-from gem.arguments import choice, integer, string
+from gem.arguments import choice, integer
 from gem.core import Info
-from gem.errors import ArgumentError
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
 from gem_envs_data.names import SPLITS
 from gem_envs_data.native_calls import function_schema, native_call
 from gem_envs_data.sql.answers import is_right
-from gem_envs_data.sql.results import Dump, SqlResult, StatementError, shown
+from gem_envs_data.sql.results import StatementError, shown
 from gem_envs_data.sql.sqlite_database import SqliteDatabase
 from gem_envs_data.sql.tasks import KINDS, LEVELS, MIXED, SqlTask, task_of
 
 __all__ = ["SqlEnv", "SqlMove", "SqlPolicy"]
-
-SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 _SQL, _ANSWER = "sql", "answer"
 _TASKS = 1 << 48
@@ -29,13 +26,9 @@ _TASKS = 1 << 48
 _MOST_STATEMENTS = 100_000
 """Writing statements of a state."""
 
-_SCHEMA_HINTS = {
-    SQLITE: "SELECT name, sql FROM sqlite_master",
-    POSTGRESQL: "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'",
-}
-_DIALECTS = {SQLITE: "SQLite", POSTGRESQL: "PostgreSQL"}
+_SCHEMA_HINT = "SELECT name, sql FROM sqlite_master"
 
-_INSTRUCTIONS = """You work on the database of {subject}, in {dialect}. Execute one statement a turn, between <sql> and \
+_INSTRUCTIONS = """You work on the database of {subject}, in SQLite. Execute one statement a turn, between <sql> and \
 </sql>: each is committed at once, and you see its result. {schema}
 
 {ending} You have {turns} turns. An action in another form is a lost turn.
@@ -43,11 +36,13 @@ _INSTRUCTIONS = """You work on the database of {subject}, in {dialect}. Execute 
 Task: {task}"""
 
 _FOR_QUESTIONS = (
-    "When you know the answer, end with it between <answer> and </answer>: the values alone, one a line, numbers without "
+    "When you know the answer, end with it between <answer> and </answer>: the values alone, one a line, "
+    "numbers without "
     "thousands separators."
 )
 _FOR_CHANGES = (
-    "When the database is as the task wants it, end with <answer>done</answer>. Nothing else in the database may differ "
+    "When the database is as the task wants it, end with <answer>done</answer>. Nothing else in the database "
+    "may differ "
     "from before, and no other table may be left."
 )
 
@@ -75,16 +70,6 @@ class _TagForm:
         return f"<answer>{rng.randrange(40)}</answer>"
 
 
-class _Database(Protocol):
-    """The database of one episode, in some engine."""
-
-    has_written: bool
-
-    def execute(self, statement: str) -> SqlResult: ...
-    def dump(self) -> Dump: ...
-    def close(self) -> None: ...
-
-
 class SqlEnv(gem.TextEnv[SqlMove]):
     """One task on a generated database per episode: a question to answer, or a change to make.
 
@@ -100,9 +85,6 @@ class SqlEnv(gem.TextEnv[SqlMove]):
             joins over three tables, questions on what is missing, changes that need several statements.
         split: ``"train"`` or ``"test"``. No database is in both.
         tasks: ``"questions"``, ``"changes"``, or ``"mixed"``, of which two in five are changes.
-        engine: ``"sqlite"``, in memory, or ``"postgresql"``, which needs ``gem-envs-data[postgres]`` and a server.
-        dsn: for PostgreSQL: the connection string of a role that may create databases and roles. None: the variables
-            ``PGHOST``, ``PGUSER`` and so on.
         max_turns: turns of an episode; a statement takes one.
     """
 
@@ -122,24 +104,14 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         level: int = 1,
         split: str = "train",
         tasks: str = MIXED,
-        engine: str = SQLITE,
-        dsn: str | None = None,
         max_turns: int = 15,
     ) -> None:
         super().__init__(max_turns)
         self.level = choice("level", level, LEVELS)
         self.split = choice("split", split, SPLITS)
         self.tasks = choice("tasks", tasks, KINDS)
-        self.engine = choice("engine", engine, tuple(_DIALECTS))
-        if dsn is not None and engine == SQLITE:
-            raise ArgumentError(f"dsn is for engine='{POSTGRESQL}'; SQLite's databases are in memory")
-        self._new_database: Callable[[Any, Any], _Database] = SqliteDatabase
-        if engine == POSTGRESQL:
-            from gem_envs_data.sql.postgres_database import PostgresDatabase
-
-            self._new_database = partial(PostgresDatabase, "" if dsn is None else string("dsn", dsn))
-        self._database: _Database | None = None
-        self._correct: bool | None = None
+        self._database: SqliteDatabase | None = None
+        self._score: Info = {}
 
     @property
     def current(self) -> SqlTask:
@@ -155,17 +127,16 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         ]
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, Info]:
-        """Execute a statement or take an answer; an assistant message may call a function. See :meth:`gem.TextEnv.step`."""
+        """Execute a statement or take an answer; an assistant message may call a function natively."""
         if type(action) is not str:
             call = native_call(action)
             if call is not None:
                 tag = _ANSWER if call.name == "final_answer" else _SQL
                 text = next((value for value in call.arguments.values() if isinstance(value, str)), "")
                 action = f"<{tag}>{text}</{tag}>"
-        self._correct = None
+        self._score = {}
         observation, reward, terminated, truncated, info = super().step(action)
-        if self._correct is not None:
-            info["correct"] = self._correct
+        info.update(self._score)
         if terminated or truncated:
             self.close()
         return observation, reward, terminated, truncated, info
@@ -185,15 +156,15 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         self.close()
         self._task = task_of(self.task, self.level, self.split, self.tasks)
 
-    def _open(self) -> _Database:
+    def _open(self) -> SqliteDatabase:
         """Return the database, with all that the agent has written."""
         database = self._database
         if database is None:
             database = self._database = self._made(self.statements)
         return database
 
-    def _made(self, statements: list[str]) -> _Database:
-        database = self._new_database(self._task.image, self._task.content)
+    def _made(self, statements: list[str]) -> SqliteDatabase:
+        database = SqliteDatabase(self._task.image)
         for statement in statements:
             try:
                 database.execute(statement)
@@ -203,12 +174,11 @@ class SqlEnv(gem.TextEnv[SqlMove]):
 
     def _instructions(self) -> str:
         task = self._task
-        schema = f"Find out which tables there are, for example with <sql>{_SCHEMA_HINTS[self.engine]}</sql>."
+        schema = f"Find out which tables there are, for example with <sql>{_SCHEMA_HINT}</sql>."
         if self.level == 1:
             schema = "It has these tables:\n\n" + "\n".join(task.content.create_statements())
         return _INSTRUCTIONS.format(
             subject=task.content.domain.subject,
-            dialect=_DIALECTS[self.engine],
             schema=schema,
             ending=_FOR_CHANGES if task.query is None else _FOR_QUESTIONS,
             turns=self.max_turns,
@@ -220,10 +190,11 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         if move.tag == _ANSWER:
             task = self._task
             if task.query is None:
-                self._correct = database.dump() == task.end
+                correct = database.dump() == task.end
             else:
-                self._correct = is_right(move.text, task.answer, task.is_ordered)
-            return success("You answer.") if self._correct else failure("You answer.")
+                correct = is_right(move.text, task.answer, task.is_ordered)
+            self._score = {"correct": correct}
+            return success("You answer.") if correct else failure("You answer.")
         try:
             result = database.execute(move.text)
         except StatementError as error:
@@ -278,7 +249,7 @@ class SqlPolicy(gem.Policy[str, str]):
 
     def reset(self, observation: str, info: Info) -> None:
         env: SqlEnv = self.env.unwrapped  # type: ignore[assignment]  # a policy of this environment
-        looks = [_SCHEMA_HINTS[env.engine]] if env.level > 1 else []
+        looks = [_SCHEMA_HINT] if env.level > 1 else []
         if env.level == 3:
             looks.append("SELECT * FROM code_list")
         self._left = [*looks, *env.current.statements][::-1]

@@ -1,5 +1,7 @@
 """Questions about a database as structures: conditions and kinds of answers, their SQL, and their wording."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 import random
@@ -7,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gem_envs_data.sql.content import CODES, Content
-from gem_envs_data.sql.domains import Column, Table
+from gem_envs_data.sql.domains import Column
 
 __all__ = ["Condition", "Query", "query_sql", "such", "weaker", "where_sql", "worded"]
 
@@ -28,7 +30,8 @@ class Query:
     """A question with one right answer: one value, or several in any order unless the kind is ``first``.
 
     ``count``, ``total``, ``distinct``: one number. ``lookup``: the value of ``column`` of the only row. ``names``: the
-    labels of all rows. ``extreme``: the label of the row with the largest or smallest ``column``. ``first``: the labels of
+    labels of all rows. ``extreme``: the label of the row with the largest or smallest ``column``. ``first``: the
+    labels of
     the three such rows, in order. Of the rows to which ``parent`` leads, by their labels: ``top``, the one with the
     most rows, or with the largest total of ``column``, or the one in second place; ``at_least``, those with at least
     ``number`` rows; ``none``, those without a row; ``every``, those whose rows have every value of ``column``.
@@ -56,7 +59,7 @@ def column_at(content: Content, table: str, condition: Condition) -> tuple[str, 
 def _literal(content: Content, table: str, column: str, value: str | int) -> str:
     codes = content.codes.get(f"{table}.{column}")
     if codes is not None:
-        return f"(SELECT code FROM {CODES} WHERE field = '{table}.{column}' AND meaning = '{value}')"  # noqa: S608
+        return f"(SELECT code FROM {CODES} WHERE field = '{table}.{column}' AND meaning = '{value}')"
     return str(value) if isinstance(value, int) else f"'{value}'"
 
 
@@ -106,15 +109,15 @@ def query_sql(content: Content, query: Query) -> str:
     parent = query.parent
     name = f"p.{content.table(parent).label}"
     if query.kind == "above_average":
-        inner = f"SELECT AVG(u.{column}) FROM {table} u WHERE u.{parent}_id = t.{parent}_id"  # noqa: S608
+        inner = f"SELECT AVG(u.{column}) FROM {table} u WHERE u.{parent}_id = t.{parent}_id"
         return f"SELECT COUNT(*) {source} AND t.{column} > ({inner})"
     if query.kind == "none":
         parent_joins, parent_where = where_sql(content, parent, query.parent_conditions, "p")
         inside = f"SELECT 1 {source} AND t.{parent}_id = p.id"
-        return f"SELECT {name} FROM {parent} p{parent_joins} WHERE {parent_where} AND NOT EXISTS ({inside})"  # noqa: S608
+        return f"SELECT {name} FROM {parent} p{parent_joins} WHERE {parent_where} AND NOT EXISTS ({inside})"
     joined = f"FROM {table} t JOIN {parent} p ON p.id = t.{parent}_id{joins} WHERE {where} GROUP BY p.id, {name}"
     if query.kind == "every":
-        every = f"SELECT COUNT(DISTINCT {column}) FROM {table}"  # noqa: S608
+        every = f"SELECT COUNT(DISTINCT {column}) FROM {table}"
         return f"SELECT {name} {joined} HAVING COUNT(DISTINCT t.{column}) = ({every})"
     if query.kind == "at_least":
         return f"SELECT {name} {joined} HAVING COUNT(*) >= {query.number}"
@@ -147,7 +150,7 @@ def weaker(query: Query) -> list[Query]:
 
 def _path_words(content: Content, table: str, condition: Condition, choose: int) -> str:
     """Return "category", "product's category" or "category of the product"."""
-    name, column = column_at(content, table, condition)
+    _, column = column_at(content, table, condition)
     words = [*(content.table(part).noun for part in condition.path), column.phrase if column else condition.column]
     if choose and len(words) > 1:
         return " of the ".join(reversed(words))
@@ -163,7 +166,9 @@ def condition_words(content: Content, table: str, condition: Condition, rng: ran
     if condition.operator == "=" and condition.column == content.table(name).label:
         nouns = [content.table(part).noun for part in condition.path]
         owner = " of the ".join(reversed(nouns)) if choose else "'s ".join(nouns)
-        return f"{lead} {owner} is '{condition.value}'" if nouns else f"{lead} {condition.column} is '{condition.value}'"
+        return (
+            f"{lead} {owner} is '{condition.value}'" if nouns else f"{lead} {condition.column} is '{condition.value}'"
+        )
     if condition.operator == "=":
         return f"{lead} {path} is '{condition.value}'"
     if condition.operator == ">":
@@ -220,7 +225,8 @@ _WORDING = {
     ),
     "top total": (
         "For which {parent} is the total {column} of the {such} the {place}? Give its {parent_label}.",
-        "Add up the {column} of the {such} for each {parent}. Give the {parent_label} of the {parent} with the {place} sum.",
+        "Add up the {column} of the {such} for each {parent}. Give the {parent_label} of the {parent} with the "
+        "{place} sum.",
         "Give the {parent_label} of the {parent} whose {such} have the {place} total {column}.",
     ),
     "at_least": (
@@ -236,7 +242,8 @@ _WORDING = {
     "every": (
         "Which {parents} have, among the {such}, every value of {column} that occurs in the table {table}? Give each "
         "{parent_label}.",
-        "List the {parent_label} of the {parents} for which no value of {column} that the table {table} holds is missing among their "
+        "List the {parent_label} of the {parents} for which no value of {column} that the table {table} holds "
+        "is missing among their "
         "{such}.",
     ),
     "above_average": (

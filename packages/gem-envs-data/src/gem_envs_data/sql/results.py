@@ -16,7 +16,7 @@ _WIDEST = 200
 """Maximum number of characters of a value that the agent sees."""
 
 Dump = dict[str, tuple[tuple[str, ...], Counter[tuple[Any, ...]]]]
-"""Table → its columns, sorted, and its rows in that order of columns, as a multiset."""
+"""SqlTable → its columns, sorted, and its rows in that order of columns, as a multiset."""
 
 
 class StatementError(Exception):

@@ -2,7 +2,8 @@
 
 Every bound is a count, never a time, so that the same statements have the same results on every machine. A statement
 runs at most :data:`MOST_STEPS` instructions of SQLite's virtual machine; no text or row is longer than
-:data:`LONGEST_VALUE`; the database has at most :data:`MOST_PAGES` pages. The authorizer refuses whatever leaves the database
+:data:`LONGEST_VALUE`; the database has at most :data:`MOST_PAGES` pages. The authorizer refuses whatever leaves the
+database
 (ATTACH, VACUUM INTO, extensions, virtual tables, most PRAGMAs), transactions, triggers, temporary tables, and chance.
 """
 
@@ -67,10 +68,9 @@ class SqliteDatabase:
 
     Args:
         image: the file image with which it begins.
-        content: ignored; other engines need it.
     """
 
-    def __init__(self, image: bytes, content: Content | None = None) -> None:
+    def __init__(self, image: bytes) -> None:
         connection = self._connection = apsw.Connection(":memory:")
         connection.deserialize("main", image)
         connection.execute(

@@ -1,5 +1,7 @@
 """Tasks of three levels: a database, a question or a change, and what was executed to know the answer."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 import random
@@ -9,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gem_envs_data.sql.changes import Change, change_statements, change_words
 from gem_envs_data.sql.content import CODES, Content, make_content
-from gem_envs_data.sql.domains import Column, Table
+from gem_envs_data.sql.domains import Column, SqlTable
 from gem_envs_data.sql.queries import Condition, Query, query_sql, weaker, worded
 from gem_envs_data.sql.results import Dump, StatementError
 from gem_envs_data.sql.sqlite_database import SqliteDatabase, image_of
@@ -129,7 +131,7 @@ def _is_decided(database: SqliteDatabase, content: Content, query: Query) -> boo
     body, _, order = sql.partition(" ORDER BY ")
     measure, way, *_ = order.split(" ")
     _, _, source = body.partition(" FROM ")
-    rows = database.execute(f"SELECT {measure} FROM {source} ORDER BY {measure} {way} LIMIT 5").rows  # noqa: S608
+    rows = database.execute(f"SELECT {measure} FROM {source} ORDER BY {measure} {way} LIMIT 5").rows
     compared = [row[0] for row in rows[: {"extreme": 2, "first": 4}.get(query.kind, query.number + 2)]]
     return len(compared) >= 2 and len(set(compared)) == len(compared) and None not in compared
 
@@ -178,7 +180,9 @@ def _completed(
         free = [name for name in certain if name not in asked]
         return _with(query, column=rng.choice(free), largest=largest) if free else None
     if kind == "distinct":
-        free = [column.name for column in table.columns if column.kind in ("word", "place") and column.name not in asked]
+        free = [
+            column.name for column in table.columns if column.kind in ("word", "place") and column.name not in asked
+        ]
         return _with(query, column=rng.choice(free)) if free else None
     if kind in ("count", "names"):
         return query
@@ -208,7 +212,7 @@ def _with(query: Query, **changes: Any) -> Query:
     return replace(query, **changes)
 
 
-def _conditions(rng: random.Random, content: Content, table: Table, paths: Any, count: int) -> tuple[Condition, ...]:
+def _conditions(rng: random.Random, content: Content, table: SqlTable, paths: Any, count: int) -> tuple[Condition, ...]:
     """Return conditions on columns at the ends of paths, with values that occur there."""
     found = []
     for _ in range(count):
@@ -221,7 +225,7 @@ def _conditions(rng: random.Random, content: Content, table: Table, paths: Any, 
     return tuple(found)
 
 
-def _condition(rng: random.Random, content: Content, path: tuple[str, ...], at: Table, column: Column) -> Condition:
+def _condition(rng: random.Random, content: Content, path: tuple[str, ...], at: SqlTable, column: Column) -> Condition:
     value = rng.choice(content.tables[at.name])[column.name]
     if column.kind == "date":
         return Condition(path, column.name, "year", int(value[:4]))
@@ -285,9 +289,11 @@ def _drawn_change(rng: random.Random, content: Content, kind: str) -> Change | N
         values = {}
         for name in table.references:
             label = content.table(name).label
-            values[name] = rng.choice(content.tables[name])[label]
+            values[name] = rng.choice(content.tables[name])[str(label)]
         if table.label is not None:
-            values[table.label] = f"{rng.choice(content.tables[table.name])[table.label]} {rng.choice(('II', 'III', 'Jr'))}"
+            values[table.label] = (
+                f"{rng.choice(content.tables[table.name])[table.label]} {rng.choice(('II', 'III', 'Jr'))}"
+            )
         for one in table.columns:
             value = rng.choice(content.tables[table.name])[one.name]
             values[one.name] = rng.randint(one.lowest, one.highest) if one.kind == "number" else value
@@ -308,7 +314,7 @@ def _drawn_change(rng: random.Random, content: Content, kind: str) -> Change | N
     if kind == "merge":
         table = domain.main
         one_row, other = rng.sample(content.tables[table.name], 2)
-        return Change(kind, table.name, values={"from": one_row[table.label], "into": other[table.label]})
+        return Change(kind, table.name, values={"from": one_row[str(table.label)], "into": other[str(table.label)]})
     table = rng.choice((domain.other, domain.note))
     words = [one.name for one in table.columns if one.kind in ("word", "place")]
     return Change(kind, table.name, column=rng.choice(words)) if CODES in content.tables else None

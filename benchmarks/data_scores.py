@@ -1,0 +1,83 @@
+"""Scores of gem-envs-data by level: random play, constants, the reference under budgets of turns; and speed.
+
+Run with gem-envs-data installed::
+
+    python benchmarks/data_scores.py
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+
+import gem
+from gem_envs_data.sql.answers import is_right
+
+EPISODES = 300
+BUDGETS = (2, 3, 5, 7, 9, 15)
+
+
+def mean_return(env_id: str, policy_name: str, episodes: int, **kwargs: object) -> float:
+    """Return the mean return of a policy over the seeds 0 …."""
+    env = gem.make(env_id, **kwargs)
+    policy, total = gem.make_policy(policy_name, env), 0.0
+    for seed in range(episodes):
+        observation, info = env.reset(seed=seed)
+        policy.reset(observation, info)
+        over = False
+        while not over:
+            observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
+            total += reward
+            over = terminated or truncated
+    env.close()
+    return total / episodes
+
+
+def best_constant(level: int) -> float:
+    """Return the share of the questions that have the most frequent answer of the other half of the questions."""
+    env = gem.make("db:SQL-v0", level=level, tasks="questions")
+    answers = []
+    for seed in range(2 * EPISODES):
+        env.reset(seed=seed)
+        answers.append(env.unwrapped.current)
+    common = Counter("\n".join(map(str, task.answer)) for task in answers[:EPISODES]).most_common(1)[0][0]
+    return sum(is_right(common, task.answer, task.is_ordered) for task in answers[EPISODES:]) / EPISODES
+
+
+def speeds(env_id: str) -> tuple[float, float]:
+    """Return steps of random play per CPU second, and milliseconds of CPU of a reset with a task never seen."""
+    env = gem.make(env_id)
+    start = time.process_time()
+    for seed in range(200):
+        env.reset(seed=10**6 + seed)
+    reset_ms = (time.process_time() - start) / 200 * 1000
+    steps = 0
+    spent = 0.0
+    for seed in range(100):
+        env.reset(seed=10**6 + seed % 20)
+        start = time.process_time()
+        for _ in range(15):
+            *_, terminated, truncated, _ = env.step(env.sample_random_action())
+            steps += 1
+            if terminated or truncated:
+                break
+        spent += time.process_time() - start
+    return steps / spent, reset_ms
+
+
+def main() -> None:
+    """Print the table."""
+    for name in ("db:SQL-v0", "kg:Graph-v0"):
+        for suffix in ("", "-level2", "-level3"):
+            env_id = name + suffix
+            budgets = [f"{mean_return(env_id, 'reference', EPISODES // 2, max_turns=turns):.2f}" for turns in BUDGETS]
+            steps, reset_ms = speeds(env_id)
+            constant = f"{best_constant(int(suffix[-1:] or 1)):.3f}" if name.startswith("db") else "none"
+            rand = mean_return(env_id, "random", 4 * EPISODES)
+            print(f"| `{env_id}` | {rand:.3f} | {constant} | {' | '.join(budgets)} | {steps:,.0f} | {reset_ms:.1f} |")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
