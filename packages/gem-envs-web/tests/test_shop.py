@@ -293,6 +293,17 @@ def test_a_purchase_says_what_the_reward_is_made_of() -> None:
     }  # fmt: skip
 
 
+def test_a_purchase_without_the_options_is_no_success() -> None:
+    """It earns its share, and info says that something else was wanted."""
+    env = gem.make(EASY, products=300)
+    assert isinstance(env, ShopEnv)
+    env.reset(seed=5)
+    for action in (f"search[{env.wish.name}]", f"click[{env.wish.asin}]"):
+        env.step(action)
+    _, reward, terminated, _, info = env.step("click[buy now]")
+    assert (reward, terminated, info["success"]) == (pytest.approx(2 / 3), True, False)
+
+
 def test_the_noun_tagger_is_an_argument() -> None:
     """A function or its entry point; without nouns in common nothing is earned, whatever was bought."""
     for tagger in ("gem_envs_web.shop.goods:goods", 7):

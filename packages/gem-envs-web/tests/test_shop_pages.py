@@ -118,6 +118,9 @@ def test_the_rich_text_marks_what_can_be_clicked_and_what_was() -> None:
     env.step(f"click[{value}]")
     assert env._board().startswith(f"You have clicked {value}.\nInstruction:\n")
     assert f"  [clicked button] {value} [clicked button_]\n" in env._board()
+    other = [*env.shop.product(asin).options.values()][1][0]
+    env.step(f"click[{other}]")
+    assert env._board().startswith(f"You have clicked {other}.\nYou have clicked {value}.\n")
     env.step("click[< prev]")
     assert f"\n[clicked button] {asin} [clicked button_]\n" in env._board()
 
