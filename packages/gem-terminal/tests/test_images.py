@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 import threading
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +14,7 @@ import pytest
 
 from gem_terminal import warnings_once
 from gem_terminal.engines import Engine
+from gem_terminal.engines.base import ProgressStage
 from gem_terminal.engines.contexts import beginning_of
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.exclusive import PLACES, building, no_building
@@ -63,52 +65,66 @@ def test_images_that_begin_alike_are_built_one_after_another_and_others_at_the_s
     alike = [context(tmp_path / name, "FROM a", "RUN b", f"RUN {name}") for name in ("x", "y")]
     other = context(tmp_path / "z", "FROM a", "RUN c")
     assert beginning_of(alike[0]) == beginning_of(alike[1]) != beginning_of(other)
-    inside, most, changing = 0, 0, threading.Lock()
-    together = threading.Barrier(2, timeout=LONG)
+    locks, waits, order = tmp_path / "locks", threading.Event(), list[str]()
 
-    def builds(beginning: str, meets: bool) -> None:
-        nonlocal inside, most
-        with building(tmp_path / "locks", beginning, None):
-            with changing:
-                inside += 1
-                most = max(most, inside)
-            if meets:
-                together.wait()  # breaks unless both are inside
-            with changing:
-                inside -= 1
+    def builds(beginning: str, told: Callable[[ProgressStage], None] | None) -> None:
+        with building(locks, beginning, told):
+            order.append(beginning)
 
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: builds("1f", meets=False), range(20)))
-    assert most == 1
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda beginning: builds(beginning, meets=True), ("1", "2")))
+        with building(locks, "1", None):
+            second = threads.submit(builds, "1", lambda _: waits.set())
+            assert waits.wait(LONG), "it does not wait for the one that begins alike"
+            threads.submit(builds, "2", None).result(LONG)
+            assert order == ["2"]
+        second.result(LONG)
+    assert order == ["2", "1"]
 
 
 def test_builds_have_few_places_and_the_removal_of_images_waits_for_all(tmp_path: Path) -> None:
-    """While all places are taken another build waits, and so does the removal."""
-    entered, let_go = threading.Semaphore(0), threading.Event()
-    order: list[str] = []
+    """The removal waits for the build of each place, one after another; so does a build if all places are taken."""
+    entered, waits = threading.Semaphore(0), threading.Semaphore(0)
+    let_go = [threading.Event() for _ in range(PLACES)]
 
     def builds(number: int) -> None:
         with building(tmp_path, f"{number:x}", None):
             entered.release()
-            let_go.wait(LONG)
-            order.append("built")
+            let_go[number].wait(LONG)
 
     def removes() -> None:
-        with no_building(tmp_path, None):
-            order.append("removed")
+        with no_building(tmp_path, lambda _: waits.release()):
+            assert all(event.is_set() for event in let_go)
 
-    with ThreadPoolExecutor(PLACES + 2) as threads:
-        jobs = [threads.submit(builds, number) for number in range(PLACES)]
-        for _ in range(PLACES):
-            assert entered.acquire(timeout=LONG)
-        jobs += [threads.submit(removes)]
-        assert not entered.acquire(timeout=0)
-        let_go.set()
+    def one_more() -> None:
+        with building(tmp_path, "ff", lambda _: waits.release()):
+            assert any(event.is_set() for event in let_go)
+
+    with ThreadPoolExecutor(PLACES + 1) as threads:
+        jobs = []
+        try:
+            for number in range(PLACES):
+                jobs.append(threads.submit(builds, number))
+                assert entered.acquire(timeout=LONG)
+            for waiting in (one_more, removes):
+                jobs.append(threads.submit(waiting))
+                assert waits.acquire(timeout=LONG), "it does not wait"
+                if waiting is one_more:
+                    for event in let_go:
+                        event.set()
+                    for job in jobs:
+                        job.result(LONG)
+                    for number, event in enumerate(let_go):
+                        event.clear()
+                        jobs.append(threads.submit(builds, number))
+                        assert entered.acquire(timeout=LONG)
+            for event in let_go[:-1]:
+                event.set()
+                assert waits.acquire(timeout=LONG), "it waits for no further place"
+        finally:
+            for event in let_go:
+                event.set()
         for job in jobs:
             job.result(LONG)
-    assert order == ["built"] * PLACES + ["removed"]
 
 
 @pytest.mark.only_engine("namespace")
