@@ -13,7 +13,7 @@ from gem.cli.main import run
 WRONG = {
     "lst": "did you mean 'list'?",
     "--nosuch": "No such option",
-    "list nosuch": "installed: agentgym, bandit, code, craft",
+    "list nosuch": "installed: agentgym, bandit, code",
     "list gam": "did you mean 'game'?",
     "list --package gem-envs-gams": "did you mean 'gem-envs-games'?",
     "list --tag gird": "did you mean 'grid'?",
