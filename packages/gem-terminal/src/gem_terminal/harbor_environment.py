@@ -4,8 +4,8 @@
 
     harbor run -p my-task -a oracle --env gem_terminal.harbor_environment:HarborEnvironment
 
-Harbor's own agents, verifiers and results then run on the engines of this package. Harbor (tested with 0.24; it
-needs Python 3.12 or later) is not a dependency: this module is imported by Harbor. The interface is that of
+Harbor's own agents, verifiers and results then run on the engines of this package. Harbor imports this module, and
+is no dependency but the extra ``harbor`` (tested with 0.24, which needs Python 3.12). The interface is that of
 ``harbor.environments.base.BaseEnvironment``.
 """
 

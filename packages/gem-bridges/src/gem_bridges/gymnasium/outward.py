@@ -7,13 +7,14 @@ from typing import Any
 
 import gem
 from gem.discovery.official import install_line
-from gem.errors import NotSupportedError, ResetNeededError
+from gem.errors import ResetNeededError
 
 try:
     import gymnasium
-except ImportError as error:
+except ModuleNotFoundError as error:
     line = install_line("'gem-bridges[gymnasium]'")
-    raise NotSupportedError(f"environments of GEM in Gymnasium need Gymnasium; run: {line}") from error
+    message = f"environments of GEM in Gymnasium need Gymnasium; run: {line}"
+    raise ModuleNotFoundError(message, name="gymnasium") from error
 
 __all__ = ["GemAsGymnasium"]
 
