@@ -124,7 +124,9 @@ def test_declared_returns_are_taken_into_account() -> None:
 
 def test_targets_are_ids_namespaces_and_packages() -> None:
     """A namespace and the package that fills it name the same environments; what needs more is left out."""
-    games, _ = environments_of(["game"])
+    games, duels = environments_of(["game", "duel"])
+    assert {spec.namespace for spec in games} == {"game"}
+    assert {spec.namespace for spec in duels} == {"duel"}, "agents of one play no games for two"
     assert games == environments_of(["gem-envs-games"])[0] == environments_of(["gem_envs_games", "game"])[0]
     chosen, left_out = environments_of(["math"])
     assert chosen

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
@@ -800,6 +802,19 @@ def test_a_container_that_never_gets_healthy_is_an_error(container: Container, c
         await_health(
             container, Healthcheck(command, interval=0.0, seconds=0.2 if "sleep" in command else 60, retries=2)
         )
+
+
+def test_a_process_that_has_ended_is_no_survivor_before_its_parent_buries_it() -> None:
+    """A first process that has just begun may bury it late, and an agent's program never; a running one survives."""
+    from gem_terminal.engines.processes import others_than
+
+    with subprocess.Popen(["sleep", "60"]) as running, subprocess.Popen(["true"]) as ended:
+        try:
+            os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+            survivors = others_than(os.getpid())
+            assert (running.pid in survivors, ended.pid in survivors) == (True, False)
+        finally:
+            running.kill()
 
 
 def _states_in(container: Container) -> str:

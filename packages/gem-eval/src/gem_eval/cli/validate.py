@@ -70,7 +70,7 @@ def validate_command(
         _print(verdicts)
         out = console()
         if left_out:
-            needs = ", ".join(sorted({need for spec in left_out for need in spec.requires}))
+            needs = ", ".join(sorted({need for spec in left_out for need in spec.requires or ("several agents",)}))
             line = f"left out: {len(left_out)} environments that need {needs}; name their ids to play them"
             print_prose(out, line, style="dim")
         wrong = sum(not verdict.valid for verdict in verdicts)

@@ -17,9 +17,11 @@ from typing import Any
 
 from gem.arguments import nearest
 from gem.core import Env, Info
+from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import UnknownEnvironmentError
 from gem.ids import normalized_distribution
+from gem.multiagent import MultiAgentEnv
 from gem.policies import Policy, make_policy
 from gem.registry import all_specs, make
 from gem.registry import spec as find_spec
@@ -84,7 +86,8 @@ def environments_of(targets: Iterable[str]) -> tuple[list[EnvSpec], list[EnvSpec
 
     Returns:
         Those to validate; and those that a namespace or distribution has and that need something that this machine may
-        lack (``requires``: docker, network, dataset …). An id stands for its environment whatever it needs.
+        lack (``requires``: docker, network, dataset …), or several agents. An id stands for its environment whatever it
+        needs.
 
     Raises:
         UnknownEnvironmentError: if a target is none of these.
@@ -105,8 +108,15 @@ def environments_of(targets: Iterable[str]) -> tuple[list[EnvSpec], list[EnvSpec
             advice = f"did you mean {hint!r}?" if hint else "'gem list' shows what there is"
             raise UnknownEnvironmentError(f"{target!r} is no id, namespace or package of environments; {advice}")
         for spec in found:
-            (left_out if spec.requires else chosen)[f"{spec.distribution}/{spec.id}"] = spec
+            (left_out if spec.requires or _has_several_agents(spec) else chosen)[f"{spec.distribution}/{spec.id}"] = (
+                spec
+            )
     return list(chosen.values()), list(left_out.values())
+
+
+def _has_several_agents(spec: EnvSpec) -> bool:
+    made = load(spec.entry_point)
+    return isinstance(made, type) and issubclass(made, MultiAgentEnv)
 
 
 def validate(

@@ -15,7 +15,10 @@ _PF_EXITING = 0x4
 
 
 def others_than(first: int, waited_for: bytes = b"") -> list[int]:
-    """Return the processes in the process namespace of a container's first process.
+    """Return the processes in the process namespace of a container's first process that have a thread that runs.
+
+    One that has ended does nothing any more, though its parent may bury it late: a first process that has just begun
+    misses the signal of an orphan's end.
 
     Args:
         first: the first process, which is left out.
@@ -32,6 +35,7 @@ def others_than(first: int, waited_for: bytes = b"") -> list[int]:
         for folder in Path("/proc").glob("[0-9]*")
         if int(folder.name) != first
         and _is_in(folder, namespace)
+        and _runs(folder)
         and not (waited_for and _is_waited_for(folder, first, waited_for))
     ]
 
@@ -112,6 +116,13 @@ def _is_in(process: Path, namespace: Path) -> bool:
             return any((thread / "ns/pid").readlink() == namespace for thread in (process / "task").iterdir())
         except OSError:
             return False
+
+
+def _runs(process: Path) -> bool:
+    try:
+        return any(stat_of(thread)[0] not in ("Z", "X") for thread in (process / "task").iterdir())
+    except OSError:  # it has ended
+        return False
 
 
 def _is_waited_for(process: Path, parent: int, command: bytes) -> bool:
