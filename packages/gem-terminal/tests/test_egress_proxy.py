@@ -232,8 +232,8 @@ def write_task(folder: Path, environment: str, rest: str = "") -> Path:
     return folder
 
 
-ALLOWLIST = "network_mode = 'allowlist'\nallowed_hosts = ['PyPI.org', '*.example.com', '10.1.0.0/16']"
-HOSTS = ("pypi.org", "*.example.com", "10.1.0.0/16")
+ALLOWLIST = "network_mode = 'allowlist'\nallowed_hosts = ['Files.example.org', '*.example.com', '10.1.0.0/16']"
+HOSTS = ("files.example.org", "*.example.com", "10.1.0.0/16")
 
 
 @pytest.mark.parametrize(
