@@ -27,10 +27,14 @@ from registry_server import (
     toy_wheel,
     upload_form,
 )
+from toy_hub import publish_and_die
 
 from gem_hub.archive import ArchiveLimits
 from gem_hub.records import Release
 from gem_hub.registry.forms import FormLimits
+from gem_hub.registry.recovery import recover
+from gem_hub.registry.services import RegistryServices
+from gem_hub.registry.settings import RegistrySettings
 from gem_hub.registry.tokens import digest_of, is_token, new_token
 from gem_hub.store import Store
 from gem_hub_client.cli.group import hub_command
@@ -92,6 +96,29 @@ def test_the_same_bytes_again_are_a_success(alice: RegistryClient, tmp_path: Pat
     assert alice.upload(wheel).json["state"] == "already published"
     other = alice.upload(toy_wheel(tmp_path / "2", "lost-answer", readme="Other bytes."))
     assert (other.status, "raise the version" in other.reason) == (409, True)
+
+
+def test_an_upload_that_a_killed_process_began_is_found_when_it_is_acknowledged(
+    registry: RunningRegistry, alice: RegistryClient, tmp_path: Path
+) -> None:
+    """The record was there, and catalogue and pages were not: the answer to the repeated upload waits for them."""
+    wheel = toy_wheel(tmp_path, "half-written")
+    publish_and_die(registry.services.store.files, wheel)
+    assert alice.upload(wheel).json["state"] == "already published"
+    assert registry.services.store.rebuild(check=True) == []
+
+
+def test_a_registry_completes_first_what_a_killed_process_began(tmp_path: Path) -> None:
+    """What it serves from its first answer on is the whole hub, though nobody uploads anything."""
+    store = Store(tmp_path / "hub")
+    store.rebuild()
+    publish_and_die(tmp_path / "hub", toy_wheel(tmp_path, "half-written"))
+    services = RegistryServices(store, RegistrySettings())
+    try:
+        recover(services)
+    finally:
+        services.close()
+    assert store.rebuild(check=True) == []
 
 
 def test_a_release_gets_no_further_file(alice: RegistryClient, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from buckets import memory_bucket
-from toy_hub import MOMENT, contents, make_wheel, publish_wheel, read_wheel, synthetic_release
+from toy_hub import MOMENT, contents, make_wheel, publish_and_die, publish_wheel, read_wheel, synthetic_release
 
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Deprecate, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
@@ -104,6 +104,13 @@ def test_the_same_bytes_again_change_nothing(store: Store, wheel: Callable[..., 
     before = contents(store.files)
     assert publish_wheel(store, wheel(), publisher="somebody-else") == "already published"
     assert contents(store.files) == before
+
+
+def test_what_is_there_already_is_also_found(store: Store, wheel: Callable[..., Path]) -> None:
+    """A killed process wrote the record alone; whoever publishes the file again is told so once readers find it."""
+    publish_and_die(store.files, wheel())
+    assert publish_wheel(store, wheel()) == "already published"
+    assert store.rebuild(check=True) == []
 
 
 def test_other_bytes_for_a_version_are_refused(store: Store, wheel: Callable[..., Path]) -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import zipfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -127,6 +128,23 @@ def publish_wheel(store: Store, wheel: Path, publisher: str = PUBLISHER) -> str:
     """Publish a wheel in mode ``host``; return the outcome."""
     release, metadata = read_wheel(wheel, publisher)
     return store.publish(release, wheel, metadata).value
+
+
+class Killed(BaseException):
+    """Stands for a kill: no code of the hub handles it."""
+
+
+def publish_and_die(hub: Path | HubFiles, wheel: Path) -> None:
+    """Publish a wheel, and stop as a killed process does: the record is written, and what readers find it by is not."""
+    store = Store(hub)
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    store._derive = die  # type: ignore[method-assign]
+    with suppress(Killed):
+        publish_wheel(store, wheel)
+    assert store.rebuild(check=True)
 
 
 def contents(hub: Path | HubFiles) -> dict[str, bytes]:

@@ -173,6 +173,8 @@ def publish(attempts: Sequence[Attempt], destination: Destination, report: Calla
     for attempt in attempts:
         if attempt.stage == "refused":
             raise HubRefusal(f"{attempt.verdict.filename}: was refused, so nothing is published")
+    if any(attempt.stage == "already published" for attempt in attempts):
+        destination.store.complete()
     for attempt in attempts:
         if attempt.verdict.wheel is None or (attempt.stage != "passed" and attempt.checked is None):
             done.append(attempt)

@@ -97,6 +97,7 @@ class Store:
         if hashlib.sha256(metadata).hexdigest() != release.metadata_sha256:
             raise HubRefusal(f"{release.filename}: the metadata is not what the record's metadata_sha256 stands for")
         if self._admitted(release) is None:
+            self.complete()
             return StoreResult.ALREADY_PUBLISHED
         self.environment_ids()  # work that grows with the hub happens before the lock
         try:
@@ -114,6 +115,19 @@ class Store:
             self._remove_orphans(release)
             raise
         return StoreResult.PUBLISHED
+
+    def complete(self) -> None:
+        """Complete the change that a killed process decided on, if there is one.
+
+        Each change does this first. Whoever tells a user that something is in the hub without changing it calls this
+        too: a killed process may have written the record, and not yet what readers find it by.
+
+        Raises:
+            HubRefusal: if others hold the lock for too long, or if the key of a signed hub is not on this machine.
+            HubError: if the hub is damaged.
+        """
+        with self._locked():
+            pass
 
     def _copy_in(self, release: Release, wheel: Path | None, metadata: bytes) -> None:
         if wheel is None:

@@ -12,11 +12,12 @@ __all__ = ["published", "recover"]
 
 
 def recover(services: RegistryServices) -> None:
-    """Bring interrupted uploads and the work of dead processes back into the queue, and remove what they left.
+    """Complete an interrupted change, bring interrupted uploads back into the queue, and remove what they left.
 
     Several processes may share the registry, so only what belongs to none that lives is touched. With SQLite all of
     them are on this machine, and one that begins is the only one: ``gem hub serve --publish`` is one process.
     """
+    services.store.complete()
     only_one = services.database.engine.dialect.name == "sqlite"
     services.queue.recover(lambda *key: _was_published(services, *key), everything=only_one)
     services.queue.release_own_machine(_is_alive)

@@ -166,6 +166,8 @@ def _publish(upload: _Upload) -> dict[str, str]:
             attempt = _published_first(upload)
         else:
             attempt = _published(upload, attempt, destination)
+    if attempt.stage == "already published":
+        services.store.complete()
     package = services.store.existing(wheel.name)
     may_change = account in package.owners or services.is_operator(account)
     (release,) = (release for release in package.records if release.sha256 == sha256)
