@@ -19,6 +19,7 @@ NAMESPACES = {
     "bandit": ("gem-envs-grid",),
     "grid": ("gem-envs-grid",),
     "house": ("gem-envs-house",),
+    "lab": ("gem-envs-lab",),
     "terminal": ("gem-terminal",),
     "web": ("gem-envs-web",),
     "http": ("gem-server",),

@@ -1,0 +1,20 @@
+"""The conformance kit on the environments of this package."""
+
+from __future__ import annotations
+
+import pytest
+
+from gem_testing import EnvConformance
+
+
+class TestConformance(EnvConformance):
+    """The smallest world keeps the contract."""
+
+    environments = ("lab:Mixtures-v0-easy",)
+
+
+@pytest.mark.nightly
+class TestEveryVariant(EnvConformance):
+    """Every variant keeps the contract."""
+
+    environments = "lab"
