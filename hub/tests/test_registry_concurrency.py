@@ -19,31 +19,35 @@ from gem_hub.registry import uploads
 from gem_hub.registry.settings import RegistrySettings
 
 USERS = 8
-UPLOADS = 200
+PACKAGES = 5
+"""The packages of each user."""
 TREES = ("amber", "birch", "cypress", "dogwood", "elm", "fig", "ginkgo", "hazelnut")
 TASKS = ("mazes", "rivers", "puzzles", "quests", "towers")
 
 pytestmark = [
-    pytest.mark.slow(reason="each of 200 uploads goes through the gate and into the hub"),
+    pytest.mark.slow(reason="each of many uploads goes through the gate and into the hub"),
     pytest.mark.xdist_group("postgresql"),
 ]
 
 
-def upload_all(registries: list[RunningRegistry], folder: Path) -> dict[tuple[str, str], tuple[str, str]]:
-    """Let 8 users begin 200 uploads at the same moment, 25 each; return (name, version) → (owner, digest).
+def upload_all(
+    registries: list[RunningRegistry], folder: Path, versions: int
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """Let 8 users upload so many versions of five packages each, all at the same moment.
 
-    Each user has five packages with five versions.
+    Returns:
+        (name, version) → (owner, digest).
     """
     wheels = [
-        (user, toy_wheel(folder, f"{TREES[user]}-{TASKS[number % 5]}", f"0.{number // 5}.0"))
+        (user, toy_wheel(folder, f"{TREES[user]}-{TASKS[number % PACKAGES]}", f"0.{number // PACKAGES}.0"))
         for user in range(USERS)
-        for number in range(UPLOADS // USERS)
+        for number in range(PACKAGES * versions)
     ]
     clients = [
         [RegistryClient(registry.port, registries[0].account(f"user{user}").token) for registry in registries]
         for user in range(USERS)
     ]
-    barrier = threading.Barrier(UPLOADS)
+    barrier = threading.Barrier(len(wheels))
 
     def upload(index: int) -> tuple[int, str]:
         user, wheel = wheels[index]
@@ -51,8 +55,8 @@ def upload_all(registries: list[RunningRegistry], folder: Path) -> dict[tuple[st
         answer = clients[user][index % len(registries)].upload(wheel)
         return answer.status, answer.text
 
-    with ThreadPoolExecutor(UPLOADS) as pool:
-        answers = list(pool.map(upload, range(UPLOADS)))
+    with ThreadPoolExecutor(len(wheels)) as pool:
+        answers = list(pool.map(upload, range(len(wheels))))
     assert [text for status, text in answers if status != 200] == []
     return {
         (wheel.name.split("-")[0].replace("_", "-"), wheel.name.split("-")[1]): (
@@ -68,19 +72,20 @@ def check_all(registry: RunningRegistry, expected: dict[tuple[str, str], tuple[s
     store = registry.services.store
     records = [release for name in store.packages() for release in store.existing(name).records]
     assert {(r.name, r.version): (r.publisher, r.sha256) for r in records} == expected
-    assert sorted(record.serial for record in records) == list(range(1, UPLOADS + 1))
-    assert registry.services.queue.counts() == {"queued": UPLOADS}
+    assert sorted(record.serial for record in records) == list(range(1, len(expected) + 1))
+    assert registry.services.queue.counts() == {"queued": len(expected)}
     uploads = [line for line in registry.services.audit.lines(most=1000) if line["action"] == "upload"]
     assert {tuple(line["subject"].split()): (line["account"], line["detail"]["sha256"]) for line in uploads} == expected
-    assert len(uploads) == UPLOADS
+    assert len(uploads) == len(expected)
     assert faults(store.files) == []
     assert store.rebuild(check=True) == []
 
 
-def test_200_uploads_at_once_lose_nothing(tmp_path: Path) -> None:
-    """With SQLite, one process takes them all."""
+@pytest.mark.parametrize("versions", [1, pytest.param(5, marks=pytest.mark.nightly)])
+def test_many_uploads_at_once_lose_nothing(tmp_path: Path, versions: int) -> None:
+    """With SQLite, one process takes them all: 40 of them, and by night 200."""
     with running_registry(tmp_path / "hub") as registry:
-        check_all(registry, upload_all([registry], tmp_path / "dist"))
+        check_all(registry, upload_all([registry], tmp_path / "dist", versions))
 
 
 @pytest.mark.nightly
@@ -92,7 +97,7 @@ def test_200_uploads_at_once_lose_nothing_with_postgresql(
     settings = RegistrySettings(database=new_postgres(), conformance=False, registration="open", quotas=GENEROUS)
     with ExitStack() as stack:
         registries = [stack.enter_context(running_registry(tmp_path / "hub", settings)) for _ in range(processes)]
-        check_all(registries[0], upload_all(registries, tmp_path / "dist"))
+        check_all(registries[0], upload_all(registries, tmp_path / "dist", 5))
 
 
 def test_one_of_several_racers_gets_a_version(tmp_path: Path) -> None:

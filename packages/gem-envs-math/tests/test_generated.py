@@ -106,7 +106,9 @@ def test_reference_answers_score_and_others_do_not(env_class: Any, level: str) -
             assert env.grade(action, row).reward == 0.0, (action, row)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "level", [*LEVELS[-1:], *(pytest.param(level, marks=pytest.mark.nightly) for level in LEVELS[:-1])]
+)
 @pytest.mark.parametrize("env_class", ENVS)
 def test_repeating_the_question_scores_nothing(env_class: Any, level: str) -> None:
     """No formula of a question is its answer, nor a number of it where the answer has to be found."""

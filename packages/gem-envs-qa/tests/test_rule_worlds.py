@@ -18,6 +18,8 @@ from gem_envs_qa import RuleWorldsEnv
 from gem_envs_qa.rule_worlds.generator import make_world
 from gem_envs_qa.rule_worlds.theory import ANYONE, Atom, Literal, Model, Rule
 
+pytestmark = pytest.mark.xdist_group("rule worlds")  # two thousand items are made once
+
 Row = Mapping[str, Any]
 
 # A clause: (subject or None for anyone, what is said of it, whether it is said to hold).

@@ -46,8 +46,11 @@ UNSTABLE = (
     "codeio", "isomorphic_strings", "knight_swap", "polynomial_multiplication", "pool_matrix", "ransom_note",
     "word_ladder",
 )  # fmt: skip
-# Data sets that take seconds to make an item, left to the night.
-SLOW = frozenset(["advanced_geometry", "knight_swap"])
+# Data sets that take seconds to make or score an item, left to the night.
+SLOW = frozenset(
+    ["advanced_geometry", "arc_agi", "binary_matrix", "calendar_arithmetic", "futoshiki", "intermediate_integration",
+     "knight_swap", "polynomial_equations"]
+)  # fmt: skip
 UNSTABLE_BY_DAY = tuple(name for name in UNSTABLE if name not in SLOW)
 # By day: data sets whose scorers run in this process, in the worker, execute answers, or are our own.
 CHOSEN = frozenset(

@@ -22,4 +22,11 @@ class TestConformance(EnvConformance):
     arithmetic, both of which the library executes; and several data sets in one.
     """
 
-    environments = ("rg:chain_sum", "rg:word_ladder", "rg:n_queens", "rg:countdown", "rg:composite")
+    environments = ("rg:chain_sum", "rg:ransom_note", "rg:n_queens", "rg:countdown", "rg:composite")
+
+
+@pytest.mark.nightly
+class TestConformanceOfASlowOne(EnvConformance):
+    """A data set whose items take a second, made with a library's own list of words."""
+
+    environments = "rg:word_ladder"

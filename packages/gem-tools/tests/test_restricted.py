@@ -39,11 +39,10 @@ USERS = ("root", "root without capabilities", "root with the system's Python", "
 BY_DAY = {
     ("root", 7),
     ("root without capabilities", 7),
-    ("root with the system's Python", 5),
     ("ordinary", 5),
     ("ordinary", 1),
 }
-"""Each kind of user, and each way to make up for an older kernel."""
+"""The kinds of users that trainers have, and each way to make up for an older kernel."""
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Landlock is Linux's"),
