@@ -15,6 +15,7 @@ NAMESPACES = {
     "craft": ("gem-envs-craft",),
     "db": ("gem-envs-data",),
     "kg": ("gem-envs-data",),
+    "desk": ("gem-envs-desk",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
     "bandit": ("gem-envs-grid",),
     "grid": ("gem-envs-grid",),

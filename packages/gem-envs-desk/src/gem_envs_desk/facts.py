@@ -1,0 +1,41 @@
+"""Whether a text shows a value: :func:`shows`, and whether a message tells it to the user: :func:`tells`."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+__all__ = ["LONGEST_MESSAGE", "MOST_NUMBERS", "shows", "tells"]
+
+LONGEST_MESSAGE = 2000
+"""Characters of a message that can tell a value; a longer one tells none, so that lists of guesses earn nothing."""
+MOST_NUMBERS = 16
+"""Numbers in a message that can tell a number."""
+
+_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w)")
+_SPACES = re.compile(r"\s+")
+
+
+def shows(text: str, value: str | float) -> bool:
+    """Return whether a text contains a value: a number in any notation, a text as whole words whatever its case."""
+    if isinstance(value, str):
+        words = re.escape(_SPACES.sub(" ", value.strip().casefold()))
+        return re.search(rf"(?<!\w){words}(?!\w)", _SPACES.sub(" ", text.casefold())) is not None
+    wanted = Decimal(str(value))
+    return any(_decimal(found[0]) == wanted for found in _NUMBER.finditer(text))
+
+
+def tells(message: str, value: str | float) -> bool:
+    """Return whether a message to the user contains a value, and is no list of guesses."""
+    if len(message) > LONGEST_MESSAGE:
+        return False
+    if not isinstance(value, str) and sum(1 for _ in _NUMBER.finditer(message)) > MOST_NUMBERS:
+        return False
+    return shows(message, value)
+
+
+def _decimal(number: str) -> Decimal | None:
+    try:
+        return Decimal(number.replace(",", "").replace("−", "-"))
+    except InvalidOperation:
+        return None

@@ -1,0 +1,75 @@
+"""Tasks made of independent requests of one user: :class:`DeskRequest` and :func:`composed`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Literal, get_args
+
+from gem_envs_desk.task import DeskCall, DeskTask, Hand, Slot, ToldFact, UserScript, Wish
+
+__all__ = ["DeskRequest", "composed"]
+
+_Manner = Literal["plain", "terse", "chatty", "formal"]
+_GREETINGS = {
+    "plain": "Hello, I need some help.",
+    "terse": "Hi.",
+    "chatty": "Hello there! I hope that you are having a good day. I have a little something on my mind.",
+    "formal": "Good day. I would like to ask for your assistance.",
+}
+
+
+@dataclass(frozen=True)
+class DeskRequest:
+    """One thing that a user wants, with its solution. Requests of one task touch different rows."""
+
+    kind: str
+    wish: Wish
+    gold: tuple[DeskCall, ...]
+    facts: tuple[ToldFact, ...] = ()
+    """Their ``source`` is an index in ``gold``."""
+    naive: tuple[DeskCall, ...] | None = None
+    """The calls of an agent that ignores the policy; None if the same as gold."""
+
+
+def composed(
+    rng: Random,
+    requests: Sequence[DeskRequest],
+    state: Mapping[str, Any],
+    *,
+    level: int,
+    slots: tuple[Slot, ...],
+    hands: tuple[Hand, ...] = (),
+) -> DeskTask:
+    """Return a task of requests, one after the other.
+
+    Args:
+        rng: draws the user's manner.
+        requests: at least one.
+        state: the initial state.
+        level: from 3 on, the user has little patience.
+        slots: what the user says about themselves.
+        hands: the tools that the user has.
+    """
+    manner: _Manner = rng.choice(get_args(_Manner))
+    facts: list[ToldFact] = []
+    gold: list[DeskCall] = []
+    for request in requests:
+        facts += [replace(fact, source=fact.source + len(gold)) for fact in request.facts]
+        gold += request.gold
+    naive = None
+    if any(request.naive is not None for request in requests):
+        naive = tuple(
+            call for request in requests for call in (request.gold if request.naive is None else request.naive)
+        )
+    script = UserScript(
+        opening=_GREETINGS[manner],
+        wishes=tuple(request.wish for request in requests),
+        slots=slots,
+        hands=hands,
+        patience=6 if level < 3 else 4,
+        manner=manner,
+    )
+    kind = " + ".join(sorted(request.kind for request in requests))
+    return DeskTask(kind, state, tuple(gold), tuple(facts), script, naive=naive)

@@ -1,0 +1,112 @@
+"""What a task is: :class:`DeskTask`, with the calls that solve it and the script of its user.
+
+Everything here is a value of strings, numbers and tuples of them, so that a task can be generated from a number,
+checked by program (:mod:`gem_envs_desk.checks`) and played without knowledge of its origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["AGENT", "USER", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
+
+AGENT: Literal["agent"] = "agent"
+USER: Literal["user"] = "user"
+
+
+@dataclass(frozen=True)
+class DeskCall:
+    """A call of a tool with its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    by: Literal["agent", "user"] = "agent"
+    """Whose tool it is: in dual control the user has some as well, which the agent asks the user to use."""
+
+
+@dataclass(frozen=True)
+class ToldFact:
+    """Something that the user must be told, which the agent finds by a call."""
+
+    value: str | float
+    """A number is found in a message in any notation (``1,204.50``, ``$1204.5``), a text whatever its case."""
+    source: int
+    """Index in ``DeskTask.gold`` of the call whose answer shows it."""
+    about: str
+    """What the reference policy says before the value, for example ``"The refund is"``."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Something that the user knows and says when asked."""
+
+    name: str
+    asks: tuple[str, ...]
+    """Words and phrases, in lower case; a message of the agent with one of them asks for this slot."""
+    says: str
+    """The answer, a sentence."""
+    wrong: str = ""
+    """If set, the first answer, with wrong data; a second request gets the right one."""
+    after_change: str = ""
+    """If set, the answer after the user has changed their mind."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One of the things that the user wants, in the order in which they raise them."""
+
+    says: str
+    """How the user raises it."""
+    change: str = ""
+    """If set, the answer to the first request for confirmation: the user changes their mind."""
+    protest: str = ""
+    """If set, the answer to the first refusal: the user insists."""
+    slots: tuple[Slot, ...] = ()
+    """What the user knows about this wish, and says as long as it is discussed."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A tool of the user's that they use when the agent asks for it (dual control)."""
+
+    asks: tuple[str, ...]
+    """Words and phrases, in lower case; all of one entry, separated by ``+``, must occur: ``"airplane+off"``."""
+    call: DeskCall
+    request: str
+    """How the reference policy asks for it."""
+
+
+@dataclass(frozen=True)
+class UserScript:
+    """What a simulated user wants, knows and does."""
+
+    opening: str
+    """The first message, without the first wish."""
+    wishes: tuple[Wish, ...]
+    slots: tuple[Slot, ...] = ()
+    """What the user says at any time, about themselves for example."""
+    hands: tuple[Hand, ...] = ()
+    patience: int = 6
+    """Messages without progress that the user bears before they leave."""
+    manner: Literal["plain", "terse", "chatty", "formal"] = "plain"
+
+
+@dataclass(frozen=True)
+class DeskTask:
+    """One task on an initial state."""
+
+    kind: str
+    """The family of tasks, for statistics."""
+    state: Mapping[str, Any]
+    """The initial state, as the domain's ``open`` takes it; JSON values."""
+    gold: tuple[DeskCall, ...]
+    """The calls that solve the task, in an order in which all succeed. Each writes, or finds a fact to tell."""
+    facts: tuple[ToldFact, ...] = ()
+    script: UserScript | None = None
+    """The user; None where the agent works alone."""
+    text: str = ""
+    """The task, where the agent works alone."""
+    naive: tuple[DeskCall, ...] | None = None
+    """The calls of an agent that does what the user says and ignores the written policy; None if the same as gold."""
