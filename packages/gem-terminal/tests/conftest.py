@@ -14,7 +14,9 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 import pytest
@@ -198,3 +200,15 @@ def missing_engine() -> Callable[[str, object], NoReturn]:
 def small() -> Image:
     """The smallest image at hand."""
     return SMALL
+
+
+@pytest.fixture(scope="session")
+def step_tasks() -> ModuleType:
+    """The writer and the player of a task with several steps; test modules cannot import each other."""
+    path = Path(__file__).with_name("step_tasks.py")
+    spec = spec_from_file_location("gem_terminal_step_tasks", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

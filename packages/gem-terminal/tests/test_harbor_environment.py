@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
 
 WITH_HARBOR = "GEM_HARBOR_PYTHON"
@@ -75,6 +76,30 @@ def test_harbor_plays_tasks_in_our_containers_with_its_own_agents_and_verifier(
     assert sorted(result["task_name"].rpartition("/")[2] for result in results) == ["counter-service", "ledger"]
     assert [result["exception_info"] for result in results] == [None, None]
     assert [result["verifier_result"]["rewards"]["reward"] for result in results] == [reward, reward]
+
+
+@pytest.mark.nightly
+@pytest.mark.slow(reason="installs Harbor, and starts its command")
+@pytest.mark.only_engine("namespace")
+@pytest.mark.parametrize("strategy", ["mean", "final"])
+def test_harbor_gives_a_task_of_several_steps_the_rewards_that_we_give(
+    harbor_python: Path, engine: Engine, variables: dict[str, str], tmp_path: Path, strategy: str, step_tasks: Any
+) -> None:
+    """Its own trial of three steps, whose second has a wrong solution, and our episode of the same folder."""
+    wrong = {"steps/go on/solution/solve.sh": "#!/bin/bash\necho wrong >> notes\n"}
+    toml = f'schema_version = "1.4"\nmulti_step_reward_strategy = "{strategy}"\n{step_tasks.TOML}'
+    folder = step_tasks.write_task(tmp_path / "tasks" / "three-steps", **wrong, **{"task.toml": toml})
+    place = "gem_terminal.harbor_environment:HarborEnvironment"
+    run(harbor_python, tmp_path, variables, "run", "-p", str(folder), "-a", "oracle", "--env", place,
+        "--ek", f"engine={engine.name}")  # fmt: skip
+    (path,) = (tmp_path / "jobs").glob("*/*/result.json")
+    theirs = json.loads(path.read_text())
+    with TerminalEnv(path=folder, engine=engine, warm=0) as env:
+        _, info = step_tasks.solve(env)
+    steps = [(step["step_name"], (step["verifier_result"] or {}).get("rewards")) for step in theirs["step_results"]]
+    assert steps == [(step["name"], step["rewards"]) for step in info["steps"]]
+    assert theirs["verifier_result"]["rewards"] == pytest.approx(info["rewards"])
+    assert info["steps"][1]["rewards"] == {"reward": 0.0}
 
 
 @pytest.mark.nightly

@@ -97,11 +97,12 @@ class RequestedAction:
     call: ToolCall | None = None
 
 
-_KINDS: dict[str, type[Bash | SendKeys | ReadFile | WriteFile]] = {
+_KINDS: dict[str, type[Bash | SendKeys | ReadFile | WriteFile | Finish]] = {
     "bash": Bash,
     "send_keys": SendKeys,
     "read_file": ReadFile,
     "write_file": WriteFile,
+    "finish": Finish,  # of a step, after which the episode continues
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -174,12 +175,12 @@ def parse_actions(action: object) -> list[RequestedAction]:
     return [RequestedAction(_NOTHING if text is None else _of_text(text))]
 
 
-def dump_action(action: Bash | SendKeys | ReadFile | WriteFile) -> dict[str, Any]:
+def dump_action(action: Bash | SendKeys | ReadFile | WriteFile | Finish) -> dict[str, Any]:
     """Return an action as a JSON object that :func:`load_action` reads."""
     return {"action": _NAMES[type(action)], **asdict(action)}
 
 
-def load_action(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile:
+def load_action(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile | Finish:
     """Return the action of a record; raises ValueError, TypeError or LookupError for an invalid record."""
     fields = dict(record)
     kind = _KINDS[fields.pop("action")]

@@ -19,13 +19,14 @@ _MOST_MEMBERS = 250_000
 """The limit on entries of an archive; each takes about a kilobyte of memory."""
 
 
-def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) -> bytes:
+def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False, existing: bool = False) -> bytes:
     """Return a tar archive of files, and of the content of folders, under ``root/``: owned by root, with their modes.
 
     Args:
         sources: files and folders; missing ones are left out.
         root: the folder inside the archive.
         readable: whether every user may read the files and execute scripts (``*.sh``), independent of the modes.
+        existing: whether the folder ``root`` exists where the archive is unpacked, and keeps its mode and owner.
     """
     buffer = io.BytesIO()
 
@@ -38,8 +39,11 @@ def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False) ->
 
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for source in sources:
-            arcname = root if source.is_dir() else f"{root}/{source.name}"
-            if source.exists():
+            if source.is_dir() and existing:
+                for child in sorted(source.iterdir()):
+                    archive.add(child, arcname=f"{root}/{child.name}", filter=owned_by_root)
+            elif source.exists():
+                arcname = root if source.is_dir() else f"{root}/{source.name}"
                 archive.add(source, arcname=arcname, filter=owned_by_root)
     return buffer.getvalue()
 

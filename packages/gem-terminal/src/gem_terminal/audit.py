@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from gem_terminal.carried_files import COMMON_FOLDERS, named_paths
@@ -151,7 +152,7 @@ def _audit_tests(task: Task, audit: TaskAudit) -> None:
     declared += [PurePosixPath(path) for path in (task.workdir, _workdir(task)) if path and path != "/"]
     undeclared: dict[str, None] = {}
     found: dict[str, str] = {}
-    for path, text in _scripts(task):
+    for path, text in chain.from_iterable(_scripts(task.at_step(step)) for step in range(len(task.steps) or 1)):
         for kind, pattern in (
             ("tests-need-network", _DOWNLOADS),
             ("services", _CONNECTS),

@@ -182,9 +182,10 @@ def named_paths(task: Task, home: PurePosixPath | None = None) -> tuple[PurePosi
     """
     given = task.metadata.get("pristine_paths")
     declared = [PurePosixPath(path) for path in given if isinstance(path, str)] if isinstance(given, list) else []
-    mentioned = [PurePosixPath(found.rstrip(".")) for found in _PATH.findall(task.instruction)]
+    text = "\n".join([task.instruction, *(step.instruction for step in task.steps)])
+    mentioned = [PurePosixPath(found.rstrip(".")) for found in _PATH.findall(text)]
     if home is not None:
-        mentioned += [home / found.rstrip(".").lstrip("~/") for found in _PATH_AT_HOME.findall(task.instruction)]
+        mentioned += [home / found.rstrip(".").lstrip("~/") for found in _PATH_AT_HOME.findall(text)]
     return tuple(
         dict.fromkeys(
             [path for path in declared if path.is_absolute()]

@@ -26,16 +26,18 @@ from gem_terminal.actions import (
     load_action,
     parse_actions,
 )
-from gem_terminal.engines import Engine, engine_by_name, engine_names, is_engine_name
+from gem_terminal.engines import Engine, checked_engine_name, engine_by_name
 from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
-from gem_terminal.errors import EngineError, TaskError
-from gem_terminal.formats import bundled_tasks
-from gem_terminal.recording import EpisodeRecording
+from gem_terminal.errors import EngineError
+from gem_terminal.mcp_servers import mcp_instruction
+from gem_terminal.multi_step import StepResult, result_of_steps
+from gem_terminal.recording import EpisodeRecording, recordings_folder
 from gem_terminal.session_pools import SessionSpec, session_pool
 from gem_terminal.task import Task
 from gem_terminal.task_options import TaskOptions
 from gem_terminal.task_session import ActionResult, TaskSession
-from gem_terminal.task_set import TaskSet, load_task_set
+from gem_terminal.task_set import chosen_tasks
+from gem_terminal.turn_results import observation_of, tool_results_of, verdict_info
 from gem_terminal.verification import VerifierResult
 from gem_terminal.warm_pool import WarmPool
 from gem_terminal.warnings_once import warn_once
@@ -50,6 +52,8 @@ _HARMLESS = ("pwd", "ls", "ls -a", "true", "id -un", "echo $HOME")
 _SYNTAX = """\
 Write one action a turn: a command between <bash> and </bash>, which runs in a shell that lives through the whole task \
 (it reads from /dev/null and may take {seconds:g} seconds), or <finish/> when you are done. You have {turns} turns."""
+
+_STEPS = "The task has {count} steps. You get the next one when you have finished this one."
 
 
 _UNENFORCED = (
@@ -71,6 +75,9 @@ class TerminalEnv(Env[str, Action]):
     out of turns or time is verified and truncated; running out of turns also terminates it if ``instructions``
     announced the limit. A malformed action costs a turn, and the observation lists the valid actions.
 
+    A task with several steps is one episode: when the agent has finished a step, or its time is over, the tests of the
+    step run, and the next observation has the next instruction. See :mod:`gem_terminal.multi_step` for its reward.
+
     Rewards: ``"task"`` is the number that the tests write, clipped to 0.0 to 1.0 (Harbor), or 1.0 if all tests pass
     (Terminal-Bench 1). ``"fraction"`` is the share of tests that passed if the task reports single tests, and the
     number of the task otherwise. ``"binary"`` is 1.0 if the number of the task is 1.0, and 0.0 otherwise.
@@ -78,7 +85,8 @@ class TerminalEnv(Env[str, Action]):
     **Info.** Always ``task`` (name), ``turn``, ``action_status``. After a command ``exit_code``, ``timed_out``, and
     ``notices`` if it reached limits. After native calls ``tool_results``. At the end ``success``, ``rewards``,
     ``tests_passed`` and ``tests_total`` if the task reports them, ``verifier_log``, and ``verifier_error`` if the tests
-    gave no reward; ``verdict``, which says how far the reward can be trusted (see
+    gave no reward; in a task with several steps always ``step`` (name), and ``steps``, the rewards so far, after each;
+    ``verdict``, which says how far the reward can be trusted (see
     :func:`~gem_terminal.verdict_worth.verdict_worth`); ``verifier_hint`` if the reward is 0.0 and the tests seem to
     miss a network or a server.
 
@@ -149,11 +157,11 @@ class TerminalEnv(Env[str, Action]):
         warm: int = 1,
     ) -> None:
         options = TaskOptions.checked(strict, network, limits, keep_processes, verifier)
-        found = _task_set(task, path, tasks, filter, split, boolean("skip_unsupported", skip_unsupported))
+        found = chosen_tasks(task, path, tasks, filter, split, boolean("skip_unsupported", skip_unsupported))
         self.skipped = found.skipped
         """The tasks of the folder that cannot be used, each with the reason as ``error``."""
         self.tasks = tuple(map(options.applied, found.tasks))
-        self._engine = engine if isinstance(engine, Engine) else _engine_name(engine)
+        self._engine = engine if isinstance(engine, Engine) else checked_engine_name(engine)
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
         self.episode_seconds = (
@@ -162,10 +170,12 @@ class TerminalEnv(Env[str, Action]):
         self.output = integer("output", output, minimum=100)
         self.reward = choice("reward", reward, ("task", "fraction", "binary"))
         self.instructions = boolean("instructions", instructions)
-        self.recordings = None if recordings is None else _made_folder(recordings)
+        self.recordings = None if recordings is None else recordings_folder(recordings)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
         self._index = 0
+        self._step = 0  # of a task that has several
+        self._step_results: list[StepResult] = []
         self._turn = 0
         self._actions: list[dict[str, Any]] = []
         self._session: TaskSession | None = None
@@ -178,8 +188,8 @@ class TerminalEnv(Env[str, Action]):
 
     @property
     def task(self) -> Task:
-        """The task of this episode."""
-        return self.tasks[self._index]
+        """The task of this episode, as it is in the present step."""
+        return self.tasks[self._index].at_step(self._step)
 
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
@@ -208,18 +218,23 @@ class TerminalEnv(Env[str, Action]):
             index = self._chosen(options)
         self._leave()
         self._index, self._turn, self._actions, self._closed = index, 0, [], False
+        self._step, self._step_results = 0, []
         self._draws_tasks = seed is None and not options
         self._session = self._arrive()
         self._phase = _WORKING
-        syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns)
-        observation = f"{self.task.instruction}\n\n{syntax}" if self.instructions else self.task.instruction
-        return observation, {"turn": 0, "task": self.task.name, **_recorded(self._session)}
+        task = self.task
+        parts = [self._instruction()]
+        if self.instructions:
+            parts.append(_SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns))
+            if task.steps:
+                parts.append(_STEPS.format(count=len(task.steps)))
+        return "\n\n".join(parts), {**self._place(), **_recorded(self._session)}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; the class describes the results."""
         self._check_working()
         self._turn += 1
-        info: Info = {"turn": self._turn, "task": self.task.name}
+        info = self._place()
         try:
             return self._play(parse_actions(action), info)
         except (EngineError, OSError) as error:  # OSError: this process has no descriptors left
@@ -246,6 +261,9 @@ class TerminalEnv(Env[str, Action]):
             phase = choice("phase", state["phase"], _PHASES)
             index = integer("index", state["index"], minimum=0, maximum=len(self.tasks) - 1)
             turn = integer("turn", state["turn"], minimum=0, maximum=self.max_turns)
+            last = max(len(self.tasks[index].steps) - 1, 0)
+            step = integer("step", state["step"], minimum=0, maximum=last)
+            results = [StepResult.loaded(record) for record in state["step_results"]]
             actions = [dict(action) for action in state["actions"]]
             for action in actions:
                 load_action(action)
@@ -255,6 +273,7 @@ class TerminalEnv(Env[str, Action]):
             raise StateError(f"not a state of TerminalEnv: {error}") from error
         self._leave()
         self._phase, self._index, self._turn, self._actions, self._closed = phase, index, turn, actions, False
+        self._step, self._step_results = step, results
         kept = kept_snapshot(name)
         if kept is not None and kept.task.folder == self.task.folder:
             self._snapshot, self._kept = kept, (turn, name)
@@ -272,7 +291,7 @@ class TerminalEnv(Env[str, Action]):
         """
         self._check_working()
         session = self._session or self._continued()
-        return EpisodeSnapshot(self.task, self._state(), session.snapshot())
+        return EpisodeSnapshot(self.tasks[self._index], self._state(), session.snapshot())
 
     def restore(self, snapshot: EpisodeSnapshot) -> None:
         """Continue from a snapshot of this or another environment of this process, in a container of its own.
@@ -326,18 +345,66 @@ class TerminalEnv(Env[str, Action]):
                 action_results.append(carry_out(asked.action, session))
                 self._actions.append(dump_action(asked.action))
             info.update(action_results[-1].info)
-        if results := _tool_results(actions, action_results):
+        if results := tool_results_of(actions, action_results):
             info["tool_results"] = results
         out_of_time = session.seconds_left == 0.0
         out_of_turns = self._turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
-            return _observation(actions, action_results), 0.0, False, False, info
-        result, recorded = session.verify(), _recorded(session)
+            return observation_of(actions, action_results), 0.0, False, False, info
+        ends = out_of_turns or (out_of_time and self.episode_seconds is not None)
+        result = self._verified(session, ends)
+        if self.task.steps:
+            info["steps"] = [done.dumped() for done in self._step_results]
+        if result is None:
+            told = observation_of(actions, action_results)
+            number, count = self._step + 1, len(self.task.steps)
+            opening = f"This step is over. Step {number} of {count}:\n\n{self._instruction()}"
+            return f"{told}\n\n{opening}".strip(), 0.0, False, False, {**info, **self._place()}
+        recorded = _recorded(session)
         self._leave()
         self._phase = _OVER
         # The turn limit terminates the episode only if it was announced; the time limit is never announced.
         terminated = finished or (self.instructions and not out_of_time)
-        return TERMINAL_STATE, self._earned(result), terminated, not finished, {**info, **recorded, **_said(result)}
+        return (
+            TERMINAL_STATE,
+            self._earned(result),
+            terminated,
+            not finished,
+            {**info, **recorded, **verdict_info(result)},
+        )
+
+    def _verified(self, session: TaskSession, ends: bool) -> VerifierResult | None:
+        """Run the tests; return the result of the task, or None if the next step has begun.
+
+        Args:
+            session: the session.
+            ends: whether the episode is over in any case.
+        """
+        result, task = session.verify(), self.task
+        if not task.steps:
+            return result
+        done, results = task.steps[self._step], self._step_results
+        results.append(StepResult.of(done, result))
+        left = len(task.steps) - len(results) if results[-1].reaches(done.min_reward) else 0
+        if left and not ends:
+            self._actions.append(dump_action(Finish()))
+            problem = session.next_step(restarts_clock=self.episode_seconds is None)
+            self._step, left = session.step, 0
+            if problem is None:
+                return None
+            result = VerifierResult({}, error=problem)
+            results.append(StepResult.of(task.steps[self._step], result))
+        return result_of_steps(results, task.steps_reward, result, missing=left)
+
+    def _instruction(self) -> str:
+        servers = self.task.mcp_servers
+        return f"{self.task.instruction}\n\n{mcp_instruction(servers)}" if servers else self.task.instruction
+
+    def _place(self) -> Info:
+        """Return where the episode is."""
+        task = self.task
+        step: Info = {"step": task.steps[self._step].name} if task.steps else {}
+        return {"turn": self._turn, "task": task.name, **step}
 
     def _check_working(self) -> None:
         if self._phase == _NOT_BEGUN:
@@ -356,7 +423,12 @@ class TerminalEnv(Env[str, Action]):
                 return self._session
         self._session = self._arrive()
         for recorded in self._actions:
-            carry_out(load_action(recorded), self._session)
+            action = load_action(recorded)
+            if isinstance(action, Finish):  # the tests of a step may have left something
+                self._session.verify()
+                self._session.next_step(restarts_clock=self.episode_seconds is None)
+            else:
+                carry_out(action, self._session)
         return self._session
 
     def _state(self) -> dict[str, Any]:
@@ -364,6 +436,8 @@ class TerminalEnv(Env[str, Action]):
             "phase": self._phase,
             "index": self._index,
             "turn": self._turn,
+            "step": self._step,
+            "step_results": [result.dumped() for result in self._step_results],
             "actions": [dict(action) for action in self._actions],
             **self.generator_state(),
         }
@@ -377,7 +451,8 @@ class TerminalEnv(Env[str, Action]):
             return None
         with suppress(EngineError, OSError):  # the next step has the same error
             if session.has_cheap_snapshots and not session.processes():
-                name = keep_snapshot(EpisodeSnapshot(self.task, self._state(), session.snapshot()))
+                taken = EpisodeSnapshot(self.tasks[self._index], self._state(), session.snapshot())
+                name = keep_snapshot(taken)
         self._kept = (self._turn, name)
         return name
 
@@ -400,7 +475,8 @@ class TerminalEnv(Env[str, Action]):
         try:
             spec = self._session_spec(self._index)
             if snapshot is not None:
-                spec = replace(spec, snapshot=snapshot.session)
+                seconds = self.task.seconds if self.episode_seconds is None else self.episode_seconds
+                spec = replace(spec, snapshot=snapshot.session, seconds=seconds)
             session = pool.take(self, spec, [self._session_spec(index) for index in self._ahead()])
         except OSError as error:
             raise EngineError(f"no container can be started: {error}") from error
@@ -449,74 +525,5 @@ def _reset_after_fork() -> None:
         env._session = env._pool = env._snapshot = env._kept = None
 
 
-def _engine_name(name: str) -> str:
-    return name if isinstance(name, str) and is_engine_name(name) else choice("engine", name, ("auto", *engine_names()))
-
-
-def _made_folder(folder: str | Path) -> Path:
-    try:
-        made = Path(folder).absolute()
-        made.mkdir(parents=True, exist_ok=True)
-    except (OSError, TypeError, ValueError) as error:
-        raise ArgumentError(f"recordings must be a folder that can be made, got {folder!r}: {error}") from error
-    return made
-
-
 def _recorded(session: TaskSession) -> Info:
     return {} if session.recording is None else {"recording": str(session.recording.path)}
-
-
-def _observation(actions: Sequence[RequestedAction], action_results: Sequence[ActionResult]) -> str:
-    if len(action_results) == 1:
-        return action_results[0].text
-    names = [asked.call.name if asked.call is not None else None for asked in actions]
-    return "\n\n".join(
-        f"Result of {str(name)[:64]}:\n{action_result.text}"
-        for name, action_result in zip(names, action_results, strict=True)
-    )
-
-
-def _tool_results(actions: Sequence[RequestedAction], action_results: Sequence[ActionResult]) -> list[dict[str, Any]]:
-    """Return the result of each native call, in the form of :class:`gem.tools.ToolEnvWrapper`."""
-    return [
-        {"tool_call_id": asked.call.id, "name": asked.call.name, "text": action_result.text, "ok": action_result.ok}
-        for asked, action_result in zip(actions, action_results, strict=True)
-        if asked.call is not None and asked.call.id is not None
-    ]
-
-
-def _task_set(
-    task: str | None,
-    path: str | Path | None,
-    tasks: Sequence[str] | None,
-    condition: str | None,
-    split: str | None,
-    skip_unsupported: bool,
-) -> TaskSet:
-    if (task is None) == (path is None):
-        raise ArgumentError("pass either task (a name) or path (a folder)")
-    if path is None:
-        if not tasks is condition is split is None:
-            raise ArgumentError("tasks, filter and split select from a folder of tasks; pass them with path")
-        names = sorted(child.name for child in bundled_tasks().iterdir())
-        path = bundled_tasks() / str(choice("task", task, names))
-    found = load_task_set(path, tasks, condition, split)
-    if found.skipped and not (skip_unsupported and found.tasks):
-        raise TaskError(found.skipped[0].error or "", found.skipped[0].need)
-    if found.skipped:
-        warn_once(found.summary())
-    return found
-
-
-def _said(result: VerifierResult) -> Info:
-    said: Info = {
-        "success": result.success,
-        "rewards": result.rewards,
-        "verifier_log": result.log,
-        "verifier_error": result.error,
-        "verifier_hint": result.hint,
-        "verdict": result.worth,
-        "tests_passed": result.passed,
-        "tests_total": result.total,
-    }
-    return {key: value for key, value in said.items() if value is not None}

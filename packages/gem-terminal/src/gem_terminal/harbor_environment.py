@@ -177,7 +177,7 @@ class HarborEnvironment(BaseEnvironment):  # type: ignore[misc, unused-ignore]  
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         """Copy the content of a folder into a folder of the container, which is made if it is missing."""
-        archive = archive_of([Path(source_dir)], ".")
+        archive = archive_of([Path(source_dir)], ".", existing=True)  # a folder that exists keeps its mode
         await _in_thread(lambda: self._put(archive, target_dir))
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:

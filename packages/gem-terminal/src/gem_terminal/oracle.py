@@ -20,15 +20,17 @@ __all__ = ["OracleSolutionPolicy"]
 class OracleSolutionPolicy(Policy[Any, Action]):
     """Plays the author's solution of a task and finishes, which proves that the task is solvable.
 
-    A script is played as one command. A list of commands is split into messages of the largest allowed size.
+    In a task with several steps, it plays the solution of each. A script is played as one command. A list of commands
+    is split into messages of the largest allowed size.
     """
 
     def __init__(self, env: TerminalEnv) -> None:
         self._env = env
         self._left: list[dict[str, Any]] | None = None
+        self._step: Any = None
 
     def reset(self, observation: Any, info: Info) -> None:
-        self._left = None
+        self._left, self._step = None, info.get("step")
 
     def act(self, observation: Any, info: Info) -> Action:
         """Return the next action.
@@ -36,8 +38,8 @@ class OracleSolutionPolicy(Policy[Any, Action]):
         Raises:
             NotSupportedError: if the task has no solution.
         """
-        if self._left is None:
-            self._left = self._calls()
+        if self._left is None or info.get("step") != self._step:
+            self._left, self._step = self._calls(), info.get("step")
         if not self._left:
             return "<finish/>"
         calls, self._left = self._left[:MOST_CALLS], self._left[MOST_CALLS:]

@@ -7,15 +7,30 @@ import secrets
 import time
 from pathlib import Path
 
+from gem.errors import ArgumentError
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
 from gem_terminal.asciicast import Asciicast
 from gem_terminal.warnings_once import warn_once
 
-__all__ = ["EpisodeRecording"]
+__all__ = ["EpisodeRecording", "recordings_folder"]
 
 _MOST_BYTES = 64 << 20
 """Of one recording."""
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+def recordings_folder(folder: str | Path) -> Path:
+    """Return the folder for recordings, made if it is missing.
+
+    Raises:
+        ArgumentError: if it cannot be made.
+    """
+    try:
+        made = Path(folder).absolute()
+        made.mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError, ValueError) as error:
+        raise ArgumentError(f"recordings must be a folder that can be made, got {folder!r}: {error}") from error
+    return made
 
 
 class EpisodeRecording:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ __all__ = [
     "CopiedFolder",
     "Healthcheck",
     "Image",
+    "McpServer",
     "ResourceLimits",
     "SeparateVerifier",
     "SideCar",
     "Task",
+    "TaskStep",
     "Tests",
 ]
 
@@ -173,6 +175,41 @@ class SideCar:
 
 
 @dataclass(frozen=True)
+class McpServer:
+    """A server of the Model Context Protocol, which offers the agent of a task further tools."""
+
+    name: str
+    transport: str
+    """``"stdio"``, ``"sse"`` or ``"streamable-http"``."""
+    url: str | None = None
+    """Where it listens, as seen from the agent's container."""
+    command: tuple[str, ...] = ()
+    """For ``stdio``: a program of the agent's container, with its arguments."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskStep:
+    """A step of a task: an instruction that the agent gets when the steps before it are over, with its own tests.
+
+    The container, with its files and processes, is that of the whole task.
+    """
+
+    name: str
+    instruction: str
+    tests: Tests
+    seconds: float | None = None
+    """The time limit of the step; None for no limit."""
+    user: str | None = None
+    files: Path | None = None
+    """A folder whose content is copied into the working folder before the step; a ``setup.sh`` in it is run."""
+    healthcheck: Healthcheck | None = None
+    min_reward: Mapping[str, float] = field(default_factory=dict)
+    """Name of a reward → the number without which the steps after this one do not begin."""
+    solution: Path | None = None
+
+
+@dataclass(frozen=True)
 class Task:
     """One task: the instruction, the container and the tests."""
 
@@ -211,3 +248,22 @@ class Task:
     """Variables of the solution, in addition to those of the task."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """The author's metadata: difficulty, category, keywords …"""
+    steps: tuple[TaskStep, ...] = ()
+    """The steps of a task that has several; the task itself then has what the first one says."""
+    steps_reward: str = "mean"
+    """``"mean"``: the mean of the rewards of the steps; ``"final"``: those of the last step that was played."""
+    mcp_servers: tuple[McpServer, ...] = ()
+
+    def at_step(self, index: int) -> Task:
+        """Return the task with the instruction, tests, user, time and solution of a step; itself if it has none."""
+        if not self.steps:
+            return self
+        step = self.steps[index]
+        return replace(
+            self,
+            instruction=step.instruction,
+            tests=step.tests,
+            seconds=step.seconds,
+            user=step.user,
+            solution=step.solution,
+        )

@@ -9,7 +9,7 @@ from typing import Any
 from gem.arguments import boolean, check_names, choice, integer, real, string
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_terminal.formats.fields import bytes_of_size
-from gem_terminal.task import ResourceLimits, Task
+from gem_terminal.task import ResourceLimits, Task, Tests
 
 __all__ = ["TaskOptions"]
 
@@ -82,16 +82,25 @@ class TaskOptions:
         """Return a task with these options."""
         if self == TaskOptions():
             return task
-        separate = task.tests.separate
         keep = task.keep_processes and not self.strict if self.keep_processes is None else self.keep_processes
         pristine = self.strict if self.verifier is None else self.verifier == "pristine"
         pristine = pristine and not task.side_cars  # a fresh container could not reach them
-        if separate is not None:
-            limits = self._adapted(separate.limits, separate.network_is_stated)
-            task = replace(task, tests=replace(task.tests, separate=replace(separate, limits=limits)))
+        steps = tuple(replace(step, tests=self._tests(step.tests)) for step in task.steps)
         return replace(
-            task, limits=self._adapted(task.limits, task.network_is_stated), keep_processes=keep, pristine=pristine
+            task,
+            tests=self._tests(task.tests),
+            steps=steps,
+            limits=self._adapted(task.limits, task.network_is_stated),
+            keep_processes=keep,
+            pristine=pristine,
         )
+
+    def _tests(self, tests: Tests) -> Tests:
+        separate = tests.separate
+        if separate is None:
+            return tests
+        limits = self._adapted(separate.limits, separate.network_is_stated)
+        return replace(tests, separate=replace(separate, limits=limits))
 
     def _adapted(self, limits: ResourceLimits, network_is_stated: bool) -> ResourceLimits:
         if self.network is None:

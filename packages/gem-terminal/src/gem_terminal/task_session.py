@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
-from gem_terminal.archive import folders
+from gem_terminal.archive import archive_of, folders
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, ExecResult
 from gem_terminal.errors import EngineError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["ActionResult", "SessionSnapshot", "TaskSession"]
 
 _FILE_SECONDS = 30.0
+_SETUP_SECONDS = 600.0
+"""The time limit of a step's ``setup.sh``; Harbor has none."""
 _SCREEN_SECONDS = 5.0
 _MOST_SECONDS = 600.0
 """The longest time limit of a command, in seconds, where the episode has no time limit."""
@@ -42,6 +44,9 @@ _READ = _REGULAR + 'head -c 67108864 -- "$1"'
 # $2: the number of the first byte, $3: how many bytes. The size is the last line.
 _READ_FROM = _REGULAR + 'tail -c "+$2" -- "$1" | head -c "$3" && echo && wc -c < "$1"'
 _WRITE = _REGULAR + 'mkdir -p -- "$(dirname -- "$1")" && head -c "$2" > "$1"'
+# Between two steps: what the agent logged, and what the tests of the step before left.
+_TIDY = 'rm -rf -- "$@" && if [ -d /logs/agent ]; then find /logs/agent -mindepth 1 -delete; fi'
+_OF_TESTS = ("/tests", "/logs/verifier")
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,15 @@ class SessionSnapshot:
     """See :meth:`~gem_terminal.shell.Shell.state`."""
     processes: int
     """Processes of the agent, other than its shell, that are no part of it."""
+    step: int = 0
+    """The step of a task that has several."""
 
 
 class TaskSession:
     """The container of one episode, with its shell and terminal.
 
     Args:
-        task: the task.
+        task: the task; one with several steps begins with the first, or with that of ``restored``.
         container: a fresh container; closing the session removes it.
         engine: starts the container of a separate verifier.
         side_cars: the other containers of the task; closing the session removes them too.
@@ -79,7 +86,7 @@ class TaskSession:
         restored: the snapshot of another session, with whose files the container began.
 
     Raises:
-        EngineError: if the container died, or failed the health check of the task.
+        EngineError: if the container died, failed the health check of the task, or its first step cannot begin.
     """
 
     def __init__(
@@ -94,7 +101,12 @@ class TaskSession:
         seconds: float | None,
         restored: SessionSnapshot | None = None,
     ) -> None:
-        self.task = task
+        self.step = 0 if restored is None else restored.step
+        """The number of the step, for a task that has several."""
+        self._whole = task
+        self.task = task.at_step(self.step)
+        """The task, as it is in this step."""
+        task = self.task
         self._container = container
         self._engine = engine
         self._side_cars = side_cars
@@ -112,6 +124,8 @@ class TaskSession:
                 container.put(folders("logs/artifacts", "logs/agent"), "/")
             if task.healthcheck is not None:
                 await_health(container, task.healthcheck, task.workdir)
+            if problem := self._prepare_step():
+                raise EngineError(f"the task {task.name} cannot begin: {problem}")
         self._shell = Shell(container, output=output, state=None if restored is None else restored.shell, **self._place)
         self._screen: Screen | None = None
         self._process = os.getpid()
@@ -212,7 +226,7 @@ class TaskSession:
         if self._side_cars is not None:
             raise EngineError(f"the task {self.task.name} has several containers, of which no snapshot can be taken")
         shell = self._shell.state()
-        return SessionSnapshot(self._container.snapshot(), shell, self.processes())
+        return SessionSnapshot(self._container.snapshot(), shell, self.processes(), self.step)
 
     def _open_screen(self, workdir: str | None) -> Screen:
         from gem_terminal.screen import Screen
@@ -240,6 +254,63 @@ class TaskSession:
         """Run the tests; see :func:`~gem_terminal.verification.verify`."""
         self.let_go()
         return verify(self.task, self._container, self._engine)
+
+    def next_step(self, *, restarts_clock: bool) -> str | None:
+        """Begin the next step, after the tests of this one, in a new shell.
+
+        Args:
+            restarts_clock: whether the step has the time that the task gives it; otherwise the clock goes on.
+
+        Returns:
+            None, or the reason why the step cannot begin, which the agent or the task may have caused.
+
+        Raises:
+            EngineError: if the container died.
+        """
+        was = self.task
+        self.step += 1
+        self.task = self._whole.at_step(self.step)
+        self._place["user"] = self.task.user
+        self._screen = None
+        in_container = was.tests.separate is None and not was.pristine
+        tidied = self._container.run(
+            ("/bin/sh", "-c", _TIDY, "sh", *(_OF_TESTS if in_container else ())), seconds=_FILE_SECONDS, user="root",
+            workdir="/",
+        )  # fmt: skip
+        if tidied.exit_code != 0:
+            return f"the container cannot be prepared: {tidied.output[-200:].decode(errors='replace').strip()}"
+        if problem := self._prepare_step():
+            return problem
+        self._shell = Shell(self._container, output=self._output, **self._place)
+        if restarts_clock:
+            self._seconds = self.task.seconds
+            self.begin()
+        return None
+
+    def _prepare_step(self) -> str | None:
+        """Copy the files of a step into the working folder, run its ``setup.sh``, and wait until it is healthy."""
+        if not self._whole.steps:
+            return None
+        step, place = self._whole.steps[self.step], self._place
+        if step.files is not None:
+            where = self._container.run(("pwd",), seconds=_FILE_SECONDS, **place)
+            folder = where.output.decode(errors="replace").removesuffix("\n")
+            if where.exit_code != 0 or not folder.startswith("/"):
+                return f"the working folder of the step {step.name} cannot be found: {folder[-200:]}"
+            files = archive_of([step.files], folder.strip("/") or ".", readable=True, existing=True)
+            self._container.put(files, "/")
+            if (step.files / "setup.sh").is_file():
+                script = f"{folder.rstrip('/')}/setup.sh"
+                done = self._container.run(("bash", script), seconds=_SETUP_SECONDS, **place)
+                if done.exit_code != 0:
+                    told = done.output[-500:].decode(errors="replace").strip()
+                    return f"setup.sh of the step {step.name} failed with exit code {done.exit_code}: {told}"
+        if step.healthcheck is not None:
+            try:
+                await_health(self._container, step.healthcheck, self.task.workdir)
+            except EngineError as error:
+                return f"the step {step.name}: {error}"
+        return None
 
     def close(self) -> None:
         """Remove the container, except in a forked child, whose parent owns it. A second call does nothing."""

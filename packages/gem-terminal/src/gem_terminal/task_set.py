@@ -13,16 +13,17 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-from gem.arguments import nearest, string
+from gem.arguments import choice, nearest, string
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.errors import TaskError
-from gem_terminal.formats import load_task, task_folders
+from gem_terminal.formats import bundled_tasks, load_task, task_folders
 from gem_terminal.formats.dataset_manifest import MANIFEST, ManifestTask, locate, read_manifest, task_digest
 from gem_terminal.task import Task
 from gem_terminal.task_filter import matching
+from gem_terminal.warnings_once import warn_once
 
-__all__ = ["TaskFolder", "TaskSet", "load_task_set"]
+__all__ = ["TaskFolder", "TaskSet", "chosen_tasks", "load_task_set"]
 
 _MOST_SETS = 16
 """Folders whose tasks a process remembers; the one used longest ago is forgotten first."""
@@ -31,6 +32,7 @@ _PARTS = (
     "solution",
 )  # fmt: skip
 """The files that a task is made of, and the folders whose lists of files it depends on."""
+_STEP_PARTS = ("instruction.md", "tests", "tests/test.sh", "solution", "workdir")
 _EXAMPLES = 3
 
 
@@ -127,6 +129,35 @@ class TaskSet:
 _Fingerprint = tuple[object, ...]
 _KEPT: OrderedDict[Path, tuple[_Fingerprint, TaskSet]] = OrderedDict()
 _LOCK = Lock()
+
+
+def chosen_tasks(
+    task: str | None,
+    path: str | Path | None,
+    tasks: Sequence[str] | None,
+    condition: str | None,
+    split: str | None,
+    skip_unsupported: bool,
+) -> TaskSet:
+    """Return the tasks that an environment's arguments of these names choose; warns of those that cannot be used.
+
+    Raises:
+        ArgumentError: if the arguments contradict each other, or nothing has these names.
+        TaskError: if no task can be used, or one cannot and ``skip_unsupported`` is false.
+    """
+    if (task is None) == (path is None):
+        raise ArgumentError("pass either task (a name) or path (a folder)")
+    if path is None:
+        if not tasks is condition is split is None:
+            raise ArgumentError("tasks, filter and split select from a folder of tasks; pass them with path")
+        names = sorted(child.name for child in bundled_tasks().iterdir())
+        path = bundled_tasks() / str(choice("task", task, names))
+    found = load_task_set(path, tasks, condition, split)
+    if found.skipped and not (skip_unsupported and found.tasks):
+        raise TaskError(found.skipped[0].error or "", found.skipped[0].need)
+    if found.skipped:
+        warn_once(found.summary())
+    return found
 
 
 def load_task_set(
@@ -227,6 +258,11 @@ def _fingerprint(path: Path, manifest: Sequence[ManifestTask] | None) -> Iterato
     for place in (str(path), *sorted(entry.path for entry in os.scandir(path) if entry.is_dir())):
         yield place
         yield from (_state(f"{place}/{part}") for part in _PARTS)
+        if steps := _state(f"{place}/steps"):
+            yield steps
+            for step in sorted(entry.path for entry in os.scandir(f"{place}/steps") if entry.is_dir()):
+                yield step
+                yield from (_state(f"{step}/{part}") for part in _STEP_PARTS)
 
 
 def _state(path: str) -> tuple[int, int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from threading import RLock
 
+from gem.arguments import choice
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.engines.base import Channel, Container, Engine, ExecResult, Progress
 from gem_terminal.errors import EngineError
@@ -16,6 +17,7 @@ __all__ = [
     "Engine",
     "ExecResult",
     "Progress",
+    "checked_engine_name",
     "engine_by_name",
     "engine_names",
     "is_engine_name",
@@ -45,6 +47,13 @@ def engine_names() -> list[str]:
 def is_engine_name(name: str) -> bool:
     """Return whether :func:`engine_by_name` knows a name; looks at installed packages only for names of others."""
     return name in ("auto", *NAMES) or name.startswith(_FLEET) or name in engine_names()
+
+
+def checked_engine_name(name: object) -> str:
+    """Return a name that :func:`engine_by_name` knows; raises an error with the nearest name for another."""
+    if isinstance(name, str) and is_engine_name(name):
+        return name
+    return str(choice("engine", name, ("auto", *engine_names())))
 
 
 def engine_by_name(name: str) -> Engine:

@@ -19,22 +19,32 @@ import re
 import sys
 from itertools import dropwhile
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
-
-from gem_terminal.egress_proxy import allowed_host
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.compose import Composition, read_composition
-from gem_terminal.formats.fields import SEVERAL, Bytes, Mebibytes, Pause, Seconds, compose_file, validated
+from gem_terminal.formats.fields import SEVERAL, compose_file, validated
+from gem_terminal.formats.harbor_schema import (
+    MAIN,
+    ArtifactEntry,
+    EnvironmentSection,
+    HarborFile,
+    HealthcheckSection,
+    McpServerEntry,
+    NetworkMode,
+    NetworkSection,
+    StepEntry,
+)
 from gem_terminal.task import (
     Artifact,
     CollectCommand,
     Healthcheck,
     Image,
+    McpServer,
     ResourceLimits,
     SeparateVerifier,
     Task,
+    TaskStep,
     Tests,
 )
 from gem_terminal.verifier_result import OUTPUT
@@ -50,113 +60,6 @@ _TEMPLATE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
 """A line that marks a benchmark's files for filters of training data; not a part of the instruction."""
 
-_MAIN = "main"
-"""Harbor's name of the agent's container."""
-_MOST = 1024
-"""Processors of a container."""
-
-NetworkMode = Literal["public", "no-network", "allowlist"]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="ignore", protected_namespaces=())
-
-
-class _About(_Section):
-    name: str | None = None
-    description: str | None = None
-    keywords: list[str] = []
-
-
-class _NetworkPolicy(_Section):
-    network_mode: NetworkMode | None = None
-    allowed_hosts: list[Annotated[str, AfterValidator(allowed_host)]] | None = None
-
-    @model_validator(mode="after")
-    def _hosts_are_meant(self) -> _NetworkPolicy:
-        if self.allowed_hosts is not None and self.network_mode != "allowlist":
-            raise ValueError("allowed_hosts needs network_mode = 'allowlist'")
-        return self
-
-
-class _Agent(_NetworkPolicy):
-    timeout_sec: Seconds | None = None
-    user: str | int | None = None
-
-
-class _Healthcheck(_Section):
-    command: str
-    interval_sec: Pause = 5.0
-    timeout_sec: Seconds = 30.0
-    start_period_sec: Pause = 0.0
-    start_interval_sec: Pause = 5.0
-    retries: int = Field(default=3, ge=1, le=1000)
-
-
-class _Environment(_NetworkPolicy):
-    build_timeout_sec: Seconds = 600.0
-    docker_image: str | None = None
-    os: Literal["linux", "windows"] = "linux"
-    cpus: float | None = Field(default=None, gt=0, le=_MOST, allow_inf_nan=False)
-    memory_mb: Mebibytes = None
-    memory: Bytes = None
-    storage_mb: Mebibytes = None
-    storage: Bytes = None
-    gpus: int | None = None
-    tpu: Any = None
-    mcp_servers: list[Any] = []
-    env: dict[str, str] = {}
-    workdir: str | None = None
-    allow_internet: bool | None = None
-    healthcheck: _Healthcheck | None = None
-
-    @field_validator("os", mode="before")
-    @classmethod
-    def _lower(cls, value: object) -> object:
-        return value.lower() if isinstance(value, str) else value
-
-
-class _Artifact(_Section):
-    source: str
-    exclude: list[str] = []
-    service: str | None = None
-
-
-class _Collect(_Section):
-    command: str
-    service: str = _MAIN
-    timeout_sec: Seconds = 60.0
-    user: str | int | None = None
-
-
-class _Verifier(_NetworkPolicy):
-    timeout_sec: Seconds = 600.0
-    env: dict[str, str] = {}
-    user: str | int | None = None
-    environment_mode: Literal["shared", "separate"] | None = None
-    environment: _Environment | None = None
-    collect: list[_Collect] = []
-
-    @property
-    def is_separate(self) -> bool:
-        """Whether the verifier has its own container: without an explicit mode, an environment implies it."""
-        return self.environment_mode == "separate" or (self.environment_mode is None and self.environment is not None)
-
-
-class _Solution(_Section):
-    env: dict[str, str] = {}
-
-
-class _Harbor(_Section):
-    task: _About = _About()
-    metadata: dict[str, Any] = {}
-    agent: _Agent = _Agent()
-    verifier: _Verifier = _Verifier()
-    environment: _Environment = _Environment()
-    solution: _Solution = _Solution()
-    steps: list[Any] = []
-    artifacts: list[str | _Artifact] = []
-
 
 def load(folder: Path) -> Task:
     """Read the task of a folder.
@@ -167,26 +70,26 @@ def load(folder: Path) -> Task:
     config = _read(folder / "task.toml")
     _refuse_what_is_not_supported(folder, config)
     about = config.task
-    composition = read_composition(folder / "environment", _MAIN)
+    composition = read_composition(folder / "environment", MAIN)
     environment = config.environment
-    solution = folder / "solution" / "solve.sh"
+    steps = tuple(_step(folder, config, entry) for entry in config.steps)
     return Task(
         name=(about.name or "").rpartition("/")[2] or folder.name,
-        instruction=_instruction(folder / "instruction.md"),
+        instruction=steps[0].instruction if steps else _instruction(folder / "instruction.md"),
         image=_main_image(folder / "environment", environment, composition),
-        tests=_tests(folder, config),
+        tests=steps[0].tests if steps else _tests(folder, config),
         folder=folder,
         format="harbor",
-        limits=_limits(environment, config.agent),
+        limits=_limits(environment, _networks(config, config.steps[0] if steps else None)[0]),
         network_is_stated=_states_network(config.agent.network_mode, environment),
         keep_processes=_keeps_processes(folder, config.metadata),
-        seconds=config.agent.timeout_sec,
+        seconds=steps[0].seconds if steps else config.agent.timeout_sec,
         workdir=environment.workdir,
-        user=_user(config.agent.user),
+        user=steps[0].user if steps else _user(config.agent.user),
         environment=_filled(folder, environment.env) | (composition.main.environment if composition else {}),
         healthcheck=_healthcheck(environment.healthcheck),
         **(composition.task_fields() if composition else {}),
-        solution=solution if solution.is_file() else None,
+        solution=steps[0].solution if steps else _solution(folder / "solution"),
         # An unset variable is empty: a variable that only the oracle needs must not prevent training.
         solution_environment={
             name: _TEMPLATE.sub(lambda match: os.environ.get(match[1], match[2] or ""), text)
@@ -194,54 +97,114 @@ def load(folder: Path) -> Task:
         },
         metadata={"keywords": about.keywords, **({"description": about.description} if about.description else {})}
         | config.metadata,
+        steps=steps,
+        steps_reward=config.multi_step_reward_strategy or "mean",
+        mcp_servers=tuple(map(_mcp_server, environment.mcp_servers)),
     )
 
 
-def _read(path: Path) -> _Harbor:
+def _step(folder: Path, config: HarborFile, entry: StepEntry) -> TaskStep:
+    """Read a step. Agent and verifier say what differs from the task; the time limit of the tests is the step's own."""
+    own = folder / "steps" / entry.name
+    if not own.resolve().is_relative_to(folder.resolve()) or not own.is_dir():
+        raise TaskError(f"{own} is missing; the step {entry.name!r} of task.toml needs this folder")
+    user = config.agent.user if entry.agent.user is None else entry.agent.user
+    least = entry.min_reward
+    return TaskStep(
+        name=entry.name,
+        instruction=_instruction(own / "instruction.md"),
+        tests=_tests(folder, config, entry),
+        seconds=config.agent.timeout_sec if entry.agent.timeout_sec is None else entry.agent.timeout_sec,
+        user=_user(user),
+        files=own / "workdir" if (own / "workdir").is_dir() else None,
+        healthcheck=_healthcheck(entry.healthcheck),
+        min_reward={} if least is None else least if isinstance(least, dict) else {"reward": least},
+        solution=_solution(own / "solution") if (own / "solution").is_dir() else _solution(folder / "solution"),
+    )
+
+
+def _solution(folder: Path) -> Path | None:
+    script = folder / "solve.sh"
+    return script if script.is_file() else None
+
+
+def _mcp_server(entry: McpServerEntry) -> McpServer:
+    return McpServer(
+        entry.name,
+        entry.transport,
+        url=None if entry.transport == "stdio" else entry.url,
+        command=(entry.command, *entry.args) if entry.transport == "stdio" and entry.command else (),
+        headers=entry.headers,
+    )
+
+
+def _read(path: Path) -> HarborFile:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise TaskError(f"{path} is no TOML: {error}") from error
-    return validated(_Harbor, content, path)
+    return validated(HarborFile, content, path)
 
 
-def _refuse_what_is_not_supported(folder: Path, config: _Harbor) -> None:
-    places = [place for place in (config.environment, config.verifier.environment) if place is not None]
-    services = [entry.service for entry in config.artifacts if isinstance(entry, _Artifact)]
-    services += [hook.service for hook in config.verifier.collect]
+def _refuse_what_is_not_supported(folder: Path, config: HarborFile) -> None:
+    verifiers = [config.verifier, *(step.verifier for step in config.steps)]
+    places = [config.environment, *(each.environment for each in verifiers if each.environment is not None)]
+    entries = [*config.artifacts, *(entry for step in config.steps for entry in step.artifacts)]
+    services = [entry.service for entry in entries if isinstance(entry, ArtifactEntry)]
+    services += [hook.service for each in verifiers for hook in each.collect]
     needs = {
-        f"{SEVERAL} (the service of an artifact or a collect command)": not {None, _MAIN}.issuperset(services),
+        f"{SEVERAL} (the service of an artifact or a collect command)": not {None, MAIN}.issuperset(services),
         "Windows": any(place.os == "windows" for place in places),
         "a GPU": any(place.gpus for place in places),
         "a TPU": any(place.tpu is not None for place in places),
-        "several steps": bool(config.steps),
-        "MCP servers of its own": any(place.mcp_servers for place in places),
     }
     for need, is_needed in needs.items():
         if is_needed:
             message = f"{folder / 'task.toml'}: the task needs {need}, which is not supported"
             raise TaskError(message, need.partition(" (")[0])
-    verifier = config.verifier
-    if verifier.environment_mode == "shared" and verifier.environment is not None:
-        raise TaskError(f"{folder / 'task.toml'}: verifier.environment is given, and environment_mode is 'shared'")
+    for verifier in verifiers:
+        if verifier.environment_mode == "shared" and verifier.environment is not None:
+            raise TaskError(f"{folder / 'task.toml'}: verifier.environment is given, and environment_mode is 'shared'")
     _refuse_two_networks(folder, config)
 
 
-def _refuse_two_networks(folder: Path, config: _Harbor) -> None:
-    """Reject different networks for agent and verifier in one shared container, whose network does not change."""
-    place, agent, verifier = config.environment, config.agent, config.verifier
-    said = verifier.network_mode or place.network_mode or place.allow_internet
-    if verifier.is_separate or said is None:
+def _refuse_two_networks(folder: Path, config: HarborFile) -> None:
+    """Reject different networks of agent, verifier and steps in one shared container, whose network does not change."""
+    place = config.environment
+    parts: list[tuple[str, tuple[str, ...] | None]] = []
+    for step in config.steps or (None,):
+        agent, verifier = _networks(config, step)
+        parts.append(("agent", _hosts(agent, place)))
+        said = verifier.network_mode or place.network_mode or place.allow_internet
+        if not _is_separate(config, step) and said is not None:
+            parts.append(("verifier", _hosts(verifier, place)))
+    other = next((part for part in parts if part[1] != parts[0][1]), None)
+    if other is None:
         return
-    hosts = [_hosts(part, place) for part in (agent, verifier)]
-    modes = ["allowlist" if found else "no-network" if found == () else "public" for found in hosts]
-    if hosts[0] != hosts[1]:
-        raise TaskError(
-            f"{folder / 'task.toml'}: the network_mode of the agent is {modes[0]!r} and that of the verifier "
-            f"{modes[1]!r}, but both share one container, whose network does not change; give them the same, or the "
-            "verifier a container of its own (verifier.environment_mode = 'separate')",
-            "a network that changes",
-        )
+    modes = ["allowlist" if hosts else "no-network" if hosts == () else "public" for _, hosts in (parts[0], other)]
+    raise TaskError(
+        f"{folder / 'task.toml'}: the network_mode of the agent is {modes[0]!r} and that of the {other[0]}"
+        f"{' of a later step' if config.steps else ''} {modes[1]!r}, but both share one container, whose network does "
+        "not change; give them the same, or the verifier a container of its own (verifier.environment_mode = "
+        "'separate')",
+        "a network that changes",
+    )
+
+
+def _networks(config: HarborFile, step: StepEntry | None) -> tuple[NetworkSection, NetworkSection]:
+    """Return the words of agent and verifier on the network, in a step those of the step or else of the task."""
+    agent: NetworkSection = config.agent
+    verifier: NetworkSection = config.verifier
+    if step is not None:
+        agent = step.agent if step.agent.network_mode is not None else agent
+        verifier = step.verifier if step.verifier.network_mode is not None else verifier
+    return agent, verifier
+
+
+def _is_separate(config: HarborFile, step: StepEntry | None) -> bool:
+    if step is not None and (step.verifier.environment_mode or step.verifier.environment) is not None:
+        return step.verifier.is_separate
+    return config.verifier.is_separate
 
 
 def _instruction(path: Path) -> str:
@@ -256,7 +219,7 @@ def _instruction(path: Path) -> str:
     return instruction
 
 
-def _image(folder: Path, environment: _Environment) -> Image:
+def _image(folder: Path, environment: EnvironmentSection) -> Image:
     if (folder / "Dockerfile").is_file():
         return Image(folder=folder, name=environment.docker_image, build_seconds=environment.build_timeout_sec)
     if environment.docker_image:
@@ -264,61 +227,76 @@ def _image(folder: Path, environment: _Environment) -> Image:
     raise TaskError(f"{folder} has no Dockerfile, and task.toml names no docker_image; the task needs one of them")
 
 
-def _main_image(folder: Path, environment: _Environment, composition: Composition | None) -> Image:
+def _main_image(folder: Path, environment: EnvironmentSection, composition: Composition | None) -> Image:
     """Return the image of the agent's container, which its service in the compose file may change."""
     if composition is not None and (composition.main.build is not None or composition.main.image):
         return composition.main_image
     return _image(folder, environment)
 
 
-def _tests(folder: Path, config: _Harbor) -> Tests:
-    verifier = config.verifier
-    separate, brings_tests = _separate(folder, config) if verifier.is_separate else (None, False)
-    sources = () if brings_tests else (folder / "tests",)
-    if sources and not (sources[0] / "test.sh").is_file():
-        raise TaskError(f"{sources[0] / 'test.sh'} is missing; it must verify the task")
+def _tests(folder: Path, config: HarborFile, step: StepEntry | None = None) -> Tests:
+    """Return the tests of a task, or of a step: those of the task with those of the step over them."""
+    verifier = config.verifier if step is None else step.verifier
+    separate, brings_tests = _separate(folder, config, step) if _is_separate(config, step) else (None, False)
+    sources = tuple(_tests_folders(folder, step))
+    if not brings_tests and not any((source / "test.sh").is_file() for source in sources):
+        raise TaskError(f"{sources[-1] / 'test.sh'} is missing; it must verify the task")
+    user = config.verifier.user if verifier.user is None else verifier.user
     return Tests(
-        sources=sources,
+        sources=() if brings_tests else sources,
         command=f"/tests/test.sh > /logs/verifier/{OUTPUT} 2>&1",
         seconds=verifier.timeout_sec,
-        user=_user(verifier.user),
-        environment=_filled(folder, verifier.env),
+        user=_user(user),
+        environment=_filled(folder, config.verifier.env | verifier.env),
         separate=separate,
     )
 
 
-def _separate(folder: Path, config: _Harbor) -> tuple[SeparateVerifier, bool]:
+def _tests_folders(folder: Path, step: StepEntry | None) -> list[Path]:
+    if step is None:
+        return [folder / "tests"]
+    own = folder / "steps" / step.name / "tests"
+    return [path for path in (folder / "tests", own) if path.is_dir()] or [own]
+
+
+def _separate(folder: Path, config: HarborFile, step: StepEntry | None) -> tuple[SeparateVerifier, bool]:
     """Return the container of a verifier, and whether its image contains the tests.
 
     The rules are Harbor's: the image of ``[verifier.environment]`` or the Dockerfile in ``tests/``, which both
-    contain ``/tests``; otherwise the agent's image.
+    contain ``/tests``; otherwise the agent's image. In a step, its own come before those of the task.
     """
-    verifier = config.verifier
-    place = verifier.environment or config.environment
-    tests = folder / "tests"
-    if (compose := compose_file(tests)) is not None:
-        raise TaskError(f"{compose}: the verifier needs several containers, which is not supported", SEVERAL)
-    own_image = verifier.environment.docker_image if verifier.environment else None
-    if own_image:
-        image = Image(name=own_image)
-    elif (tests / "Dockerfile").is_file():
-        image = Image(folder=tests, build_seconds=place.build_timeout_sec)
-    else:
-        image = _image(folder / "environment", config.environment)
+    sections = [config.verifier] if step is None else [step.verifier, config.verifier]
+    place = next((each.environment for each in sections if each.environment is not None), config.environment)
+    image, brings_tests = _image(folder / "environment", config.environment), False
+    folders = [folder / "tests"] if step is None else [folder / "steps" / step.name / "tests", folder / "tests"]
+    for section, tests in zip(sections, folders, strict=True):
+        if (compose := compose_file(tests)) is not None:
+            raise TaskError(f"{compose}: the verifier needs several containers, which is not supported", SEVERAL)
+        own_image = section.environment.docker_image if section.environment else None
+        if own_image or (tests / "Dockerfile").is_file():
+            image = Image(name=own_image) if own_image else Image(folder=tests, build_seconds=place.build_timeout_sec)
+            brings_tests = True
+            break
+    network = _networks(config, step)[1]
+    artifacts = [*config.artifacts, *(step.artifacts if step is not None else ())]
     separate = SeparateVerifier(
         image=image,
-        limits=_limits(place, verifier),
-        network_is_stated=_states_network(verifier.network_mode, place),
+        limits=_limits(place, network),
+        network_is_stated=_states_network(network.network_mode, place),
         environment=_filled(folder, place.env),
         workdir=place.workdir,
-        artifacts=tuple(_artifact(folder, entry, config.environment.workdir) for entry in config.artifacts),
-        collect=tuple(CollectCommand(hook.command, hook.timeout_sec, _user(hook.user)) for hook in verifier.collect),
+        artifacts=tuple(_artifact(folder, entry, config.environment.workdir) for entry in artifacts),
+        collect=tuple(
+            CollectCommand(hook.command, hook.timeout_sec, _user(hook.user))
+            for section in reversed(sections)
+            for hook in section.collect
+        ),
     )
-    return separate, bool(own_image) or (tests / "Dockerfile").is_file()
+    return separate, brings_tests
 
 
-def _artifact(folder: Path, entry: str | _Artifact, workdir: str | None) -> Artifact:
-    given = entry if isinstance(entry, _Artifact) else _Artifact(source=entry)
+def _artifact(folder: Path, entry: str | ArtifactEntry, workdir: str | None) -> Artifact:
+    given = entry if isinstance(entry, ArtifactEntry) else ArtifactEntry(source=entry)
     path = PurePosixPath(workdir or "", given.source)
     if not path.is_absolute() or ".." in path.parts or path.name == "" or "\0" in given.source:
         raise TaskError(
@@ -328,7 +306,7 @@ def _artifact(folder: Path, entry: str | _Artifact, workdir: str | None) -> Arti
     return Artifact(f"/{path.relative_to(path.anchor)}", tuple(given.exclude))
 
 
-def _healthcheck(given: _Healthcheck | None) -> Healthcheck | None:
+def _healthcheck(given: HealthcheckSection | None) -> Healthcheck | None:
     if given is None:
         return None
     return Healthcheck(
@@ -341,7 +319,7 @@ def _healthcheck(given: _Healthcheck | None) -> Healthcheck | None:
     )
 
 
-def _limits(place: _Environment, part: _NetworkPolicy) -> ResourceLimits:
+def _limits(place: EnvironmentSection, part: NetworkSection) -> ResourceLimits:
     hosts = _hosts(part, place)
     return ResourceLimits(
         cpus=place.cpus or ResourceLimits.cpus,
@@ -352,7 +330,7 @@ def _limits(place: _Environment, part: _NetworkPolicy) -> ResourceLimits:
     )
 
 
-def _hosts(part: _NetworkPolicy, environment: _Environment) -> tuple[str, ...] | None:
+def _hosts(part: NetworkSection, environment: EnvironmentSection) -> tuple[str, ...] | None:
     """Return the hosts that a container reaches: none, the listed ones, or None for all, which is Harbor's default."""
     policy = part if part.network_mode is not None else environment
     if policy.network_mode == "allowlist":
@@ -362,7 +340,7 @@ def _hosts(part: _NetworkPolicy, environment: _Environment) -> tuple[str, ...] |
     return None if policy.network_mode == "public" else ()
 
 
-def _states_network(mode: NetworkMode | None, environment: _Environment) -> bool:
+def _states_network(mode: NetworkMode | None, environment: EnvironmentSection) -> bool:
     return bool(mode or environment.network_mode) or environment.allow_internet is not None
 
 
