@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.actions import Bash, CallMcpTool, CarriedAction, ReadFile, SendKeys
 from gem_terminal.task_session import ActionResult, TaskSession
 
 __all__ = ["carry_out"]
 
 
-def carry_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
+def carry_out(action: CarriedAction, session: TaskSession) -> ActionResult:
     """Carry out an action.
 
     Raises:
@@ -23,17 +23,19 @@ def carry_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSessi
     return done
 
 
-def _carried_out(action: Bash | SendKeys | ReadFile | WriteFile, session: TaskSession) -> ActionResult:
+def _carried_out(action: CarriedAction, session: TaskSession) -> ActionResult:
     if isinstance(action, Bash):
         return session.bash(action)
     if isinstance(action, SendKeys):
         return session.send_keys(action)
     if isinstance(action, ReadFile):
         return session.read_file(action)
+    if isinstance(action, CallMcpTool):
+        return session.call_mcp_tool(action)
     return session.write_file(action)
 
 
-def _remark(action: Bash | SendKeys | ReadFile | WriteFile, done: ActionResult) -> str:
+def _remark(action: CarriedAction, done: ActionResult) -> str:
     """Return what a recording shows of a result, beside the output that it has heard."""
     if isinstance(action, SendKeys):
         return ""

@@ -23,9 +23,11 @@ from gem.tools.calls import ToolCall, native_calls, tagged, text_call
 from gem_terminal.yaml_text import yaml_of
 
 __all__ = [
+    "MCP_SCHEMA",
     "MOST_CALLS",
     "TOOL_SCHEMAS",
     "Bash",
+    "CallMcpTool",
     "Finish",
     "MalformedAction",
     "ReadFile",
@@ -75,6 +77,14 @@ class WriteFile:
 
 
 @dataclass(frozen=True)
+class CallMcpTool:
+    """Call a tool of one of the task's MCP servers."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Finish:
     """Declare the task done."""
 
@@ -86,7 +96,10 @@ class MalformedAction:
     why: str
 
 
-TerminalAction = Bash | SendKeys | ReadFile | WriteFile | Finish | MalformedAction
+CarriedAction = Bash | SendKeys | ReadFile | WriteFile | CallMcpTool
+"""An action that is carried out in the container."""
+
+TerminalAction = CarriedAction | Finish | MalformedAction
 
 
 @dataclass(frozen=True)
@@ -97,11 +110,12 @@ class RequestedAction:
     call: ToolCall | None = None
 
 
-_KINDS: dict[str, type[Bash | SendKeys | ReadFile | WriteFile | Finish]] = {
+_KINDS: dict[str, type[CarriedAction | Finish]] = {
     "bash": Bash,
     "send_keys": SendKeys,
     "read_file": ReadFile,
     "write_file": WriteFile,
+    "mcp_call": CallMcpTool,
     "finish": Finish,  # of a step, after which the episode continues
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -162,6 +176,14 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
 )
 """The actions in the format of the ``tools`` argument of chat APIs."""
 
+MCP_SCHEMA = _schema(
+    "mcp_call",
+    "Call a tool of an MCP server of the task. The task lists the tools with their arguments.",
+    tool={"type": "string", "description": "The name of the tool."},
+    arguments={"type": "object", "description": "The arguments of the tool.", "default": {}},
+)
+"""The further action of tasks that bring MCP servers."""
+
 
 def parse_actions(action: object) -> list[RequestedAction]:
     """Parse an agent's message into its actions, in order, at least one.
@@ -175,12 +197,12 @@ def parse_actions(action: object) -> list[RequestedAction]:
     return [RequestedAction(_NOTHING if text is None else _of_text(text))]
 
 
-def dump_action(action: Bash | SendKeys | ReadFile | WriteFile | Finish) -> dict[str, Any]:
+def dump_action(action: CarriedAction | Finish) -> dict[str, Any]:
     """Return an action as a JSON object that :func:`load_action` reads."""
     return {"action": _NAMES[type(action)], **asdict(action)}
 
 
-def load_action(record: Mapping[str, Any]) -> Bash | SendKeys | ReadFile | WriteFile | Finish:
+def load_action(record: Mapping[str, Any]) -> CarriedAction | Finish:
     """Return the action of a record; raises ValueError, TypeError or LookupError for an invalid record."""
     fields = dict(record)
     kind = _KINDS[fields.pop("action")]
@@ -231,6 +253,11 @@ def _of_call(call: ToolCall) -> TerminalAction:
             return ReadFile(_text(arguments, "path"), _offset(arguments.get("offset")))
         if call.name == "write_file":
             return WriteFile(_text(arguments, "path"), _text(arguments, "content"))
+        if call.name == "mcp_call":
+            given = arguments.get("arguments", {})
+            if not isinstance(given, Mapping):
+                return MalformedAction("The argument arguments of mcp_call must be an object.")
+            return CallMcpTool(_text(arguments, "tool"), given)
         if call.name == "finish":
             return Finish()
     except TypeError as error:

@@ -18,6 +18,7 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem.text import TERMINAL_STATE
 from gem_terminal.acting import carry_out
 from gem_terminal.actions import (
+    MCP_SCHEMA,
     TOOL_SCHEMAS,
     Finish,
     MalformedAction,
@@ -29,7 +30,7 @@ from gem_terminal.actions import (
 from gem_terminal.engines import Engine, checked_engine_name, engine_by_name
 from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
 from gem_terminal.errors import EngineError
-from gem_terminal.mcp_servers import mcp_instruction
+from gem_terminal.mcp_servers import mcp_client_is_installed, mcp_instruction
 from gem_terminal.multi_step import StepResult, result_of_steps
 from gem_terminal.recording import EpisodeRecording, recordings_folder
 from gem_terminal.session_pools import SessionSpec, session_pool
@@ -170,6 +171,7 @@ class TerminalEnv(Env[str, Action]):
         self.output = integer("output", output, minimum=100)
         self.reward = choice("reward", reward, ("task", "fraction", "binary"))
         self.instructions = boolean("instructions", instructions)
+        self._has_mcp_tools = any(task.mcp_servers for task in self.tasks) and mcp_client_is_installed()
         self.recordings = None if recordings is None else recordings_folder(recordings)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
@@ -194,7 +196,8 @@ class TerminalEnv(Env[str, Action]):
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The actions in the format of the ``tools`` argument of chat APIs."""
-        return [dict(schema) for schema in TOOL_SCHEMAS]
+        further = [MCP_SCHEMA] if self._has_mcp_tools else []
+        return [dict(schema) for schema in (*TOOL_SCHEMAS, *further)]
 
     @cached_property
     def engine(self) -> Engine:
@@ -223,7 +226,7 @@ class TerminalEnv(Env[str, Action]):
         self._session = self._arrive()
         self._phase = _WORKING
         task = self.task
-        parts = [self._instruction()]
+        parts = [self._instruction(self._session)]
         if self.instructions:
             parts.append(_SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns))
             if task.steps:
@@ -358,7 +361,7 @@ class TerminalEnv(Env[str, Action]):
         if result is None:
             told = observation_of(actions, action_results)
             number, count = self._step + 1, len(self.task.steps)
-            opening = f"This step is over. Step {number} of {count}:\n\n{self._instruction()}"
+            opening = f"This step is over. Step {number} of {count}:\n\n{self._instruction(session)}"
             return f"{told}\n\n{opening}".strip(), 0.0, False, False, {**info, **self._place()}
         recorded = _recorded(session)
         self._leave()
@@ -396,9 +399,12 @@ class TerminalEnv(Env[str, Action]):
             results.append(StepResult.of(task.steps[self._step], result))
         return result_of_steps(results, task.steps_reward, result, missing=left)
 
-    def _instruction(self) -> str:
-        servers = self.task.mcp_servers
-        return f"{self.task.instruction}\n\n{mcp_instruction(servers)}" if servers else self.task.instruction
+    def _instruction(self, session: TaskSession) -> str:
+        task = self.task
+        if not task.mcp_servers:
+            return task.instruction
+        tools = "" if session.mcp is None else session.mcp.description()
+        return f"{task.instruction}\n\n{mcp_instruction(task.mcp_servers, tools)}"
 
     def _place(self) -> Info:
         """Return where the episode is."""

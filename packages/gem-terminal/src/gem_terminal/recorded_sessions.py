@@ -7,8 +7,9 @@ from typing import Any
 from gem.errors import ArgumentError
 from gem.text import action_text
 from gem.trajectory import Trajectory, Transition
-from gem_terminal.actions import Bash, Finish, MalformedAction, ReadFile, SendKeys, WriteFile, parse_actions
+from gem_terminal.actions import Finish, MalformedAction, SendKeys, TerminalAction, parse_actions
 from gem_terminal.asciicast import Asciicast
+from gem_terminal.recording import shown_command
 
 __all__ = ["asciicast_of"]
 
@@ -61,13 +62,9 @@ def _are_messages(observation: Any) -> bool:
     return isinstance(observation, list) and bool(observation) and isinstance(observation[-1], dict)
 
 
-def _command(action: Bash | ReadFile | WriteFile | Finish | MalformedAction, said: Any) -> str:
-    if isinstance(action, Bash):
-        return action.command
-    if isinstance(action, ReadFile):
-        return f"# read_file {action.path}"
-    if isinstance(action, WriteFile):
-        return f"# write_file {action.path}\n{action.content}"
+def _command(action: TerminalAction, said: Any) -> str:
     if isinstance(action, Finish):
         return "# finish"
-    return f"# {(action_text(said) or '')[:500]}"
+    if isinstance(action, (SendKeys, MalformedAction)):
+        return f"# {(action_text(said) or '')[:500]}"
+    return shown_command(action)

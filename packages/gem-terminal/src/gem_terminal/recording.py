@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import time
 from pathlib import Path
 
 from gem.errors import ArgumentError
-from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.actions import Bash, CallMcpTool, CarriedAction, ReadFile, SendKeys, WriteFile
 from gem_terminal.asciicast import Asciicast
 from gem_terminal.warnings_once import warn_once
 
-__all__ = ["EpisodeRecording", "recordings_folder"]
+__all__ = ["EpisodeRecording", "recordings_folder", "shown_command"]
 
 _MOST_BYTES = 64 << 20
 """Of one recording."""
@@ -53,11 +54,11 @@ class EpisodeRecording:
         self._bytes = 0
         self._ended = False
 
-    def begin(self, action: Bash | SendKeys | ReadFile | WriteFile) -> None:
+    def begin(self, action: CarriedAction) -> None:
         """Record that the agent acts. What ``send_keys`` types is recorded by :meth:`keys`."""
         self._cast.marker(self._now(), _label(action))
         if not isinstance(action, SendKeys):
-            self._cast.command(self._now(), _shown(action))
+            self._cast.command(self._now(), shown_command(action))
 
     def heard(self, data: bytes) -> None:
         """Record output of the shell, or of the terminal."""
@@ -91,15 +92,18 @@ class EpisodeRecording:
         return time.monotonic() - self._began
 
 
-def _label(action: Bash | SendKeys | ReadFile | WriteFile) -> str:
+def _label(action: CarriedAction) -> str:
     if isinstance(action, SendKeys):
         return "keys " + " ".join(action.keys)
-    return _shown(action)
+    return shown_command(action)
 
 
-def _shown(action: Bash | ReadFile | WriteFile) -> str:
+def shown_command(action: Bash | ReadFile | WriteFile | CallMcpTool) -> str:
+    """Return an action as a recording shows it at the prompt."""
     if isinstance(action, Bash):
         return action.command
     if isinstance(action, ReadFile):
         return f"# read_file {action.path}"
+    if isinstance(action, CallMcpTool):
+        return f"# mcp_call {action.tool} {json.dumps(action.arguments)}"
     return f"# write_file {action.path}\n{action.content}"

@@ -7,12 +7,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.actions import Bash, ReadFile, SendKeys, WriteFile
+from gem_terminal.actions import Bash, CallMcpTool, ReadFile, SendKeys, WriteFile
 from gem_terminal.archive import archive_of, folders
 from gem_terminal.bounded_output import BoundedOutput
-from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, ExecResult
+from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, Engine, ExecResult
 from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
+from gem_terminal.mcp_servers import TaskMcpServers, mcp_client_is_installed
 from gem_terminal.recording import EpisodeRecording
 from gem_terminal.shell import CommandResult, Shell
 from gem_terminal.side_cars import SideCarGroup
@@ -128,6 +129,12 @@ class TaskSession:
                 raise EngineError(f"the task {task.name} cannot begin: {problem}")
         self._shell = Shell(container, output=output, state=None if restored is None else restored.shell, **self._place)
         self._screen: Screen | None = None
+        self.mcp: TaskMcpServers | None = None
+        """The tools of the task's MCP servers, if it brings any and this process has a client."""
+        if task.mcp_servers and mcp_client_is_installed():
+            self.mcp = TaskMcpServers(task.mcp_servers, self._opened, seconds=max(command_seconds, 1.0), most=output)
+            if restored is None:
+                self.mcp.description()  # ahead of the episode, since servers take a while to answer
         self._process = os.getpid()
         self.recording: EpisodeRecording | None = None
         """Where the episode is recorded, if it is."""
@@ -206,6 +213,17 @@ class TaskSession:
         done = self._with_file(_WRITE, action.path, str(len(content)), stdin=content)
         told = (done.output or _silence(done, action.path)).decode(errors="replace").strip()
         return ActionResult(told or f"Written to {action.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+
+    def call_mcp_tool(self, action: CallMcpTool) -> ActionResult:
+        """Call a tool of an MCP server of the task."""
+        if self.mcp is None:
+            why = "there is no client (pip install gem-terminal[mcp])" if self.task.mcp_servers else "it brings none"
+            return ActionResult(f"The MCP servers of this task cannot be called: {why}.", ok=False)
+        result = self.mcp.call(action.tool, action.arguments)
+        return ActionResult(result.text, ok=result.ok)
+
+    def _opened(self, command: tuple[str, ...]) -> Channel:
+        return self._container.open(command, **self._place)
 
     @property
     def has_cheap_snapshots(self) -> bool:
@@ -316,6 +334,8 @@ class TaskSession:
         """Remove the container, except in a forked child, whose parent owns it. A second call does nothing."""
         self.let_go()
         if self._process == os.getpid():
+            if self.mcp is not None:
+                self.mcp.close()
             if self._side_cars is not None:
                 self._side_cars.remove()
             self._container.remove()
