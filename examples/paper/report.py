@@ -115,7 +115,7 @@ def tables(entry: Mapping[str, Any], figures: Sequence[Figures]) -> str:
     counted = [run for run in figures if not run["tuning"]]
     arms = {arm: [run for run in counted if run["arm"] == arm] for arm in entry["arms"]}
     parts = [_arms(entry, arms)]
-    if len(arms) > 1:
+    if len(arms) > 1 and "paired" in entry:
         parts.append(_differences(entry["paired"], arms, entry.get("versus", {})))
     if "tuning" in entry:
         parts.append(_tuning(entry["tuning"], [run for run in figures if run["tuning"]]))
