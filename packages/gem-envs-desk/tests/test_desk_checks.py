@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from gem_envs_desk.airline.env import AirlineDomain
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.domain import DeskDomain
 from gem_envs_desk.retail.env import RetailDomain
 from gem_envs_desk.task import DeskCall, DeskTask, ToldFact, Wish
+from gem_envs_desk.telecom.env import TelecomDomain
 
-DOMAINS = (RetailDomain(),)
-RETAIL = DOMAINS[0]
+RETAIL = RetailDomain()
+DOMAINS = (RETAIL, AirlineDomain(), TelecomDomain())
 
 
 def faults_of(domain: DeskDomain, tasks: int) -> list[object]:

@@ -11,17 +11,13 @@ from gem.errors import ArgumentError
 from gem.tools import Tool, ToolResult
 from gem.tools.calls import ToolCall
 from gem.tools.episode import FromEpisode, begin_episode
-from gem_envs_desk.store import DeskStore, Dump, TableSchema
+from gem_envs_desk.store import DeskStore, Dump, RefusedCallError, TableSchema
 from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 
 __all__ = ["Db", "DeskDomain", "DeskWorld", "RefusedCallError", "StoreWorld", "carried_out"]
 
 Db = Annotated[DeskStore, FromEpisode("store")]
 """The type of a tool function's parameter that gets the store of the episode."""
-
-
-class RefusedCallError(Exception):
-    """A call that the data does not allow; the message tells the agent why. Nothing has been changed."""
 
 
 class DeskWorld(Protocol):

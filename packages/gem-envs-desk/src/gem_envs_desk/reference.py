@@ -9,7 +9,7 @@ import gem
 from gem.core import Info
 from gem_envs_desk.task import USER, DeskCall, DeskTask
 
-__all__ = ["DeskPolicy", "call_text", "contact_plan"]
+__all__ = ["DeskPolicy", "ObedientPolicy", "call_text", "contact_plan"]
 
 _ELSE = "Is there anything else that I can do for you?"
 
@@ -27,14 +27,27 @@ class DeskPolicy(gem.Policy[str, str]):
 
     def reset(self, observation: str, info: Info) -> None:
         env: Any = self.env.unwrapped
-        self._left = contact_plan(env.current, env.current.gold)[::-1]
+        self._left = contact_plan(env.current, self._calls(env.current))[::-1]
         self._last = ""
+
+    def _calls(self, task: DeskTask) -> tuple[DeskCall, ...]:
+        return task.gold
 
     def act(self, observation: str, info: Info) -> str:
         if "temporarily unavailable" in observation and self._last.startswith("<tool_call>"):
             return self._last
         self._last = self._left.pop() if self._left else _ELSE
         return self._last
+
+
+class ObedientPolicy(DeskPolicy):
+    """Does what the user says at first, and ignores the written policy: the baseline that every desk must defeat.
+
+    It knows the facts to tell, and fails by its calls alone.
+    """
+
+    def _calls(self, task: DeskTask) -> tuple[DeskCall, ...]:
+        return task.gold if task.naive is None else task.naive
 
 
 def contact_plan(task: DeskTask, calls: tuple[DeskCall, ...]) -> list[str]:

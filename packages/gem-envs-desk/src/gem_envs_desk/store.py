@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["DeskStore", "Dump", "Row", "TableSchema", "Tables", "differences"]
+__all__ = ["DeskStore", "Dump", "RefusedCallError", "Row", "TableSchema", "Tables", "differences"]
 
 Row = dict[str, Any]
 Tables = Mapping[str, Iterable[Mapping[str, Any]]]
@@ -18,6 +18,10 @@ Dump = dict[str, dict[Any, Row]]
 
 _DIGITS = 6
 """Decimal places in which two numbers of a state must agree."""
+
+
+class RefusedCallError(Exception):
+    """A call that the data does not allow; the message tells the agent why. Nothing has been changed."""
 
 
 class TableSchema(NamedTuple):
@@ -66,6 +70,18 @@ class DeskStore:
     def get(self, table: str, **key: Any) -> Row | None:
         """Return the first row whose columns have these values, or None."""
         return next(iter(self.find(table, **key)), None)
+
+    def require(self, table: str, **key: str) -> Row:
+        """Return the row with this key.
+
+        Raises:
+            RefusedCallError: if there is none.
+        """
+        row = self.get(table, **key)
+        if row is None:
+            (value,) = key.values()
+            raise RefusedCallError(f"There is no {value!r:.60} among the {table.replace('_', ' ')}.")
+        return row
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row; a missing column is NULL.

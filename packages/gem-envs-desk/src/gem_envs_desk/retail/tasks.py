@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from gem_envs_desk.content import about_customer
 from gem_envs_desk.names import CITIES, STREETS
-from gem_envs_desk.requests import DeskRequest, composed
-from gem_envs_desk.retail.content import Shop
+from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
+from gem_envs_desk.retail.content import PRODUCTS, Shop, reduced
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
@@ -23,11 +24,6 @@ _ORDER = (
     "order it is",
 )
 _REASON = ("why", "reason")
-_INSISTS = (
-    "That cannot be true. Surely you can make an exception for me?",
-    "I have been a customer for years. Please do it all the same.",
-    "Your colleague told me that it would be no problem. Please just do it.",
-)
 
 
 class _Requests:
@@ -35,6 +31,8 @@ class _Requests:
 
     def __init__(self, rng: Random, shop: Shop, customer: Row, level: int) -> None:
         self.rng, self.shop, self.customer, self.level = rng, shop, customer, level
+        self.priced = rng.choice(list(PRODUCTS))
+        """The product whose price is asked for, if one is; no other request is about it."""
 
     def cancel(self, allowed: bool) -> DeskRequest:
         """Cancel a pending order, for a reason that the policy allows or does not."""
@@ -47,12 +45,12 @@ class _Requests:
                     ("ordered by mistake", "I ordered it by mistake."),
                 )
             )
-            gold: tuple[DeskCall, ...] = (_call("cancel_order", order_id=order["order_id"], reason=reason),)
+            gold: tuple[DeskCall, ...] = (called("cancel_order", order_id=order["order_id"], reason=reason),)
             naive = None
         else:
             says = rng.choice(("I have found it cheaper elsewhere.", "The delivery takes too long for me."))
             gold = self._refused(order)
-            naive = (_call("cancel_order", order_id=order["order_id"], reason="other"),)
+            naive = (called("cancel_order", order_id=order["order_id"], reason="other"),)
         slots = (self._order_slot(order), Slot("reason", _REASON, says))
         wish = Wish("I would like to cancel an order.", protest=self._protest(not allowed), slots=slots)
         return DeskRequest("cancel" if allowed else "cancel refused", wish, gold, naive=naive)
@@ -69,12 +67,12 @@ class _Requests:
         target = gift_card["payment_id"] if wants_gift_card else order["payment_id"]
         is_plus = customer["tier"] == "plus"
         fee = item["category"] == "electronics" and not is_plus
-        amount = round(line["price"] * 90 + 1e-6) / 100 if fee else line["price"]
+        amount = reduced(line["price"]) if fee else line["price"]
         allowed = days <= (60 if is_plus else 30) and not item["final_sale"]
 
         def paid(sum_: float) -> tuple[DeskCall, ...]:
             return (
-                _call(
+                called(
                     "refund_item",
                     order_id=order["order_id"],
                     item_id=item["item_id"],
@@ -118,7 +116,7 @@ class _Requests:
 
         def swapped(new: Row) -> tuple[DeskCall, ...]:
             identifiers = {"old_item_id": old["item_id"], "new_item_id": new["item_id"]}
-            return (_call("swap_item", order_id=order["order_id"], **identifiers),)
+            return (called("swap_item", order_id=order["order_id"], **identifiers),)
 
         product = old["product"]
         change = f"Wait, I have changed my mind. I would rather have the {product} in {_variant(second)}."
@@ -150,7 +148,7 @@ class _Requests:
 
         def moved(place: tuple[str, str, str]) -> tuple[DeskCall, ...]:
             street, city, code = place
-            return (_call("change_address", order_id=order["order_id"], street=street, city=city, zip_code=code),)
+            return (called("change_address", order_id=order["order_id"], street=street, city=city, zip_code=code),)
 
         first, second = places
         slots = (
@@ -178,43 +176,40 @@ class _Requests:
             Slot("reason", _REASON, "I do not need it any more."),
         )
         wish = Wish("I would like to cancel an order.", protest=self._protest(True), slots=slots)
-        gold = (_call("open_case", subject=order["order_id"], category="identity not verified"),)
-        naive = (_call("cancel_order", order_id=order["order_id"], reason="no longer needed"),)
+        gold = (called("open_case", subject=order["order_id"], category="identity not verified"),)
+        naive = (called("cancel_order", order_id=order["order_id"], reason="no longer needed"),)
         return DeskRequest("order of somebody else", wish, gold, naive=naive)
 
     def lost(self) -> DeskRequest:
         """Miss a parcel."""
         order = self._order("shipped", self.rng.randint(15, 40))
         wish = Wish("An order of mine has still not come.", slots=(self._order_slot(order),))
-        gold = (_call("open_case", subject=order["order_id"], category="lost parcel"),)
+        gold = (called("open_case", subject=order["order_id"], category="lost parcel"),)
         naive = self._refused(order)  # the wrong category
         return DeskRequest("lost parcel", wish, gold, naive=naive)
 
     def price(self) -> DeskRequest:
         """Ask for the price of a variant."""
-        item = self.rng.choice(self.shop.tables["items"])
+        item = self.rng.choice(self.shop.rows("items", product=self.priced))
         wish = Wish(f"What does a {item['product']} in {_variant(item)} cost at the moment?")
-        gold = (_call("list_items", product=item["product"]),)
+        gold = (called("list_items", product=item["product"]),)
         return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs"),))
 
     def _order(self, status: str, days_ago: int) -> Row:
-        return self.shop.add_order(self.customer, status, self.rng.randint(2, 3), days_ago)
+        return self.shop.add_order(self.customer, status, self.rng.randint(2, 3), days_ago, self.priced)
 
     def _order_slot(self, order: Row) -> Slot:
         wrong = ""
         if self.level > 1 and self.rng.random() < 0.3:
-            # A number that no order has: the last two digits are exchanged, or another is found.
             known = {row["order_id"] for row in self.shop.tables["orders"]}
-            number = order["order_id"]
-            candidates = [f"{number[:-2]}{digits:02d}" for digits in range(100)]
-            wrong = f"The order number is {next(one for one in candidates if one not in known)}."
+            wrong = f"The order number is {misread(self.rng, order['order_id'], known)}."
         return Slot("order", _ORDER, f"The order number is {order['order_id']}.", wrong)
 
     def _protest(self, refused: bool) -> str:
-        return self.rng.choice(_INSISTS) if refused and self.level > 1 else ""
+        return self.rng.choice(INSISTS) if refused and self.level > 1 else ""
 
     def _refused(self, order: Row) -> tuple[DeskCall, ...]:
-        return (_call("open_case", subject=order["order_id"], category="refused request"),)
+        return (called("open_case", subject=order["order_id"], category="refused request"),)
 
 
 KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
@@ -238,17 +233,9 @@ def retail_task(number: int, level: int, split: str) -> DeskTask:
     customer = rng.choice(shop.tables["customers"])
     maker = _Requests(rng, shop, customer, level)
     requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), level)]
-    first, last = customer["first_name"], customer["last_name"]
-    slots = (
-        Slot("e-mail", ("e-mail", "email", "mail address"), f"My e-mail address is {customer['email']}."),
-        Slot("name", ("name", "who are you", "who am i"), f"My name is {first} {last}."),
-        Slot("zip", ("zip", "postcode", "postal code"), f"My zip code is {customer['zip']}."),
-    )
+    zip_code = Slot("zip", ("zip", "postcode", "postal code"), f"My zip code is {customer['zip']}.")
+    slots = (*about_customer(customer), zip_code)
     return composed(rng, requests, shop.tables, level=level, slots=slots)
-
-
-def _call(tool: str, **arguments: object) -> DeskCall:
-    return DeskCall(tool, arguments)
 
 
 def _variant(item: Row) -> str:

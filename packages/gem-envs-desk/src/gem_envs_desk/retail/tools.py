@@ -45,7 +45,7 @@ def list_orders(store: Db, customer_id: str) -> list[Row]:
     Args:
         customer_id: such as C12345.
     """
-    _row(store, "customers", customer_id=customer_id)
+    store.require("customers", customer_id=customer_id)
     return store.query(
         "SELECT order_id, status, placed_on, delivered_on FROM orders WHERE customer_id = ? ORDER BY order_id",
         customer_id,
@@ -59,7 +59,7 @@ def list_payment_methods(store: Db, customer_id: str) -> list[Row]:
     Args:
         customer_id: such as C12345.
     """
-    _row(store, "customers", customer_id=customer_id)
+    store.require("customers", customer_id=customer_id)
     return store.find("payment_methods", customer_id=customer_id)
 
 
@@ -70,7 +70,7 @@ def get_order(store: Db, order_id: str) -> dict[str, Any]:
     Args:
         order_id: such as R12345.
     """
-    order = _row(store, "orders", order_id=order_id)
+    order = store.require("orders", order_id=order_id)
     lines = store.query(
         "SELECT l.item_id, i.product, i.category, i.colour, i.size, l.price, l.status, i.final_sale "
         "FROM order_lines l JOIN items i USING (item_id) WHERE l.order_id = ? ORDER BY l.item_id",
@@ -132,7 +132,7 @@ def swap_item(store: Db, order_id: str, old_item_id: str, new_item_id: str) -> s
     """
     _pending(store, order_id)
     _line(store, order_id, old_item_id)
-    new = _row(store, "items", item_id=new_item_id)
+    new = store.require("items", item_id=new_item_id)
     if new["stock"] < 1:
         raise RefusedCallError(f"Item {new_item_id} is out of stock.")
     if store.find("order_lines", order_id=order_id, item_id=new_item_id):
@@ -153,13 +153,13 @@ def refund_item(store: Db, order_id: str, item_id: str, amount: float, payment_i
         amount: what the customer gets.
         payment_id: where it goes, a payment method of the customer.
     """
-    order = _row(store, "orders", order_id=order_id)
+    order = store.require("orders", order_id=order_id)
     if order["status"] != "delivered":
         raise RefusedCallError(f"Order {order_id} is {order['status']}; only what has been delivered can come back.")
     line = _line(store, order_id, item_id)
     if line["status"] == "returned":
         raise RefusedCallError(f"Item {item_id} of order {order_id} has come back already.")
-    payment = _row(store, "payment_methods", payment_id=payment_id)
+    payment = store.require("payment_methods", payment_id=payment_id)
     if payment["customer_id"] != order["customer_id"]:
         raise RefusedCallError(f"Payment method {payment_id} does not belong to the customer of order {order_id}.")
     if not 0 < amount <= line["price"]:
@@ -180,7 +180,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         subject: the id of the order that it is about.
         category: what it is about.
     """
-    _row(store, "orders", order_id=subject)
+    store.require("orders", order_id=subject)
     if store.find("cases", subject=subject, category=category):
         raise RefusedCallError(f"There is such a case about {subject} already.")
     store.insert("cases", {"subject": subject, "category": category})
@@ -201,16 +201,8 @@ AGENT_TOOLS = (
 )
 
 
-def _row(store: DeskStore, table: str, **key: str) -> Row:
-    row = store.get(table, **key)
-    if row is None:
-        (value,) = key.values()
-        raise RefusedCallError(f"There is no {value!r:.60} among the {table.replace('_', ' ')}.")
-    return row
-
-
 def _pending(store: DeskStore, order_id: str) -> Row:
-    order = _row(store, "orders", order_id=order_id)
+    order = store.require("orders", order_id=order_id)
     if order["status"] != "pending":
         raise RefusedCallError(f"Order {order_id} is {order['status']}, not pending.")
     return order

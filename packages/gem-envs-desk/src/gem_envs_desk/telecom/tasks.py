@@ -1,0 +1,228 @@
+"""The faults of lines and phones, with their repair by the policy."""
+
+from __future__ import annotations
+
+from random import Random
+
+from gem_envs_desk.content import about_customer, day
+from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
+from gem_envs_desk.store import Row
+from gem_envs_desk.task import USER, DeskCall, DeskTask, Hand, Slot, ToldFact, Wish
+from gem_envs_desk.telecom.content import Network
+
+__all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
+
+_NUMBER = ("phone number", "mobile number", "your number", "which number", "which line", "line number", "number of the")
+_PLACE = ("abroad", "travelling", "traveling", "where are you", "country", "at home")
+_COMPLAINTS = (
+    "The internet on my phone does not work.",
+    "I have no mobile data any more.",
+    "Nothing loads on my phone when I am out.",
+)
+DEVICE_FAULTS = ("airplane mode", "mobile data", "network mode", "access point", "SIM card", "VPN")
+LINE_FAULTS = ("overdue bill", "roaming", "used-up data")
+_FINAL = ("locked SIM card", "contract has ended", "data for nothing", "line of somebody else")
+"""Situations in which nothing is to be repaired."""
+
+_SWITCHES = {
+    "airplane_mode": (("airplane", "flight mode"), False),
+    "mobile_data": (("mobile data", "cellular data"), True),
+    "data_roaming": (("data roaming",), True),
+    "data_saver": (("data saver",), False),
+    "vpn": (("vpn",), False),
+    "wifi_calling": (("wi-fi calling", "wifi calling"), True),
+}
+"""Switch → the words for it, and whether it is on in a phone that works."""
+
+
+def hands_of(phone_number: str) -> tuple[Hand, ...]:
+    """Return what a customer does with their phone when asked, each with a request that they understand."""
+    hands = [
+        Hand(
+            ("status bar", "see+screen"), _by_user("look_at_status_bar", phone_number), "What does the status bar say?"
+        ),
+        Hand(
+            ("look+settings", "open+settings", "check+settings", "see+settings", "settings+say", "go+settings"),
+            _by_user("look_at_settings", phone_number),
+            "Please look at the settings of your phone. What do they say?",
+        ),
+        Hand(
+            ("look+sim", "check+sim", "is+sim+loose", "is+sim+locked"),
+            _by_user("look_at_sim_card", phone_number),
+            "Please look at the SIM card.",
+        ),
+        Hand(
+            ("restore+access point", "reset+access point", "restore+apn", "reset+apn"),
+            _by_user("restore_access_point", phone_number),
+            "Please restore the access point.",
+        ),
+        Hand(
+            ("reseat+sim", "take+sim+out", "remove+sim", "reinsert+sim"),
+            _by_user("reseat_sim_card", phone_number),
+            "Please take the SIM card out and put it in again.",
+        ),
+        Hand(
+            ("network mode+automatic+set", "network mode+automatic+switch", "network mode+automatic+change"),
+            _by_user("set_network_mode", phone_number, mode="automatic"),
+            "Please set the network mode to automatic.",
+        ),
+        Hand(
+            ("reset+all", "factory reset", "reset+settings"),
+            _by_user("reset_all_settings", phone_number),
+            "Please reset all settings.",
+        ),
+        Hand(
+            ("pay+bill", "pay+request", "make+payment"),
+            _by_user("pay_bill", phone_number),
+            "Please pay the bill that I have just sent you a request for.",
+        ),
+    ]
+    for switch, (names, _) in _SWITCHES.items():
+        for on, verbs in ((True, ("turn+on", "switch+on", "enable", "activate")),
+                          (False, ("turn+off", "switch+off", "disable", "deactivate", "disconnect"))):  # fmt: skip
+            call = _by_user("set_switch", phone_number, switch=switch, on=on)
+            asks = tuple(f"{name}+{verb}" for name in names for verb in verbs)
+            word = "on" if on else "off"
+            hands.append(Hand(asks, call, f"Please turn {switch.replace('_', ' ')} {word}."))
+    return tuple(hands)
+
+
+class _Repairs:
+    """Breaks the connection of one customer, and knows how it is repaired."""
+
+    def __init__(self, rng: Random, network: Network, line: Row) -> None:
+        self.rng, self.network, self.line = rng, network, line
+        self.number: str = line["phone_number"]
+        self.phone = network.row("phones", phone_number=self.number)
+        self.facts: tuple[ToldFact, ...] = ()
+
+    def device(self, fault: str) -> tuple[DeskCall, ...]:
+        """Break the phone in one way and return the repair."""
+        phone, number = self.phone, self.number
+        if fault == "network mode":
+            phone["network_mode"] = "2G only"
+            return (_by_user("set_network_mode", number, mode="automatic"),)
+        if fault == "access point":
+            phone["access_point"] = "empty"
+            return (_by_user("restore_access_point", number),)
+        if fault == "SIM card":
+            phone["sim_card"] = "loose"
+            return (_by_user("reseat_sim_card", number),)
+        switch = fault.lower().replace(" ", "_")
+        on = _SWITCHES[switch][1]
+        phone[switch] = int(not on)
+        return (_by_user("set_switch", number, switch=switch, on=on),)
+
+    def bill(self) -> DeskCall:
+        """Make a bill overdue, suspend the line, and return the request to pay it."""
+        (bill,) = self.network.rows("bills", phone_number=self.number, status="open")
+        bill.update(status="overdue", due_on=day(self.rng.randint(10, 30)))
+        self.line["status"] = "suspended"
+        return called("request_payment", bill_id=bill["bill_id"])
+
+    def on_line(self, fault: str) -> tuple[DeskCall, ...]:
+        """Break the line in one way and return the repair."""
+        if fault == "overdue bill":
+            return (self.bill(), _by_user("pay_bill", self.number), called("resume_line", phone_number=self.number))
+        if fault == "used-up data":
+            return (self.use_up(),)
+        self.phone.update(is_abroad=1, data_roaming=0)
+        self.line["roaming"] = 0
+        return (
+            called("enable_roaming", phone_number=self.number),
+            _by_user("set_switch", self.number, switch="data_roaming", on=True),
+        )
+
+    def use_up(self) -> DeskCall:
+        """Use the data of the month up, and return the call that adds some."""
+        self.line["data_used_gb"] = self.line["data_limit_gb"]
+        return called("add_data", phone_number=self.number, gigabytes=2.0, price=10.0)
+
+    def case(self, category: str) -> tuple[DeskCall, ...]:
+        """Return the call that files a case."""
+        return (called("open_case", subject=self.number, category=category),)
+
+
+def telecom_task(number: int, level: int, split: str) -> DeskTask:
+    """Return the task of a number: as many faults as the level says, or one that ends the matter."""
+    rng = Random(f"telecom {split} {level} {number}")
+    network = Network(rng, split)
+    customer = rng.choice(network.tables["customers"])
+    line = network.row("lines", customer_id=customer["customer_id"])
+    final = rng.choice(_FINAL) if rng.random() < 0.3 else ""
+    if final == "line of somebody else":
+        line = rng.choice([other for other in network.tables["lines"] if other is not line])
+    repairs = _Repairs(rng, network, line)
+    reset = (_by_user("reset_all_settings", repairs.number),)
+    wishes = {"says": rng.choice(_COMPLAINTS), "protest": ""}
+    faults = _faults(rng, level)
+    if final:
+        # What else is wrong is left as it is.
+        harmless = [fault for fault in faults if fault in DEVICE_FAULTS and fault != "SIM card"]
+        if final == "data for nothing":
+            harmless = []  # the phone could be repaired all the same
+        ignored = [call for fault in harmless for call in repairs.device(fault)]
+        gold, naive = _final(final, repairs, wishes, tuple(ignored) or reset)
+        kind = final
+    else:
+        gold = tuple(
+            call
+            for fault in faults
+            for call in (repairs.device(fault) if fault in DEVICE_FAULTS else repairs.on_line(fault))
+        )
+        naive = (*(call for call in gold if call.tool not in ("request_payment", "pay_bill")), *reset)
+        kind = " + ".join(sorted(faults))
+    if level > 1 and final:
+        wishes["protest"] = rng.choice(INSISTS)
+    wrong = ""
+    if level > 1 and rng.random() < 0.3:
+        known = {row["phone_number"] for row in network.tables["lines"]}
+        wrong = f"My phone number is {misread(rng, repairs.number, known)}."
+    where = "I am abroad, on a journey." if repairs.phone["is_abroad"] else "I am at home, not abroad."
+    slots = (
+        Slot("number", _NUMBER, f"My phone number is {repairs.number}.", wrong),
+        Slot("place", _PLACE, where),
+        Slot("data", ("2 gb", "10 euros", "more data", "add data"), _about_data(final)),
+    )
+    wish = Wish(wishes["says"], protest=wishes["protest"], slots=slots)
+    facts = ()
+    if "overdue bill" in faults and not final:
+        request = next(index for index, call in enumerate(gold) if call.tool == "request_payment")
+        (bill,) = network.rows("bills", phone_number=repairs.number, status="overdue")
+        facts = (ToldFact(bill["amount"], request, "The bill is over"),)
+        wish = Wish(f"{wish.says} If there is anything to pay, tell me how much.", slots=slots)
+    request_ = DeskRequest(kind, wish, gold, facts, naive)
+    hands = hands_of(repairs.number)
+    return composed(rng, [request_], network.tables, level=level, slots=about_customer(customer), hands=hands)
+
+
+def _faults(rng: Random, level: int) -> list[str]:
+    """Return as many faults as the level says; from level 2 on, one of them is on the line."""
+    on_line = [rng.choice(LINE_FAULTS)] if level > 1 or rng.random() < 0.4 else []
+    return [*on_line, *rng.sample(DEVICE_FAULTS, level - len(on_line))]
+
+
+def _final(
+    final: str, repairs: _Repairs, wishes: dict[str, str], ignored: tuple[DeskCall, ...]
+) -> tuple[tuple[DeskCall, ...], tuple[DeskCall, ...]]:
+    """Set up a situation that is not to be repaired; return the right calls and the naive ones."""
+    if final == "locked SIM card":
+        repairs.phone["sim_card"] = "locked"
+        return repairs.case("visit a shop"), ignored
+    if final == "contract has ended":
+        repairs.bill()
+        repairs.line["contract_ends"] = day(repairs.rng.randint(5, 90))
+        return repairs.case("refused request"), (called("resume_line", phone_number=repairs.number),)
+    if final == "data for nothing":
+        add = repairs.use_up()
+        wishes["says"] = "My data are used up, and I want 2 GB more. I will not pay for them."
+        return repairs.case("refused request"), (called(add.tool, **{**add.arguments, "price": 0.0}),)
+    return repairs.case("identity not verified"), ignored
+
+
+def _about_data(final: str) -> str:
+    return "I will not pay for that." if final == "data for nothing" else "Yes, 2 GB for 10 are fine with me."
+
+
+def _by_user(tool: str, phone_number: str, **arguments: object) -> DeskCall:
+    return DeskCall(tool, {"phone_number": phone_number, **arguments}, USER)
