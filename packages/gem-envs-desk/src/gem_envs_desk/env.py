@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import gem
@@ -17,7 +18,7 @@ from gem.tools.calls import ToolCall, native_calls, text_calls
 from gem_envs_desk.checks import gold_run
 from gem_envs_desk.domain import DeskDomain, DeskWorld, carried_out
 from gem_envs_desk.facts import tells
-from gem_envs_desk.store import differences
+from gem_envs_desk.store import Dump, differences
 from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 from gem_envs_desk.users.scripted import ScriptedUser
 
@@ -193,7 +194,7 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         self.memory = {} if self._user is None else self._user.get_state()
 
     def _set_task(self) -> None:
-        self._task = self.domain.task(self.task, self.level, self.split)
+        self._task = _task(self.domain, self.task, self.level, self.split)
         self._user = None if self._task.script is None else ScriptedUser(self._task.script, self._use)
 
     def _instructions(self) -> str:
@@ -244,7 +245,7 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         return success(text) if self._grade() else failure(text)
 
     def _grade(self) -> bool:
-        end = gold_run(self.domain, self._task, self._task.gold).end
+        end = _gold_end(self.domain, self.task, self.level, self.split)
         found = differences(self.world.dump(), end, _SHOWN_DIFFERENCES)
         self._score = {"state_matches": not found, "facts_told": all(self.told), "differences": found}
         if self.user_fault:
@@ -307,6 +308,18 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_world": None}
+
+
+# Copies and states of one episode need its task again and again.
+@lru_cache(maxsize=32)
+def _task(domain: DeskDomain, number: int, level: int, split: str) -> DeskTask:
+    return domain.task(number, level, split)
+
+
+@lru_cache(maxsize=32)
+def _gold_end(domain: DeskDomain, number: int, level: int, split: str) -> Dump:
+    task = _task(domain, number, level, split)
+    return gold_run(domain, task, task.gold).end
 
 
 def _as_text(call: ToolCall) -> str:

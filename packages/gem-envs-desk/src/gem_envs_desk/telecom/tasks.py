@@ -185,7 +185,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
         Slot("data", ("2 gb", "10 euros", "more data", "add data"), _about_data(final)),
     )
     wish = Wish(wishes["says"], protest=wishes["protest"], slots=slots)
-    facts = ()
+    facts: tuple[ToldFact, ...] = ()
     if "overdue bill" in faults and not final:
         request = next(index for index, call in enumerate(gold) if call.tool == "request_payment")
         (bill,) = network.rows("bills", phone_number=repairs.number, status="overdue")
