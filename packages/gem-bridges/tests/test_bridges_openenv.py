@@ -18,7 +18,7 @@ import gem
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError
 from gem_bridges.errors import BridgeError
-from gem_bridges.foreign_server_env import MalformedActionError
+from gem_bridges.foreign_env import MalformedActionError
 from gem_bridges.openenv.actions import OpenEnvActions
 from gem_bridges.openenv.observations import turn_of
 

@@ -1,46 +1,19 @@
-"""What all environments behind a foreign server have in common: turns, seeds, and faults as truncated episodes."""
+"""Environments that run in a server of another framework."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from abc import ABC
 
 from gem.arguments import integer, real
-from gem.core import Action, Env, Info, Observation
-from gem.phases import EpisodePhase, out_of_order
 from gem_bridges.errors import BridgeError
+from gem_bridges.foreign_env import ForeignEnv
 
-__all__ = ["LONGEST_ACTION", "ForeignServerEnv", "MalformedActionError", "RemoteTurn", "reward_of", "text_of_action"]
-
-LONGEST_ACTION = 2**20
-"""Characters; a longer action is malformed and is not sent."""
+__all__ = ["ForeignServerEnv", "reward_of"]
 
 
-class MalformedActionError(ValueError):
-    """An action that cannot be sent; the message tells the agent the form that can."""
-
-
-@dataclass
-class RemoteTurn:
-    """A server's answer to a reset or to an action."""
-
-    observation: Observation
-    reward: float = 0.0
-    terminated: bool = False
-    truncated: bool = False
-    extra: Info = field(default_factory=dict)
-    """Everything else in the answer; it becomes ``info["server"]``."""
-
-
-class ForeignServerEnv(Env[Observation, Action], ABC):
+class ForeignServerEnv(ForeignEnv, ABC):
     """An environment that runs in a server of another framework.
-
-    A malformed action is not sent, costs a turn, pays 0.0, and is answered with the form of actions. A fault of the
-    server (gone, too slow, an answer outside the protocol) ends the episode: truncated, with ``info["error"]``, and the
-    last observation. The next reset opens a new session.
 
     The server decides whether an episode is a function of its seed; the bridge passes the seed on, and passes a seed
     drawn from its own generator where the caller gives none. A state that could be restored exists in none of these
@@ -53,84 +26,16 @@ class ForeignServerEnv(Env[Observation, Action], ABC):
     vector_mode = "thread"
 
     def __init__(self, max_turns: int, timeout: float, max_answer_bytes: int) -> None:
-        """Check the arguments that all bridges have.
+        """Check the arguments that all these bridges have.
 
         Args:
             max_turns: turns after which an episode is truncated.
             timeout: seconds that the server may take for one answer.
             max_answer_bytes: size of the largest answer that is read.
         """
-        self.max_turns = integer("max_turns", max_turns, minimum=1)
+        super().__init__(max_turns)
         self.timeout = real("timeout", timeout, minimum=0.01)
         self.max_answer_bytes = integer("max_answer_bytes", max_answer_bytes, minimum=1024)
-        self._phase = EpisodePhase.NOT_BEGUN
-        self._turn = 0
-        self._observation: Observation = ""
-
-    @abstractmethod
-    def _begin(self, options: Mapping[str, Any], seed: int | None) -> RemoteTurn:
-        """Begin an episode.
-
-        Args:
-            options: the options of ``reset``.
-            seed: the caller's seed, with which ``self.rng`` has just been seeded.
-
-        Raises:
-            BridgeError: if the server fails.
-            ArgumentError, ArgumentTypeError: for unknown options.
-        """
-
-    @abstractmethod
-    def _play(self, action: Action) -> RemoteTurn:
-        """Send an action.
-
-        Raises:
-            MalformedActionError: if it cannot be sent, or if the server refuses its form.
-            BridgeError: if the server fails.
-        """
-
-    @abstractmethod
-    def _drop(self) -> None:
-        """Give up the session after a fault; raises nothing."""
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
-        """Begin an episode on the server.
-
-        Raises:
-            BridgeError: if the server is out of reach, or answers with an error or outside its protocol.
-        """
-        super().reset(seed=seed)
-        self._phase, self._turn, self._observation = EpisodePhase.NOT_BEGUN, 0, ""
-        try:
-            begun = self._begin(options or {}, seed)
-            if begun.terminated or begun.truncated:
-                raise BridgeError(f"{self!r}: the server's first observation says that the episode is over")
-        except BridgeError:
-            self._drop()
-            raise
-        self._phase, self._observation = EpisodePhase.PLAYING, begun.observation
-        return begun.observation, {"turn": 0, **_server(begun.extra)}
-
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
-        if self._phase is not EpisodePhase.PLAYING:
-            raise out_of_order(self, self._phase)
-        self._turn += 1
-        status = "legal"
-        try:
-            turn = self._play(action)
-        except MalformedActionError as error:
-            status, turn = "malformed", RemoteTurn(f"The action was not understood: {error}")
-        except BridgeError as error:
-            self._drop()
-            self._phase = EpisodePhase.OVER
-            info: Info = {"turn": self._turn, "error": f"{type(error).__name__}: {error}"}
-            return self._observation, 0.0, False, True, info
-        truncated = turn.truncated or (self._turn >= self.max_turns and not turn.terminated)
-        if turn.terminated or truncated:
-            self._phase = EpisodePhase.OVER
-        self._observation = turn.observation
-        info = {"turn": self._turn, "action_status": status, **_server(turn.extra)}
-        return turn.observation, turn.reward, turn.terminated, truncated, info
 
 
 def reward_of(value: object) -> float:
@@ -148,25 +53,3 @@ def reward_of(value: object) -> float:
     if not math.isfinite(reward):
         raise BridgeError(f"the server sent the reward {value!r:.80}, which is no finite number")
     return reward
-
-
-def text_of_action(action: object) -> str:
-    """Return an action's text: the str itself, or the content of an assistant message.
-
-    Raises:
-        MalformedActionError: if there is none, if it is too long, or has characters that UTF-8 cannot hold.
-    """
-    text = action.get("content") if isinstance(action, Mapping) else action
-    if not isinstance(text, str):
-        raise MalformedActionError("it must be text")
-    if len(text) > LONGEST_ACTION:
-        raise MalformedActionError(f"it has {len(text)} characters, and {LONGEST_ACTION} are the most")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise MalformedActionError("it has half of a surrogate pair, which is no character") from None
-    return text
-
-
-def _server(extra: Info) -> Info:
-    return {"server": extra} if extra else {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError
 from gem_bridges.addresses import base_address
 
-__all__ = ["resolve_agentgym", "resolve_gym", "resolve_openenv"]
+__all__ = ["resolve_agentgym", "resolve_gym", "resolve_openenv", "resolve_textarena"]
 
 
 def resolve_openenv(env_id: str) -> EnvSpec:
@@ -36,4 +37,33 @@ def resolve_gym(env_id: str) -> EnvSpec:
         "gem_bridges.gymnasium.env:GymnasiumTextEnv",
         {"env_id": name},
         description=f"The environment {name} of Gymnasium, as text.",
+    )
+
+
+def resolve_textarena(env_id: str) -> EnvSpec:
+    """Return the spec of ``textarena:NAME``, one seat, or of ``textarena:NAME#PLAYERS``, all seats.
+
+    TextArena is imported when the environment is made.
+
+    Raises:
+        ArgumentError: if ``PLAYERS`` is no number of at least 2.
+    """
+    name, mark, players = env_id.removeprefix("textarena:").partition("#")
+    if not mark:
+        return EnvSpec(
+            env_id,
+            "gem_bridges.textarena.env:TextArenaEnv",
+            {"game": name},
+            description=f"The game {name} of TextArena, one seat.",
+        )
+    if not players.isdecimal() or int(players) < 2:
+        raise ArgumentError(
+            f"{env_id} must end with the number of players, at least 2, as in textarena:TicTacToe-v0#2; "
+            f"without it, one seat is played"
+        )
+    return EnvSpec(
+        env_id,
+        "gem_bridges.textarena.players_env:TextArenaPlayersEnv",
+        {"game": name, "players": int(players)},
+        description=f"The game {name} of TextArena, {int(players)} seats.",
     )

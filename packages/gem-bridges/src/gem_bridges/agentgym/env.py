@@ -14,7 +14,8 @@ from gem.core import Action
 from gem_bridges.addresses import base_address
 from gem_bridges.agentgym.dialects import DIALECTS, ServerDialect, recognised
 from gem_bridges.errors import BridgeError
-from gem_bridges.foreign_server_env import ForeignServerEnv, MalformedActionError, RemoteTurn, reward_of, text_of_action
+from gem_bridges.foreign_env import ForeignTurn, MalformedActionError, text_of_action
+from gem_bridges.foreign_server_env import ForeignServerEnv, reward_of
 from gem_bridges.http_json import JsonClient, RefusedError, authorization
 
 __all__ = ["AgentGymEnv"]
@@ -76,7 +77,7 @@ class AgentGymEnv(ForeignServerEnv):
         self._end_session()
         self._http.close()
 
-    def _begin(self, options: Mapping[str, Any], seed: int | None) -> RemoteTurn:
+    def _begin(self, options: Mapping[str, Any], seed: int | None) -> ForeignTurn:
         check_names("an AgentGym reset", options, ("task",))
         drawn = self.rng.randrange(self.tasks)
         task = integer("options['task']", options["task"], minimum=0) if "task" in options else drawn
@@ -103,7 +104,7 @@ class AgentGymEnv(ForeignServerEnv):
         begun.observation = "\n\n".join(part for part in (instructions, *goals, begun.observation) if part)
         return begun
 
-    def _play(self, action: Action) -> RemoteTurn:
+    def _play(self, action: Action) -> ForeignTurn:
         known = self._known_dialect()
         text = text_of_action(action)
         marked = known.mark.findall(text)
@@ -134,7 +135,7 @@ class AgentGymEnv(ForeignServerEnv):
             raise BridgeError(f"{self.url}{path} answered with an error: {str(answer['error'])[:1000]}")
         return answer
 
-    def _turn_of(self, answer: Any, observation_field: str) -> RemoteTurn:
+    def _turn_of(self, answer: Any, observation_field: str) -> ForeignTurn:
         if isinstance(answer, dict) and "error" in answer and observation_field not in answer:
             raise BridgeError(f"{self.url} answered with an error: {str(answer['error'])[:1000]}")
         text = answer.get(observation_field) if isinstance(answer, dict) else None
@@ -148,7 +149,7 @@ class AgentGymEnv(ForeignServerEnv):
         self._available = offered or _listed(text)
         if offered:  # ALFWorld's, which the agent must see
             text = f"{text}\nAvailable actions: {', '.join(offered)}"
-        return RemoteTurn(text, reward_of(answer.get("reward")), terminated, truncated, extra)
+        return ForeignTurn(text, reward_of(answer.get("reward")), terminated, truncated, extra)
 
     def _end_session(self) -> None:
         session, self._session = self._session, None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_bridges.errors import BridgeError
-from gem_bridges.foreign_server_env import MalformedActionError, text_of_action
+from gem_bridges.foreign_env import MalformedActionError, text_of_action
 
 __all__ = ["OpenEnvActions"]
 

@@ -9,7 +9,8 @@ from gem.arguments import boolean, check_names, string
 from gem.core import Action, Observation
 from gem_bridges.addresses import base_address
 from gem_bridges.errors import BridgeError
-from gem_bridges.foreign_server_env import ForeignServerEnv, MalformedActionError, RemoteTurn
+from gem_bridges.foreign_env import ForeignTurn, MalformedActionError
+from gem_bridges.foreign_server_env import ForeignServerEnv
 from gem_bridges.http_json import JsonClient, RefusedError, authorization
 from gem_bridges.openenv.actions import OpenEnvActions
 from gem_bridges.openenv.connection import OpenEnvConnection, ServerRefusal
@@ -68,7 +69,7 @@ class OpenEnvEnv(ForeignServerEnv):
         self._connection.close()
         self._http.close()
 
-    def _begin(self, options: Mapping[str, Any], seed: int | None) -> RemoteTurn:
+    def _begin(self, options: Mapping[str, Any], seed: int | None) -> ForeignTurn:
         check_names("an OpenEnv reset", [name for name in options if not isinstance(name, str)], ())
         given = self.rng.getrandbits(_SEED_BITS) if seed is None else seed
         begun = turn_of(self._connection.reset({"seed": given, **options}))
@@ -76,7 +77,7 @@ class OpenEnvEnv(ForeignServerEnv):
             begun.observation = _followed_by(begun.observation, self._known_form().describe())
         return begun
 
-    def _play(self, action: Action) -> RemoteTurn:
+    def _play(self, action: Action) -> ForeignTurn:
         fields = self._known_form().parse(action)
         try:
             return turn_of(self._connection.request("step", fields))

@@ -8,7 +8,8 @@ from typing import Any
 
 from gem.core import Observation
 from gem_bridges.errors import BridgeError
-from gem_bridges.foreign_server_env import RemoteTurn, reward_of
+from gem_bridges.foreign_env import ForeignTurn
+from gem_bridges.foreign_server_env import reward_of
 
 __all__ = ["turn_of"]
 
@@ -16,7 +17,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]
 _OWN = ("done", "reward", "metadata")  # of every observation, beside the environment's own fields
 
 
-def turn_of(data: dict[str, Any]) -> RemoteTurn:
+def turn_of(data: dict[str, Any]) -> ForeignTurn:
     """Return the turn in the data of a message of type ``observation``.
 
     The only field of an observation, if it is text, is what the agent sees, and so is the text of a tool's result.
@@ -32,7 +33,7 @@ def turn_of(data: dict[str, Any]) -> RemoteTurn:
     own = {name: value for name, value in fields.items() if name not in _OWN and value is not None}
     within = fields.get("metadata")
     metadata = metadata or (within if isinstance(within, dict) else {})
-    return RemoteTurn(
+    return ForeignTurn(
         _shown(own or metadata),
         reward_of(data.get("reward")),
         terminated=done,

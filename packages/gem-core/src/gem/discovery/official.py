@@ -28,10 +28,11 @@ NAMESPACES = {
     "openenv": ("gem-bridges",),
     "agentgym": ("gem-bridges",),
     "gym": ("gem-bridges",),
+    "textarena": ("gem-bridges",),
 }
 """Namespace → the distributions that fill it."""
 
-PREFIXES = ("http", "https", "openenv", "agentgym", "gym")
+PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena")
 """The namespaces among them whose ids are addresses, which a resolver turns into specs."""
 
 WRAPPERS = {

@@ -195,8 +195,7 @@ class MultiAgentEnv(Env[dict[str, Any], dict[str, Any]]):
         given = self._process_actions({agent: actions[agent] for agent in active})
         result = self._completed(given, [*before, *(agent for agent in self.agents if agent not in before)])
         # If the acting agent was removed, the turn has already passed to the next one.
-        if acting is not None and self.agent_selection == acting:
-            assert self.agent_selector is not None
+        if acting is not None and self.agent_selector is not None and self.agent_selection == acting:
             self.agent_selector.next()
         self._remove_dead_agents()
         if not self.agents:
