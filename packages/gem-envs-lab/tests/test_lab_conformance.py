@@ -8,9 +8,9 @@ from gem_testing import EnvConformance
 
 
 class TestConformance(EnvConformance):
-    """The smallest world keeps the contract."""
+    """One small world keeps the contract."""
 
-    environments = ("lab:Mixtures-v0-easy",)
+    environments = ("lab:Growth-v0-easy",)
 
 
 @pytest.mark.nightly

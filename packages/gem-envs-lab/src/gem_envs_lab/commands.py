@@ -43,8 +43,10 @@ class ExperimentGrammar:
         """Return the command in the last line that holds one."""
         if (command := self._command(text)) is not None:
             return command
+        if len(text) <= _LONGEST and "\n" not in text:
+            return self._command(_tidied(text))
         for line in reversed(text.splitlines()):
-            if len(line) <= _LONGEST and (command := self._command(_tidied(line))) is not None:
+            if 4 <= len(line) <= _LONGEST and (command := self._command(_tidied(line))) is not None:
                 return command
         return None
 
