@@ -120,9 +120,8 @@ def draw_growth(rng: random.Random, level: GrowthLevel) -> GrowthWorld:
     traits = []
     for organ in organs:
         low, high = rng.sample(chosen[organ][::2], 2)
-        looks = low, chosen[organ][1] if organ in between else low, high
-        shown = [f"{look} {organ}" for look in looks]
-        traits.append(Trait((shown[0], shown[1], shown[2]), organ in chance))
+        middle = chosen[organ][1] if organ in between else low
+        traits.append(Trait((f"{low} {organ}", f"{middle} {organ}", f"{high} {organ}"), organ in chance))
     while True:
         plants = tuple(
             tuple(rng.choice((0, 2) if level.pure or trait.chance else (0, 1, 2)) for trait in traits)

@@ -55,7 +55,7 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
 
     Args:
         level: ``"easy"``: the melting point of one sample, with a good thermometer; ``"medium"``: the melting or
-            boiling point of one of two, with a thermometer that is off by a constant, water, and wrong labels; ``"hard"``:
+            boiling point of one of two, with water, wrong labels and a thermometer off by a constant; ``"hard"``:
             the boiling point of the one of four that melts first or last, with a thermometer that has another scale.
         split: ``"train"`` or ``"test"``. No world is in both.
         max_turns: turns that the instructions announce; 20, 40 or 110 by level.
