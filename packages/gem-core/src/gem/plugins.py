@@ -65,6 +65,10 @@ class Hooks:
     def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
         """Return run trackers by name: callables from a run folder to a ``gem_eval.trackers.RunTracker``."""
 
+    @hookspec
+    def gem_scaffold_sources(self) -> Named:  # type: ignore[empty-body]
+        """Return makers of packages for ``gem new --from``, by a scheme (``mcp``) or a suffix (``.yaml``) of the source."""
+
 
 _HOOKS = tuple(name for name in vars(Hooks) if name.startswith("gem_"))
 

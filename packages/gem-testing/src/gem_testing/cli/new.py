@@ -10,11 +10,12 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json
+from gem.cli.output import json_option, print_json, progress
 from gem.cli.write_folder import check_target, write_files
 from gem.errors import ArgumentError
 from gem_testing.scaffold import names
 from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project
+from gem_testing.scaffold.sources import MadeFiles, made_from
 
 __all__ = ["new_command"]
 
@@ -39,6 +40,17 @@ CHOICES = {"both": ("single", "multi"), "all": tuple(EXAMPLES), **{kind: (kind,)
 @click.option(
     "--into", "--path", type=click.Path(path_type=Path), metavar="DIR", help="Where to write it.  [default: ./NAME]"
 )
+@click.option(
+    "--from",
+    "source",
+    metavar="SOURCE",
+    help="Make the environment from a description: an OpenAPI document or a list of tools (FILE.json, FILE.yaml), "
+    "mcp:SERVER, or a text (FILE.md).",
+)
+@click.option("--tasks", type=click.IntRange(1, 100_000), default=60, show_default=True, help="Tasks to make, with --from.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the tasks, with --from.")
+@click.option("--model", help="A model that phrases the tasks, with --from.")
+@click.option("--base-url", help="Where the model is served, as for gem eval.")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing; use the defaults of missing options.")
 @json_option
 def new_command(
@@ -51,6 +63,11 @@ def new_command(
     licence: str | None,
     examples: str | None,
     into: Path | None,
+    source: str | None,
+    tasks: int,
+    seed: int,
+    model: str | None,
+    base_url: str | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -60,13 +77,21 @@ def new_command(
     workflow for continuous integration, and it passes all its own checks as it is. On a terminal the command asks for
     missing options; --yes and --json ask nothing.
 
+    With --from, the package has one environment, made from a description, with tasks that were verified by program.
+
     \b
     Examples:
       gem new my-envs
       gem new my-envs --namespace puzzles --license MIT --examples multi --yes
       gem new my-pictures --examples picture
       gem new --into . my-envs
+      gem new my-shop --from openapi.yaml
+      gem new my-notes --from "mcp:servers.json" --tasks 100
     """
+    if source is not None and examples is not None:
+        raise click.UsageError("--examples and --from exclude each other: a made package has no examples")
+    if source is None and (model is not None or base_url is not None):
+        raise click.UsageError("--model and --base-url phrase the tasks of --from, which is missing")
     ask = _Questions(asked=sys.stdin.isatty() and not yes and not as_json)
     if name is None and not ask.asked:
         raise click.UsageError("the package needs a name, for example: gem new my-envs")
@@ -87,8 +112,12 @@ def new_command(
         ask("Description", description, "Environments for language-model agents.", _line("the description")),
         ask("Author", author, _proposed_author(distribution), _line("the author")),
         ask("Licence", licence, "Apache-2.0", None, [*LICENCES]),
-        tuple(EXAMPLES[kind] for kind in CHOICES[ask("Example environments", examples, "both", None, [*CHOICES])]),
     )
+    if source is None:
+        chosen = CHOICES[ask("Example environments", examples, "both", None, [*CHOICES])]
+        project = project._replace(examples=tuple(EXAMPLES[kind] for kind in chosen))
+    else:
+        project = project._replace(made=_made(project, source, tasks, seed, model, base_url))
     files = project.files()
     write_files(folder, files)
     if as_json:
@@ -100,10 +129,31 @@ def new_command(
                 "namespace": project.namespace,
                 "environments": project.environments(),
                 "files": [*files],
+                **({} if project.made is None else {"summary": [*project.made.summary]}),
             }
         )
         return
     _say_what_is_next(folder, project, len(files))
+
+
+def _made(
+    project: Project, source: str, tasks: int, seed: int, model: str | None, base_url: str | None
+) -> MadeFiles:
+    with progress() as bar:
+        task = bar.add_task("tasks", total=tasks, note="")
+        return made_from(
+            source,
+            {
+                "distribution": project.distribution,
+                "import_name": project.import_name,
+                "namespace": project.namespace,
+                "tasks": tasks,
+                "seed": seed,
+                "model": model,
+                "base_url": base_url,
+                "progress": lambda done: bar.update(task, completed=done),
+            },
+        )
 
 
 class _Questions:
@@ -158,10 +208,12 @@ def _say_what_is_next(folder: Path, project: Project, count: int) -> None:
     click.echo(f"Wrote {count} files into {shown}: the package {project.distribution}, with")
     for env_id in project.environments():
         click.echo(f"  {env_id}")
+    for line in () if project.made is None else project.made.summary:
+        click.echo(line)
     click.secho("\nWhat comes next:", bold=True)
     if shown != ".":
         click.echo(f"  cd {shlex.quote(shown)}")
     click.echo("  python -m venv .venv && . .venv/bin/activate && pip install --upgrade pip")
     click.echo("  pip install --editable . --group dev")
     click.echo("  pytest")
-    click.echo(f"  gem play {project.environments()[-1]}-easy")
+    click.echo(f"  gem play {project.example_id}")

@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 import gem
+from gem_testing.scaffold.sources import MadeFiles
 from gem_testing.vocabulary import NAMESPACES, vocabulary
 
 __all__ = ["EXAMPLES", "LICENCES", "ExampleEnvironment", "Project"]
@@ -53,16 +54,29 @@ class Project(NamedTuple):
     description: str
     author: str
     licence: str
-    examples: tuple[ExampleEnvironment, ...]
+    examples: tuple[ExampleEnvironment, ...] = ()
+    made: MadeFiles | None = None
+    """The environments of a package that is made from a description, in place of examples."""
 
     def environments(self) -> list[str]:
         """Return the ids that the package will offer, without variants."""
+        if self.made is not None:
+            return [environment["id"] for environment in self.made.environments]
         return [f"{self.namespace}:{example.name}-v0" for example in self.examples]
+
+    @property
+    def example_id(self) -> str:
+        """An id to begin with."""
+        return self.environments()[-1] + ("" if self.made is not None else "-easy")
 
     def files(self) -> dict[str, str]:
         """Return every file of the package: path relative to its folder, with ``/`` → text."""
         blanks = self._blanks()
-        return {path: _filled(template, blanks) for path, template in self._templates()}
+        files = {path: _filled(template, blanks) for path, template in self._templates()}
+        if self.made is not None:
+            files[f"src/{self.import_name}/environments.toml"] += self.made.manifest
+            files |= self.made.files
+        return files
 
     def _templates(self) -> Iterator[tuple[str, str]]:
         """Yield each file's path and the templates that form it."""
@@ -86,11 +100,10 @@ class Project(NamedTuple):
 
     def _blanks(self) -> dict[str, str]:
         major, minor = gem.__version__.split(".")[:2]
-        ids = self.environments()
-        rows = [
-            f"| `{env_id}` | `-easy`, `-hard` | {one.row} |" for env_id, one in zip(ids, self.examples, strict=True)
-        ]
-        changes = [f"- `{env_id}`, with its variants `-easy` and `-hard`." for env_id in ids]
+        rows = [f"| `{env_id}` | {variants} | {row} |" for env_id, variants, row in self._rows()]
+        changes = [f"- `{env_id}`, with its variants `-easy` and `-hard`." for env_id in self.environments()]
+        pin = f">={major}.{minor},<{major}.{int(minor) + 1}"
+        dependencies = [f"gem-core{pin}", *(() if self.made is None else self.made.dependencies)]
         return {
             "distribution": self.distribution,
             "wheel_name": self.distribution.replace("-", "_"),
@@ -105,12 +118,21 @@ class Project(NamedTuple):
             "author_toml": json.dumps(self.author, ensure_ascii=False),
             "licence": self.licence,
             "year": str(date.today().year),
-            "gem_core_pin": f">={major}.{minor},<{major}.{int(minor) + 1}",
-            "example_id": f"{ids[-1]}-easy",
+            "gem_core_pin": pin,
+            "dependencies": ", ".join(map(json.dumps, dependencies)),
+            "example_id": self.example_id,
             "table": "\n".join(rows),
-            "changes": "\n".join(changes),
+            "about": "" if self.made is None else "\n\n" + "\n".join(self.made.about),
+            "changes": "\n".join(changes if self.made is None else self.made.changes),
             "vocabulary": "\n".join(_vocabulary()),
         }
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        """Yield id, variants and row of each environment, for the README's table."""
+        for env_id, one in zip(self.environments(), self.examples, strict=False):
+            yield env_id, "`-easy`, `-hard`", one.row
+        for environment in () if self.made is None else self.made.environments:
+            yield environment["id"], ", ".join(f"`-{name}`" for name in environment["variants"]), environment["row"]
 
 
 def _vocabulary() -> Iterator[str]:

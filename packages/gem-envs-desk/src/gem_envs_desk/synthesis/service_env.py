@@ -1,0 +1,72 @@
+"""The environment of a made package: :class:`ServiceEnv`."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gem.arguments import choice
+from gem_envs_desk.env import DeskEnv
+from gem_envs_desk.synthesis.service_domain import ServiceDomain
+from gem_envs_desk.synthesis.store_spec import StoreSpec
+from gem_envs_desk.synthesis.task_list import TaskList
+
+__all__ = ["TASKS_FILE", "WORLD_FILE", "ServiceEnv", "service_domain"]
+
+WORLD_FILE, TASKS_FILE = "world.json", "tasks.jsonl"
+NO_USER, SCRIPTED = "none", "scripted"
+
+
+@lru_cache(maxsize=16)
+def service_domain(folder: Path) -> ServiceDomain:
+    """Return the service and the tasks in a folder. A process reads them once."""
+    spec = StoreSpec.from_json(json.loads((folder / WORLD_FILE).read_text(encoding="utf-8")))
+    return ServiceDomain(spec, TaskList.from_text((folder / TASKS_FILE).read_text(encoding="utf-8")))
+
+
+class _DomainOfFolder:
+    """Reads the domain of a class on first use."""
+
+    def __get__(self, env: Any, owner: type[ServiceEnv]) -> ServiceDomain:
+        return service_domain(owner.folder)
+
+
+class ServiceEnv(DeskEnv, ABC):
+    """Tasks on a simulated service, from the files of a made package.
+
+    A subclass sets ``folder``. The episode, the reward and ``info`` are those of
+    :class:`gem_envs_desk.env.DeskEnv`.
+
+    Args:
+        user: ``"none"``: the task is given whole, and the first message of the agent ends the episode; it tells what
+            the task asks for. ``"scripted"``: a scripted user raises one wish after the other, and tells some values only
+            when asked.
+        level: the number of goals of a task, 1 to 3.
+        split: ``"train"`` or ``"test"``; their tasks have no initial state in common.
+        **settings: see :class:`gem_envs_desk.env.DeskEnv`.
+    """
+
+    folder: ClassVar[Path]
+    domain = _DomainOfFolder()  # type: ignore[assignment]  # a descriptor, so that importing the package reads no file
+    role = "operator of a service"
+
+    def __init__(
+        self,
+        user: str = NO_USER,
+        level: int = 1,
+        split: str = "train",
+        max_turns: int = 30,
+        tool_instructions: bool = True,
+        failure_rate: float = 0.0,
+    ) -> None:
+        super().__init__(level, split, max_turns, tool_instructions, failure_rate)
+        self.user = choice("user", user, (NO_USER, SCRIPTED))
+
+    def _set_task(self) -> None:
+        super()._set_task()
+        if self.user == NO_USER:
+            self._task, self._user = replace(self._task, script=None), None
