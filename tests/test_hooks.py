@@ -69,6 +69,19 @@ class Notes:
         print("close", file=self.file)
         self.file.close()
 
+def notes_package(source, request):
+    env_id = f"{request['namespace']}:Notes-v0"
+    module = f"src/{request['import_name']}/notes.py"
+    return {
+        "environments": [{"id": env_id, "variants": [], "row": f"{source} | {request['tasks']}"}],
+        "files": {module: "import gem\\n"},
+        "manifest": "",
+        "dependencies": ["notes>=1"],
+        "about": ["Made from notes."],
+        "changes": [],
+        "summary": ["one line"],
+    }
+
 @click.command("greet")
 def greet():
     click.echo("hello")
@@ -150,6 +163,21 @@ def test_gem_run_trackers(site: PluginSite, tmp_path: Path) -> None:
         tracking.episode(gem.Trajectory(None, 7))
         tracking.summary({"success": 0.5})
     assert (tmp_path / "notes.txt").read_text().splitlines() == ["episode 7", "summary {'success': 0.5}", "close"]
+
+
+def test_gem_scaffold_sources(site: PluginSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin's source makes the files of a new package, by a scheme or by the suffix of a file."""
+    from gem_testing.cli.new import new_command
+
+    install(site, "gem_scaffold_sources", "{'notes': 'a_plugin:notes_package', '.notes': 'a_plugin:notes_package'}")
+    monkeypatch.chdir(tmp_path)
+    Path("my.NOTES").touch()
+    for name, source, seen in (("by-scheme", "notes:some:where", "some:where"), ("by-suffix", "my.NOTES", "my.NOTES")):
+        result = CliRunner().invoke(new_command, [name, "--from", source, "--tasks", "7"], catch_exceptions=False)
+        assert "one line" in result.output
+        assert f"| `{name}:Notes-v0` |  | {seen} | 7 |\n\nMade from notes.\n" in Path(name, "README.md").read_text()
+        assert '"notes>=1"]' in Path(name, "pyproject.toml").read_text()
+        assert Path(name, "src", name.replace("-", "_"), "notes.py").read_text() == "import gem\n"
 
 
 def test_gem_rewards(site: PluginSite) -> None:

@@ -67,7 +67,7 @@ class Hooks:
 
     @hookspec
     def gem_scaffold_sources(self) -> Named:  # type: ignore[empty-body]
-        """Return makers of packages for ``gem new --from``, by a scheme (``mcp``) or a suffix (``.yaml``) of the source."""
+        """Return makers of packages for ``gem new --from`` by scheme (``mcp``) or suffix (``.yaml``) of a source."""
 
 
 _HOOKS = tuple(name for name in vars(Hooks) if name.startswith("gem_"))

@@ -1,6 +1,6 @@
 """Worlds made from descriptions: packages of verified tasks from tools, OpenAPI documents and MCP servers.
 
-``gem new --from`` finds :mod:`gem_envs_desk.synthesis.sources` through the hook ``gem_scaffold_sources``. A package that
-it writes holds data (the world, its tasks) and a class of :mod:`gem_envs_desk.synthesis.store_env` or
-:mod:`gem_envs_desk.synthesis.server_env`.
+``gem new --from`` finds :mod:`gem_envs_desk.synthesis.sources` through the hook ``gem_scaffold_sources``. A package
+that it writes holds data (the world, its tasks) and a subclass of
+:class:`gem_envs_desk.synthesis.service_env.ServiceEnv` or of :class:`gem_envs_desk.synthesis.server_env.ServerEnv`.
 """

@@ -2,9 +2,9 @@
 
 A goal is a tool that writes, or a value that the user wants to know. From it the walk goes backwards: each key that the
 goal takes is that of a record, which the user describes by its properties, by an extreme, or by another record to which
-a link leads, in which case the walk goes on from there. The look-ups that an agent needs to follow such a description are the
-nodes before the goal. Goals of one draft share nodes, so that the walks merge into one directed acyclic graph, whose
-calls are executed in an order of the graph.
+a link leads, in which case the walk goes on from there. The look-ups that an agent needs to follow such a description
+are the nodes before the goal. Goals of one draft share nodes, so that the walks merge into one directed acyclic graph,
+whose calls are executed in an order of the graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from gem_envs_desk.synthesis.seeding import argument_value
 from gem_envs_desk.synthesis.service import Record, SimulatedService
 from gem_envs_desk.synthesis.store_spec import (
     CREATE,
-    DELETE,
     FILTER,
     KEY,
     MATCH,
@@ -149,22 +148,26 @@ class Draft:
         after: set[int] = set()
         targets: dict[str, _Target] = {}
         chosen: _Target | None = None
-        for argument, property in operation.bound(KEY):
+        for argument, of in operation.bound(KEY):
             chosen = self._target(operation.type, _DEEPEST)
             if chosen.record in [one.record for _, one in self._created] or not self._is_free(kind, chosen.record):
                 raise DraftError("the record is changed by another goal")
-            arguments[argument] = chosen.record[property]
+            if of not in chosen.record:
+                raise DraftError("the record has no value for an argument")
+            arguments[argument] = chosen.record[of]
             _add_node(after, chosen)
         changed = None if chosen is None else chosen.record
-        for argument, property in operation.bound(MATCH):
-            target = self._parent(operation, argument, property, changed)
+        for argument, of in operation.bound(MATCH):
+            target = self._parent(operation, of, changed)
             targets[argument] = target
-            arguments[argument] = target.record[self.spec.types[kind.links[property]].key]
+            arguments[argument] = target.record[self.spec.types[kind.links[of]].key]
             _add_node(after, target)
         said = self._values(operation, kind, changed, arguments, targets, after)
         answer = self._service.call(operation.name, arguments)
         node = self._node(operation.name, arguments, after, is_gold=True)
-        words = phrases.of_write(operation, kind, None if chosen is None else chosen.words, said, targets_words(targets))
+        words = phrases.of_write(
+            operation, kind, None if chosen is None else chosen.words, said, targets_words(targets)
+        )
         self.goals.append(Goal(words.whole, words.vague, words.values, source=node))
         if operation.kind == CREATE:
             self._created.append((kind.name, _Target(answer, f"the new {kind.noun}", node)))
@@ -185,8 +188,8 @@ class Draft:
         required = [name for name in settable if name in operation.required]
         optional = [
             name
-            for name, property in settable.items()
-            if name not in required and property not in kind.links and property in kind.scalars()
+            for name, field in settable.items()
+            if name not in required and field not in kind.links and field in kind.scalars()
         ]
         said: list[tuple[str, Any]] = []
         if operation.kind == UPDATE:
@@ -201,21 +204,21 @@ class Draft:
                         raise DraftError("a needed value is unknown")
                     arguments[name] = record[settable[name]]
         else:
-            links = [name for name, property in settable.items() if name not in required and property in kind.links]
+            links = [name for name, field in settable.items() if name not in required and field in kind.links]
             changes = required + [name for name in links if self.rng.random() < _LINK_SHARE]
             changes += self.rng.sample(optional, min(len(optional), self.rng.choice((0, 1, 2))))
             if not changes and settable:
                 changes = [self.rng.choice([*optional, *links] or [*settable])]
         for name in changes:
-            property, schema = settable[name], operation.parameters["properties"][name]
-            if property in kind.links:
-                target = self._target(kind.links[property], 1)
+            field, schema = settable[name], operation.parameters["properties"][name]
+            if field in kind.links:
+                target = self._target(kind.links[field], 1)
                 targets[name] = target
-                arguments[name] = target.record[self.spec.types[kind.links[property]].key]
+                arguments[name] = target.record[self.spec.types[kind.links[field]].key]
                 _add_node(after, target)
                 continue
-            arguments[name] = self._new_value(name, schema, None if record is None else record.get(property))
-            said.append((property, arguments[name]))
+            arguments[name] = self._new_value(name, schema, None if record is None else record.get(field))
+            said.append((field, arguments[name]))
         return said
 
     def _new_value(self, name: str, schema: Mapping[str, Any], old: Any) -> Any:
@@ -225,13 +228,13 @@ class Draft:
                 return value
         raise DraftError("no new value was found")
 
-    def _parent(self, operation: StoreOperation, argument: str, property: str, record: Record | None) -> _Target:
+    def _parent(self, operation: StoreOperation, link: str, record: Record | None) -> _Target:
         """Return the record that a parent in a path names."""
-        name = self.spec.types[operation.type].links[property]
+        name = self.spec.types[operation.type].links[link]
         if record is None:
             return self._target(name, 1)
         key = self.spec.types[name].key
-        parent = next((one for one in self.state[name] if one[key] == record.get(property)), None)
+        parent = next((one for one in self.state[name] if one[key] == record.get(link)), None)
         if parent is None:
             raise DraftError("the record has no parent")
         return self._described(self.spec.types[name], parent, 1)
@@ -271,12 +274,12 @@ class Draft:
         """Return arguments with which a reading operation shows a record."""
         arguments: dict[str, Any] = {}
         for role in (KEY, MATCH, FILTER):
-            for argument, property in operation.bound(role):
+            for argument, of in operation.bound(role):
                 needed = role != FILTER or argument in operation.required
-                if needed and property not in record:
+                if needed and of not in record:
                     raise DraftError("the record has no value for an argument")
                 if needed:
-                    value = record[property]
+                    value = record[of]
                     listed = kind_of(operation.parameters["properties"][argument]) == "array"
                     arguments[argument] = [value] if listed and not isinstance(value, list) else value
         for argument in operation.required:
@@ -346,33 +349,35 @@ class Draft:
 
     def _by_link(self, kind: RecordType, record: Record, depth: int) -> _Target | None:
         """Describe a record by the one that it links to: the order for the pet whose name is …"""
-        links = [(property, name) for property, name in kind.links.items() if property in record]
+        links = [(field, name) for field, name in kind.links.items() if field in record]
         if not links:
             return None
-        property, name = self.rng.choice(links)
-        if sum(one.get(property) == record[property] for one in self.state[kind.name]) != 1:
+        field, name = self.rng.choice(links)
+        if sum(one.get(field) == record[field] for one in self.state[kind.name]) != 1:
             return None
         target = self.spec.types[name]
-        parent = next(one for one in self.state[name] if one[target.key] == record[property])
+        parent = next(one for one in self.state[name] if one[target.key] == record[field])
         described = self._described(target, parent, depth - 1)
-        node = self._found_by_list(kind, record, property, described)
+        node = self._found_by_list(kind, record, field, described)
         if node is None:
             return None
-        return _Target(record, f"the {kind.noun} {phrases.linked(property, kind)} {described.words}", node(), frozenset([property]))
+        return _Target(
+            record, f"the {kind.noun} {phrases.linked(field, kind)} {described.words}", node(), frozenset([field])
+        )
 
     def _by_other(self, kind: RecordType, record: Record, depth: int) -> _Target | None:
         """Describe a record by one that links to it: the pet of the order 17."""
         others = [
-            (other, property, one)
+            (other, field, one)
             for other in self.spec.types.values()
-            for property, name in other.links.items()
+            for field, name in other.links.items()
             if name == kind.name
             for one in self.state[other.name]
-            if one.get(property) == record[kind.key]
+            if one.get(field) == record[kind.key]
         ]
         if not others:
             return None
-        other, property, one = self.rng.choice(others)
+        other, link, one = self.rng.choice(others)
         shown = self.graph.showing(other.name)
         described = self._described(other, one, depth - 1)
         if described.node is None and not shown:
@@ -381,27 +386,29 @@ class Draft:
         if node is None:
             operation = self.rng.choice(shown)
             node = self._node(operation.name, self._shown_by(operation, other, one), set(), is_gold=False)
-        words = f"the {phrases.link_noun(property, kind)} of {described.words}"
+        words = f"the {phrases.link_noun(link, kind)} of {described.words}"
         return _Target(record, words, node, frozenset())
 
-    def _found_by_list(self, kind: RecordType, record: Record, property: str | None, parent: _Target | None = None) -> Any:
-        """Return a function that adds the node of a list that shows the record, or None if an agent could not call it."""
+    def _found_by_list(self, kind: RecordType, record: Record, field: str | None, parent: _Target | None = None) -> Any:
+        """Return a function that adds the node of a list that shows the record; None if an agent could not call it."""
         for operation in self.rng.sample(finders := self.graph.finders(kind.name), len(finders)):
             try:
                 arguments = self._shown_by(operation, kind, record)
             except DraftError:
                 continue
             bound = [operation.bindings[name] for name in arguments]
-            parents = [one.property for one in bound if one.property in kind.links]
+            parents = [one.field for one in bound if one.field in kind.links]
             enumerable = all(
-                one.property in parents or "enum" in kind.properties[one.property] or kind_of(kind.properties[one.property]) == "boolean"
+                one.field in parents
+                or "enum" in kind.properties[one.field]
+                or kind_of(kind.properties[one.field]) == "boolean"
                 for one in bound
             )
-            if not enumerable or any(one != property for one in parents):
+            if not enumerable or any(one != field for one in parents):
                 continue
-            if property is not None and not parents:
-                filters = [name for name, of in operation.bound(FILTER) if of == property]
-                arguments |= {name: record[property] for name in filters[:1]}
+            if field is not None and not parents:
+                filters = [name for name, of in operation.bound(FILTER) if of == field]
+                arguments |= dict.fromkeys(filters[:1], record[field])
             after: set[int] = set()
             if parent is not None and parent.node is not None:
                 after.add(parent.node)
@@ -435,9 +442,15 @@ def _add_node(after: set[int], target: _Target) -> None:
 
 
 def _members(answer: Any) -> list[Any]:
-    return [one for value in answer.values() if isinstance(value, list) for one in value] if isinstance(answer, dict) else []
+    return (
+        [one for value in answer.values() if isinstance(value, list) for one in value]
+        if isinstance(answer, dict)
+        else []
+    )
 
 
 def _counted(error: Exception) -> str:
     text = str(error)
-    return text if isinstance(error, DraftError) else text.split(":")[0] if isinstance(error, RefusedCallError) else text
+    return (
+        text if isinstance(error, DraftError) else text.split(":")[0] if isinstance(error, RefusedCallError) else text
+    )

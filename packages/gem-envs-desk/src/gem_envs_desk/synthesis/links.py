@@ -52,13 +52,12 @@ def without_circles(types: Mapping[str, RecordType]) -> dict[str, RecordType]:
     done: dict[str, RecordType] = {}
 
     def reaches(start: str, goal: str) -> bool:
-        return start == goal or any(reaches(target, goal) for target in (done[start].links.values() if start in done else ()))
+        return start == goal or any(
+            reaches(target, goal) for target in (done[start].links.values() if start in done else ())
+        )
 
     for name, kind in types.items():
         done[name] = replace(kind, links={})
-        kept: dict[str, str] = {}
-        for property, target in kind.links.items():
-            if not reaches(target, name):
-                kept[property] = target
+        kept = {link: target for link, target in kind.links.items() if not reaches(target, name)}
         done[name] = replace(kind, links=kept)
     return done

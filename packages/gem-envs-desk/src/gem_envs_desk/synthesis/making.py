@@ -42,7 +42,9 @@ class MadeTasks:
     thrown_away: Counter[str] = field(default_factory=Counter)
 
 
-def service_tasks(spec: StoreSpec, count: int, seed: int, progress: Callable[[int], object] = lambda done: None) -> MadeTasks:
+def service_tasks(
+    spec: StoreSpec, count: int, seed: int, progress: Callable[[int], object] = lambda done: None
+) -> MadeTasks:
     """Return verified tasks on a simulated service.
 
     Args:

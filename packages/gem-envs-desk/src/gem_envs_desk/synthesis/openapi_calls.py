@@ -124,9 +124,7 @@ class _CallReader:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._schemas = SchemaReader(document)
 
-    def call(
-        self, name: str, method: str, path: str, operation: Mapping[str, Any], shared: list[Any]
-    ) -> HttpCall:
+    def call(self, name: str, method: str, path: str, operation: Mapping[str, Any], shared: list[Any]) -> HttpCall:
         own = operation.get("parameters")
         parameters: dict[tuple[str, str], Mapping[str, Any]] = {}
         for given in [*shared, *(own if isinstance(own, list) else [])]:
@@ -267,7 +265,9 @@ class _CallReader:
         return None
 
 
-_PAGING = re.compile(r"(?i)^_?(links?|meta|metadata|total|count|size|page|pages|per_?page|page_?size|limit|offset|next|prev\w*|cursor|has_?more|object|total\w*|next\w*|pagination)$")
+_PAGING = re.compile(
+    r"(?i)^_?(links?|meta|metadata|total|count|size|page|pages|per_?page|page_?size|limit|offset|next|prev\w*|cursor|has_?more|object|total\w*|next\w*|pagination)$"
+)
 
 
 def _is_paging(name: str) -> bool:

@@ -90,7 +90,7 @@ def test_tasks_can_be_won_and_not_by_doing_nothing({arguments}) -> None:
 
 
 def class_name(title: str) -> str:
-    """Return a name for a class and an id, from a title in any script: ``Swagger Petstore - 3.0`` → ``SwaggerPetstore``."""
+    """Return a name for a class and an id: ``Swagger Petstore - 3.0`` → ``SwaggerPetstore``."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", title)
     while words and (words[-1].isdigit() or words[-1].lower() in ("api", "openapi", "specification", "server", "env")):
         words.pop()
@@ -198,8 +198,8 @@ def _pin() -> str:
 
 def _about(source: str, made: MadeTasks, refused: Mapping[str, str]) -> list[str]:
     lines = [
-        f"Made from {source}: {len(made.tasks)} verified tasks. Each has a solution that works and of which no call can be",
-        "left out; doing nothing is not enough; two replays agree; and the end does not depend on the order of the calls.",
+        f"Made from {source}: {len(made.tasks)} verified tasks. Each has a solution that works, of which no call can",
+        "be left out; doing nothing is not enough; two replays agree; the order of the calls makes no difference.",
     ]
     if refused:
         lines += ["", "These tools of the description are not offered:", ""]

@@ -40,7 +40,7 @@ def property_words(name: str, kind: RecordType) -> str:
 
 
 def _named(name: str, kind: RecordType, value: Any) -> str:
-    """Return a property's name in front of a value; that of a truth value is often a phrase of its own, so it is quoted."""
+    """Return a property's name in front of a value, quoted for a truth value, whose name is often a phrase."""
     words = property_words(name, kind)
     return f'"{words}"' if isinstance(value, bool) else words
 
@@ -67,16 +67,16 @@ def whose(kind: RecordType, record: Mapping[str, Any], used: Sequence[str]) -> s
     return " and ".join(f"whose {_named(name, kind, record[name])} is {value_words(record[name])}" for name in used)
 
 
-def linked(property: str, kind: RecordType) -> str:
+def linked(field: str, kind: RecordType) -> str:
     """Return the words between a record and the one that a property links to: ``for``, ``whose origin is``."""
-    target = kind.links[property].replace("_", " ")
-    noun = _link_words(property)
+    target = kind.links[field].replace("_", " ")
+    noun = _link_words(field)
     return "of" if noun == target else f"whose {noun} is"
 
 
-def link_noun(property: str, target: RecordType) -> str:
+def link_noun(field: str, target: RecordType) -> str:
     """Return the words for the record that a property links to."""
-    return _link_words(property) or target.noun
+    return _link_words(field) or target.noun
 
 
 def of_write(
@@ -95,7 +95,7 @@ def of_write(
         said: properties and the values that the call gives them.
         targets: argument → the words for the record that it names.
     """
-    bound = {argument: operation.bindings[argument].property for argument in targets}
+    bound = {argument: operation.bindings[argument].field for argument in targets}
     for_whom = [f"with {words} as its {_link_words(bound[name])}" for name, words in targets.items()]
     if operation.kind == DELETE or (operation.sets and not said):
         return WishWords(f"Please {_verb(operation, kind)} {chosen}.", "", ())
@@ -104,14 +104,18 @@ def of_write(
         given = [f"{_named(name, kind, value)} {value_words(value)}" for name, value in said]
         whole = f"{head}, with {_joined(given)}." if given else f"{head}."
         answers = tuple(
-            (property_words(name, kind), f"The {property_words(name, kind)} of the new {kind.noun} is {value_words(value)}.")
+            (
+                property_words(name, kind),
+                f"The {property_words(name, kind)} of the new {kind.noun} is {value_words(value)}.",
+            )
             for name, value in said
         )
         return WishWords(whole, f"{head}." if given else "", _without_twins(answers))
     changes = [f"the {_named(name, kind, value)} to {value_words(value)}" for name, value in said]
     names = [f"the {_named(name, kind, value)}" for name, value in said]
     answers = tuple(
-        (property_words(name, kind), f"The new {property_words(name, kind)} should be {value_words(value)}.") for name, value in said
+        (property_words(name, kind), f"The new {property_words(name, kind)} should be {value_words(value)}.")
+        for name, value in said
     )
     return WishWords(
         f"For {chosen}, please change {_joined(changes)}.",
@@ -126,12 +130,16 @@ def _verb(operation: StoreOperation, kind: RecordType) -> str:
     if not operation.sets:
         return "delete"
     words = operation.name.replace("_", " ").replace("-", " ").lower().split()
-    kept = [word for word in words if word not in kind.noun.split() and word not in (f"{kind.noun}s", "the", "a", "an", "by", "id")]
+    kept = [
+        word
+        for word in words
+        if word not in kind.noun.split() and word not in (f"{kind.noun}s", "the", "a", "an", "by", "id")
+    ]
     return " ".join(kept) or "process"
 
 
-def _link_words(property: str) -> str:
-    words = _CAPITAL.sub(" ", property).replace("_", " ").lower().split()
+def _link_words(field: str) -> str:
+    words = _CAPITAL.sub(" ", field).replace("_", " ").lower().split()
     while len(words) > 1 and words[-1] in ("id", "uuid", "key", "username", "slug", "code", "number", "name"):
         words.pop()
     return " ".join(words)

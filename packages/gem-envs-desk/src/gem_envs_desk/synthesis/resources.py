@@ -1,4 +1,4 @@
-"""The types of records behind the calls of an OpenAPI document, and the operation that each call is: :class:`Resources`."""
+"""The types of records behind the calls of a document, and the operation that each call is: :class:`Resources`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from gem_envs_desk.synthesis.store_spec import (
 
 __all__ = ["Resources"]
 
-_AFFIX = re.compile(r"^(new|create|update|base|full)_|_(response|dto|model|schema|object|entity|read|out|output|input|request|create|update|payload|resource|record)$")
+_AFFIX = re.compile(
+    r"^(new|create|update|base|full)_|_(response|dto|model|schema|object|entity|read|out|output|input|request|create|update|payload|resource|record)$"
+)
 _LIMITS = ("limit", "per_page", "page_size", "size", "max_results", "top")
 _OFFSETS = ("offset", "skip", "start")
 _NOT_SENT = ("readOnly", "writeOnly", "default")
@@ -84,15 +86,19 @@ class Resources:
         if call.chooses_one:
             *above, own = call.path_parameters
             parents = tuple(above)
-            key = call.key or self._property_of(own.name, record.name, record.properties)
+            key = (
+                call.key
+                if call.key in record.properties
+                else self._property_of(own.name, record.name, record.properties)
+            )
             if key is None:
                 raise UnsupportedSchemaError(f"no property of a {record.noun} is the {own.name!r} of its path")
             arguments.add(own.name, KEY, key, own.schema, required=True)
         for parent in parents:
-            property = self._parent_property(parent, record)
-            if property is None:
+            field = self._parent_property(parent, record)
+            if field is None:
                 raise UnsupportedSchemaError(f"no record is known for {parent.name!r} in its path")
-            arguments.add(parent.name, MATCH, property, record.properties[property], required=True)
+            arguments.add(parent.name, MATCH, field, record.properties[field], required=True)
         if kind == LIST:
             arguments.add_filters()
         elif kind in (CREATE, UPDATE):
@@ -116,7 +122,9 @@ class Resources:
                 return READ, of_path
             if not call.chooses_one and call.is_list and call.answer is not None:
                 return LIST, self._answer_type(call) or of_path
-            raise UnsupportedSchemaError("it answers neither with the record that its path names nor with a list of records")
+            raise UnsupportedSchemaError(
+                "it answers neither with the record that its path names nor with a list of records"
+            )
         if call.method == "delete":
             if call.chooses_one and of_path:
                 return DELETE, of_path
@@ -152,7 +160,13 @@ class Resources:
                 self._by_path.setdefault(call.path, name or _noun(call.path))
         known = set(self._by_path.values())
         for call in self._calls:  # POST /pet, where GET /pet/{petId} has named the type, or PUT /pet
-            if call.method == "post" and call.body_name and _type_name(call.body_name) in known and call.path not in self._by_path and _type_name(call.body_name) == self._answer_type(call):
+            if (
+                call.method == "post"
+                and call.body_name
+                and _type_name(call.body_name) in known
+                and call.path not in self._by_path
+                and _type_name(call.body_name) == self._answer_type(call)
+            ):
                 self._by_path[call.path] = _type_name(call.body_name)
 
     def _answer_type(self, call: HttpCall) -> str:
@@ -171,9 +185,9 @@ class Resources:
         properties: dict[str, Any] = {}
         required: list[str] = []
         for rank, schema in sorted(ranked, key=lambda one: one[0]):
-            for property, inner in schema.get("properties", {}).items():
+            for field, inner in schema.get("properties", {}).items():
                 if inner.get("writeOnly") is not True:
-                    properties.setdefault(property, inner)
+                    properties.setdefault(field, inner)
             if rank == 0 or not required:
                 required += [one for one in schema.get("required", []) if one not in required]
         return {"properties": properties, "required": required}
@@ -187,7 +201,10 @@ class Resources:
                 key = self._property_of(call.path_parameters[-1].name, name, described["properties"])
                 if key is not None:
                     return key
-        return next((one for one in ("id", f"{name}_id", f"{name}Id", "uuid") if _can_be_key(described["properties"].get(one))), None)
+        return next(
+            (one for one in ("id", f"{name}_id", f"{name}Id", "uuid") if _can_be_key(described["properties"].get(one))),
+            None,
+        )
 
     def _property_of(self, parameter: str, type_name: str, properties: Mapping[str, Any]) -> str | None:
         """Return the property that a parameter of a path stands for."""
@@ -221,16 +238,16 @@ class Resources:
                 if target in links.values():
                     continue
                 key = self._types[target]
-                property = parameter if parameter not in properties else f"{target}_{key.key}"
-                properties[property] = key.properties[key.key]
-                links[property] = target
+                field = parameter if parameter not in properties else f"{target}_{key.key}"
+                properties[field] = key.properties[key.key]
+                links[field] = target
             required = dict.fromkeys((*kind.required, *(one for one in links if one not in kind.properties)))
             self._types[name] = RecordType(name, kind.key, properties, tuple(required), links, kind.generated_key)
         self._types = without_circles(self._types)
 
     def _parent_property(self, parent: PathParameter, record: RecordType) -> str | None:
         target = self._by_path.get(parent.before, "")
-        return next((property for property, linked in record.links.items() if linked == target), None)
+        return next((field for field, linked in record.links.items() if linked == target), None)
 
 
 class _Arguments:
@@ -243,10 +260,12 @@ class _Arguments:
         self._required: list[str] = []
         self._notes: list[str] = []
 
-    def add(self, name: str, role: str, property: str, schema: Mapping[str, Any], *, required: bool = False) -> None:
-        self.bindings[name] = Binding(role, property)
+    def add(self, name: str, role: str, field: str, schema: Mapping[str, Any], *, required: bool = False) -> None:
+        self.bindings[name] = Binding(role, field)
         # Documents limit the keys of their demonstration servers; the store has keys of its own.
-        kept = ("type", "format", "description") if role == KEY else tuple(one for one in schema if one not in _NOT_SENT)
+        kept = (
+            ("type", "format", "description") if role == KEY else tuple(one for one in schema if one not in _NOT_SENT)
+        )
         self._properties[name] = {one: schema[one] for one in kept if one in schema}
         if required:
             self._required.append(name)
@@ -259,9 +278,9 @@ class _Arguments:
             short = snake_case(name)
             required = name in self._call.required_query
             if short in by_name and (is_scalar(schema) or is_scalar(schema.get("items", {}))):
-                property = by_name[short]
-                if is_scalar(self._record.properties[property]):
-                    self.add(name, FILTER, property, schema, required=required)
+                field = by_name[short]
+                if is_scalar(self._record.properties[field]):
+                    self.add(name, FILTER, field, schema, required=required)
                     continue
             if kind_of(schema) == "integer" and short in (*_LIMITS, *_OFFSETS):
                 self.add(name, LIMIT if short in _LIMITS else OFFSET, "", schema, required=required)
@@ -274,27 +293,27 @@ class _Arguments:
         assert self._call.body is not None
         body, record = self._call.body, self._record
         required = body.get("required", [])
-        by_path = {binding.property for binding in self.bindings.values()}
+        by_path = {binding.field for binding in self.bindings.values()}
         by_name = {snake_case(name): name for name in record.properties}
         for name, schema in body.get("properties", {}).items():
-            property = name if name in record.properties else by_name.get(snake_case(name))
-            if property in by_path:
+            field = name if name in record.properties else by_name.get(snake_case(name))
+            if field in by_path:
                 continue
-            if property == record.key and self._kind == UPDATE:
+            if field == record.key and self._kind == UPDATE:
                 self.add(name, KEY, record.key, schema, required=True)
                 continue
             if schema.get("readOnly") is True:
                 continue
-            if property == record.key:
+            if field == record.key:
                 if not record.generated_key:
                     self.add(name, VALUE, record.key, schema, required=True)
                 continue
-            if property is None or name in self.bindings:
+            if field is None or name in self.bindings:
                 if name in required:
                     raise UnsupportedSchemaError(f"its body needs {name!r}, which a {record.noun} does not have")
                 self._notes.append(name)
                 continue
-            self.add(name, VALUE, property, schema, required=name in required)
+            self.add(name, VALUE, field, schema, required=name in required)
         if self._kind == UPDATE and not any(binding.role == KEY for binding in self.bindings.values()):
             raise UnsupportedSchemaError("neither its path nor its body names the record to change")
         if not self._call.sets and not any(binding.role == VALUE for binding in self.bindings.values()):

@@ -13,7 +13,7 @@ from gem_envs_desk.synthesis.schemas import kind_of
 
 __all__ = ["is_valid", "sample"]
 
-_SYLLABLES = "ba be bo da de do fa fi ga go ka ke ki la le li lo ma me mi mo na ne ni no pa pe ra re ri ro sa se si ta te ti to va ve vi".split()
+_SYLLABLES = tuple(consonant + vowel for consonant in "bdfgklmnprstv" for vowel in "aeio")
 _TRIES = 30
 _EPOCH = datetime(2025, 1, 1, tzinfo=timezone.utc)
 _SMALLEST, _LARGEST = 1, 500
@@ -58,10 +58,14 @@ def _draw(schema: Mapping[str, Any], rng: random.Random, depth: int) -> Any:
         most = int(schema.get("maxItems", max(least, 2)))
         if least > 20 or "items" not in schema:
             return []
-        return [sample(schema["items"], rng, depth + 1) for _ in range(rng.randint(least, max(least, min(most, least + 2))))]
+        return [
+            sample(schema["items"], rng, depth + 1) for _ in range(rng.randint(least, max(least, min(most, least + 2))))
+        ]
     if kind == "object":
         properties = schema.get("properties", {})
-        return {name: sample(properties[name], rng, depth + 1) for name in schema.get("required", []) if name in properties}
+        return {
+            name: sample(properties[name], rng, depth + 1) for name in schema.get("required", []) if name in properties
+        }
     return _text(schema, rng)
 
 

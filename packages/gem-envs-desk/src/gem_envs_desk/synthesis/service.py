@@ -109,11 +109,11 @@ class SimulatedService:
         record = self._chosen(operation, arguments)
         key = record[kind.key]
         for other in self.spec.types.values():
-            for property, target in other.links.items():
+            for field, target in other.links.items():
                 if target == kind.name and any(
-                    one is not record and one.get(property) == key for one in self.records[other.name].values()
+                    one is not record and one.get(field) == key for one in self.records[other.name].values()
                 ):
-                    raise RefusedCallError(f"409: a {other.noun} still has the {property} {key!r}")
+                    raise RefusedCallError(f"409: a {other.noun} still has the {field} {key!r}")
         del self.records[kind.name][str(key)]
         return {"deleted": key}
 
@@ -127,7 +127,9 @@ class SimulatedService:
             for name, of in operation.bound(role)
             if arguments.get(name) is not None
         ]
-        found = [one for one in self.records[kind.name].values() if all(_fits(one.get(of), value) for of, value in wanted)]
+        found = [
+            one for one in self.records[kind.name].values() if all(_fits(one.get(of), value) for of, value in wanted)
+        ]
         found = [one for one in found if all(one.get(of) == value for of, value in operation.where.items())]
         begin = max(0, next((arguments[name] for name, _ in operation.bound(OFFSET) if name in arguments), 0))
         end = next((begin + max(0, arguments[name]) for name, _ in operation.bound(LIMIT) if name in arguments), None)
@@ -144,22 +146,22 @@ class SimulatedService:
             fitting = [one for one in records.values() if one.get(of) == value]
             found = fitting[0] if len(fitting) == 1 else None
         matches = all(
-            found is not None and found.get(property) == arguments[argument] for argument, property in operation.bound(MATCH)
+            found is not None and found.get(field) == arguments[argument] for argument, field in operation.bound(MATCH)
         )
         if found is None or not matches:
             raise RefusedCallError(f"404: there is no {kind.noun} with {of} {value!r}")
-        for property, expected in operation.where.items():
+        for field, expected in operation.where.items():
             allowed = expected if isinstance(expected, list) else [expected]
-            if found.get(property) not in allowed:
+            if found.get(field) not in allowed:
                 raise RefusedCallError(
-                    f"409: {operation.name} needs {property} {' or '.join(map(repr, allowed))}, and the {kind.noun} has "
-                    f"{found.get(property)!r}"
+                    f"409: {operation.name} needs {field} {' or '.join(map(repr, allowed))}, and the {kind.noun} has "
+                    f"{found.get(field)!r}"
                 )
         return found
 
     def _check_links(self, kind: RecordType, values: Mapping[str, Any]) -> None:
-        for property, target in kind.links.items():
-            value = values.get(property)
+        for field, target in kind.links.items():
+            value = values.get(field)
             if value is not None and str(value) not in self.records[target]:
                 raise RefusedCallError(f"404: there is no {self.spec.types[target].noun} with the key {value!r}")
 

@@ -43,15 +43,15 @@ class ServiceEnv(DeskEnv, ABC):
 
     Args:
         user: ``"none"``: the task is given whole, and the first message of the agent ends the episode; it tells what
-            the task asks for. ``"scripted"``: a scripted user raises one wish after the other, and tells some values only
-            when asked.
+            the task asks for. ``"scripted"``: a scripted user raises one wish after the other, and tells some values
+            only when asked.
         level: the number of goals of a task, 1 to 3.
         split: ``"train"`` or ``"test"``; their tasks have no initial state in common.
         **settings: see :class:`gem_envs_desk.env.DeskEnv`.
     """
 
     folder: ClassVar[Path]
-    domain = _DomainOfFolder()  # type: ignore[assignment]  # a descriptor, so that importing the package reads no file
+    domain = _DomainOfFolder()  # a descriptor, so that importing the package reads no file
     role = "operator of a service"
 
     def __init__(

@@ -53,7 +53,12 @@ def from_file(source: str, request: Mapping[str, Any]) -> dict[str, Any]:
 def _check_libraries() -> None:
     from importlib.util import find_spec
 
-    needed = {"jsonschema": "jsonschema", "openapi_spec_validator": "openapi-spec-validator", "rstr": "rstr", "yaml": "PyYAML"}
+    needed = {
+        "jsonschema": "jsonschema",
+        "openapi_spec_validator": "openapi-spec-validator",
+        "rstr": "rstr",
+        "yaml": "PyYAML",
+    }
     missing = [name for module, name in needed.items() if find_spec(module) is None]
     if missing:
         raise DescriptionError(f"{', '.join(missing)} is missing; run: pip install 'gem-envs-desk[synthesis]'")

@@ -8,7 +8,18 @@ from typing import Any
 
 from gem_envs_desk.synthesis.schemas import is_scalar
 
-__all__ = ["CREATE", "DELETE", "KINDS", "LIST", "READ", "UPDATE", "Binding", "RecordType", "StoreOperation", "StoreSpec"]
+__all__ = [
+    "CREATE",
+    "DELETE",
+    "KINDS",
+    "LIST",
+    "READ",
+    "UPDATE",
+    "Binding",
+    "RecordType",
+    "StoreOperation",
+    "StoreSpec",
+]
 
 CREATE, READ, UPDATE, DELETE, LIST = "create", "read", "update", "delete", "list"
 KINDS = (CREATE, READ, UPDATE, DELETE, LIST)
@@ -56,7 +67,7 @@ class Binding:
     """
 
     role: str
-    property: str = ""
+    field: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,7 @@ class StoreOperation:
 
     def bound(self, role: str) -> Iterator[tuple[str, str]]:
         """Yield the arguments of a role and their properties."""
-        return ((name, binding.property) for name, binding in self.bindings.items() if binding.role == role)
+        return ((name, binding.field) for name, binding in self.bindings.items() if binding.role == role)
 
     @property
     def required(self) -> list[str]:

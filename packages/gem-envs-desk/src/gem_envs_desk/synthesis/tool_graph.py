@@ -36,9 +36,9 @@ class ToolGraph:
         record = self._spec.types[operation.type]
         found: dict[str, str] = {}
         for name, binding in operation.bindings.items():
-            if binding.property in record.links:
-                found[name] = record.links[binding.property]
-            elif binding.role == KEY and binding.property == record.key:
+            if binding.field in record.links:
+                found[name] = record.links[binding.field]
+            elif binding.role == KEY and binding.field == record.key:
                 found[name] = record.name
         return found
 

@@ -27,11 +27,11 @@ from gem_envs_desk.synthesis.store_spec import CREATE, DELETE, KINDS, LIST, READ
 __all__ = ["is_tool_list", "spec_of_tools"]
 
 _VERBS = {
-    CREATE: "create add new make insert register open book place post submit record".split(),
-    READ: "get read show fetch retrieve view describe inspect".split(),
-    LIST: "list search find query browse filter all".split(),
-    UPDATE: "update edit set change modify patch replace alter".split(),
-    DELETE: "delete remove destroy erase drop".split(),
+    CREATE: ["create", "add", "new", "make", "insert", "register", "open", "book", "place", "post", "submit", "record"],
+    READ: ["get", "read", "show", "fetch", "retrieve", "view", "describe", "inspect"],
+    LIST: ["list", "search", "find", "query", "browse", "filter", "all"],
+    UPDATE: ["update", "edit", "set", "change", "modify", "patch", "replace", "alter"],
+    DELETE: ["delete", "remove", "destroy", "erase", "drop"],
 }
 _KIND_OF_VERB = {verb: kind for kind, verbs in _VERBS.items() for verb in verbs}
 _FILLERS = {"a", "an", "the", "all", "by", "id", "details", "detail", "info", "information", "one", "new", "record"}
@@ -67,7 +67,7 @@ def spec_of_tools(document: Any, source: str) -> StoreSpec:
     Raises:
         DescriptionError: if the document is no list of tools, or describes nothing that can be simulated.
     """
-    listed = document if isinstance(document, list) else document["tools"]
+    listed = document.get("tools") if isinstance(document, Mapping) else document
     if not isinstance(listed, list) or not listed:
         raise DescriptionError(f"{source} must hold a list of tools, each with a name and a schema of its parameters")
     declared = document.get("resources", {}) if isinstance(document, Mapping) else {}
@@ -119,7 +119,7 @@ def _function(given: Any) -> Any:
 
 def _tool(name: str, given: Any) -> _Tool:
     function = _function(given)
-    schema = next(
+    schema: Any = next(
         (function[key] for key in ("parameters", "inputSchema", "input_schema") if function.get(key) is not None), {}
     )
     parameters = SchemaReader(schema).plain(schema)
@@ -150,7 +150,9 @@ def _guessed(name: str, parameters: Mapping[str, Any]) -> tuple[str, str]:
     nouns = words[position + 1 :]
     if "by" in nouns:
         nouns = nouns[: nouns.index("by")]
-    nouns = [word for word in nouns if word not in _FILLERS] or [word for word in words[:position] if word not in _FILLERS]
+    nouns = [word for word in nouns if word not in _FILLERS] or [
+        word for word in words[:position] if word not in _FILLERS
+    ]
     if not nouns:
         raise UnsupportedSchemaError("its name does not say which records it works on; give it an effect")
     of = "_".join([*nouns[:-1], singular(nouns[-1])])
@@ -173,12 +175,16 @@ def _types(tools: Mapping[str, _Tool], declared: Mapping[str, Any], source: str)
     for name, given in declared.items():
         if not isinstance(given, Mapping) or not isinstance(given.get("properties"), Mapping):
             raise DescriptionError(f"{source}: the resource {name!r:.80} needs properties, schemas by name")
+        if not isinstance(given.get("key", ""), str):
+            raise DescriptionError(f"{source}: the key of the resource {name!r:.80} must be the name of a property")
         try:
             types[snake_case(name)] = {**SchemaReader(given).plain(given), "x-key": given.get("key")}
         except UnsupportedSchemaError as error:
             raise DescriptionError(f"{source}: the resource {name!r:.80}: {error}") from error
     for tool in tools.values():
-        schema = types.setdefault(tool.type, {"type": "object", "properties": {}, "required": [], "x-key": None})
+        schema: dict[str, Any] = types.setdefault(
+            tool.type, {"type": "object", "properties": {}, "required": [], "x-key": None}
+        )
         key = schema.get("x-key") if isinstance(schema.get("x-key"), str) else None
         known = schema["properties"]
         names = {snake_case(name) for name in known}

@@ -47,7 +47,9 @@ CHOICES = {"both": ("single", "multi"), "all": tuple(EXAMPLES), **{kind: (kind,)
     help="Make the environment from a description: an OpenAPI document or a list of tools (FILE.json, FILE.yaml), "
     "mcp:SERVER, or a text (FILE.md).",
 )
-@click.option("--tasks", type=click.IntRange(1, 100_000), default=60, show_default=True, help="Tasks to make, with --from.")
+@click.option(
+    "--tasks", type=click.IntRange(1, 100_000), default=60, show_default=True, help="Tasks to make, with --from."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the tasks, with --from.")
 @click.option("--model", help="A model that phrases the tasks, with --from.")
 @click.option("--base-url", help="Where the model is served, as for gem eval.")
@@ -136,9 +138,7 @@ def new_command(
     _say_what_is_next(folder, project, len(files))
 
 
-def _made(
-    project: Project, source: str, tasks: int, seed: int, model: str | None, base_url: str | None
-) -> MadeFiles:
+def _made(project: Project, source: str, tasks: int, seed: int, model: str | None, base_url: str | None) -> MadeFiles:
     with progress() as bar:
         task = bar.add_task("tasks", total=tasks, note="")
         return made_from(
