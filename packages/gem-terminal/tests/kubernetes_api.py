@@ -56,10 +56,12 @@ class Refusal(Exception):
 
 @dataclass
 class Pod:
-    """A pod as it is stored, and the container that it is."""
+    """A pod as it is stored, and the containers that it is."""
 
     stored: dict[str, Any]
     container: Container | None = None
+    beside: dict[str, Container] = field(default_factory=dict)
+    """Names of further containers, which share the network of the first."""
     sockets: list[Any] = field(default_factory=list)
 
 
@@ -165,8 +167,7 @@ class Cluster:
             self.changed.notify_all()
         if pod is None:
             raise Refusal(404, "NotFound", f'pods "{name}" not found')
-        if pod.container is not None:
-            pod.container.remove()
+        _remove(pod)
         for connection in pod.sockets:
             with suppress(OSError):
                 _break_off(connection)
@@ -175,59 +176,67 @@ class Cluster:
     def _start(self, pod: Pod) -> None:
         with self.changed:
             self.changed.wait_for(lambda: not self.cut_watches, timeout=30)
-        spec = pod.stored["spec"]
-        (container,) = spec["containers"]
-        asked = container["resources"]["requests"]
-        if _number(asked["cpu"]) > NODE_CPUS:
+        containers = pod.stored["spec"]["containers"]
+        asked = [container["resources"]["requests"] for container in containers]
+        if sum(_number(each["cpu"]) for each in asked) > NODE_CPUS:
             message = "0/1 nodes are available: 1 Insufficient cpu."
             self._condition(pod, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}, message)
             return
         self._waiting(pod, "ContainerCreating", "")
-        if container["image"] not in self.images:
-            why = f'failed to pull image "{container["image"]}": not found'
-            self._waiting(pod, "ErrImagePull", why)
-            self._waiting(pod, "ImagePullBackOff", f"Back-off: {why}")
-            return
-        isolated = any(_selects(policy, pod.stored) for policy in self.policies.values())
-        environment = {entry["name"]: _expanded(entry.get("value", "")) for entry in container.get("env", [])}
-        limits = ResourceLimits(
-            cpus=_number(asked["cpu"]),
-            memory=int(_number(asked["memory"])),
-            processes=POD_PIDS,
-            network=not isolated,
-        )
-        assert [_expanded(word) for word in container["command"]][:2] == ["/bin/sh", "-c"]
-        assert "wait $!" in _expanded(container["command"][2])
+        for container in containers:
+            if container["image"] not in self.images:
+                why = f'failed to pull image "{container["image"]}": not found'
+                self._waiting(pod, "ErrImagePull", why)
+                self._waiting(pod, "ImagePullBackOff", f"Back-off: {why}")
+                return
+            assert [_expanded(word) for word in container["command"]][:2] == ["/bin/sh", "-c"]
+            assert "wait $!" in _expanded(container["command"][2])
+        state: dict[str, Any] = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
         try:
-            pod.container = self.engine.start(
-                self.images[container["image"]],
-                limits,
-                {**environment, "KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_PORT_443_TCP_PORT": "443"},
-            )
+            self._start_containers(pod)
         except (EngineError, OSError) as error:
             state = {"terminated": {"exitCode": 128, "reason": "StartError", "message": str(error)}}
-            pod.stored["status"] = {
-                "phase": "Failed",
-                "containerStatuses": [_container_status(container, state)],
-            }
-        else:
-            state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
-            pod.stored["status"] = {
-                "phase": "Running",
-                "containerStatuses": [_container_status(container, state)],
-            }
-            if pod.stored["metadata"]["name"] not in self.pods:  # deleted meanwhile
-                pod.container.remove()
+        pod.stored["status"] = {
+            "phase": "Running" if "running" in state else "Failed",
+            "containerStatuses": [_container_status(container, state) for container in containers],
+        }
+        if pod.stored["metadata"]["name"] not in self.pods:  # deleted meanwhile
+            _remove(pod)
         self.note(pod)
+
+    def _start_containers(self, pod: Pod) -> None:
+        """Start the first container, and the others in its network, with the names that the pod gives 127.0.0.1."""
+        spec = pod.stored["spec"]
+        names = [name for alias in spec.get("hostAliases", []) for name in alias["hostnames"]]
+        assert all(alias["ip"] == "127.0.0.1" for alias in spec.get("hostAliases", []))
+        isolated = any(_selects(policy, pod.stored) for policy in self.policies.values())
+        arguments = []
+        for container in spec["containers"]:
+            asked = container["resources"]["requests"]
+            limits = ResourceLimits(
+                cpus=_number(asked["cpu"]),
+                memory=int(_number(asked["memory"])),
+                processes=POD_PIDS,
+                network=not isolated,
+            )
+            environment = {entry["name"]: _expanded(entry.get("value", "")) for entry in container.get("env", [])}
+            service = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_PORT_443_TCP_PORT": "443"}
+            arguments.append((self.images[container["image"]], limits, {**environment, **service}))
+        if len(arguments) == 1:
+            pod.container = self.engine.start(*arguments[0])
+            return
+        pod.container = self.engine.start_first(*arguments[0], names)
+        for container, given in zip(spec["containers"][1:], arguments[1:], strict=True):
+            pod.beside[container["name"]] = self.engine.start_beside(pod.container, *given, names, names)
 
     def _condition(self, pod: Pod, condition: dict[str, str], message: str) -> None:
         pod.stored["status"] = {"phase": "Pending", "conditions": [{**condition, "message": message}]}
         self.note(pod)
 
     def _waiting(self, pod: Pod, reason: str, message: str) -> None:
-        (container,) = pod.stored["spec"]["containers"]
         state = {"waiting": {"reason": reason, "message": message}}
-        pod.stored["status"] = {"phase": "Pending", "containerStatuses": [_container_status(container, state)]}
+        statuses = [_container_status(container, state) for container in pod.stored["spec"]["containers"]]
+        pod.stored["status"] = {"phase": "Pending", "containerStatuses": statuses}
         self.note(pod)
 
 
@@ -411,7 +420,9 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refusal(403, "Forbidden", f'pods "{name}" is forbidden: cannot create resource "pods/exec"')
         if pod.container is None:
             raise Refusal(400, "BadRequest", "container is not running")
-        if query.get("container") != [pod.stored["spec"]["containers"][0]["name"]]:
+        first = pod.stored["spec"]["containers"][0]["name"]
+        container = {first: pod.container, **pod.beside}.get(query.get("container", [""])[0])
+        if container is None:
             raise Refusal(400, "BadRequest", "there is no such container")
         offered = [name.strip() for name in self.headers.get("Sec-WebSocket-Protocol", "").split(",")]
         spoken = next((name for name in self.server.cluster.subprotocols if name in offered), None)
@@ -431,7 +442,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert flags["stdin"]
         assert flags["stdout"]
         assert flags["stderr"] != flags["tty"]
-        _Execution(self.request, pod.container, query["command"], flags["tty"]).serve()
+        _Execution(self.request, container, query["command"], flags["tty"]).serve()
 
 
 class _Execution:
@@ -540,6 +551,11 @@ class _Execution:
         return taken
 
 
+def _remove(pod: Pod) -> None:
+    for container in (*pod.beside.values(), *([pod.container] if pod.container is not None else [])):
+        container.remove()
+
+
 def _break_off(connection: Any) -> None:
     """End a connection. ``SSLSocket.shutdown`` would also end decryption, and a reader would get encrypted bytes."""
     socket.socket.shutdown(connection, socket.SHUT_RDWR)
@@ -595,6 +611,9 @@ def _check_pod(body: dict[str, Any]) -> None:
         for entry in container.get("env", []):
             if not entry["name"] or "=" in entry["name"]:
                 raise Refusal(422, "Invalid", f"spec.containers[0].env: invalid name {entry['name']!r}")
+    names = [container["name"] for container in spec["containers"]]
+    if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+        raise Refusal(422, "Invalid", f"spec.containers: names must be different DNS labels, got {names}")
     if spec.get("hostname") is not None and not _NAME.fullmatch(spec["hostname"]):
         raise Refusal(422, "Invalid", f"spec.hostname: invalid value {spec['hostname']!r}")
     if spec.get("activeDeadlineSeconds", 1) < 1:

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings, strategies
 
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine, ExecResult, engine_by_name
-from gem_terminal.engines.base import Progress
+from gem_terminal.engines.base import ImageProcess, Progress
 from gem_terminal.engines.kubernetes import KubernetesEngine
 from gem_terminal.engines.kubernetes.container import Pod
 from gem_terminal.engines.kubernetes.pods import POLICY, phase_of
@@ -61,6 +61,10 @@ class WithRegistry(KubernetesEngine):
     """Builds folders on the nodes' own engine, in place of a builder and a registry."""
 
     cluster: Any
+
+    def image_process(self, reference: str) -> ImageProcess:
+        found: ImageProcess = self.cluster.engine.image_process(self.cluster.images[reference])
+        return found
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
         if image.folder is None:
@@ -121,6 +125,27 @@ def test_an_agent_that_breaks_its_container_is_answered(env: TerminalEnv, ends: 
         _, reward, terminated, truncated, info = env.step("<finish/>")
     assert (reward, terminated, truncated) == (0.0, False, True)
     assert info["error"]
+
+
+def test_side_cars_are_containers_of_one_pod(engine: KubernetesEngine, cluster: Any, tmp_path: Path) -> None:
+    """They share a network and know each other by name, wait for each other, and go with the pod."""
+    beside("test_side_cars").write_harbor(tmp_path / "several")
+    others = set(cluster.pods)
+    with TerminalEnv(path=tmp_path / "several", engine=engine, warm=0) as env:
+        env.reset()
+        (name,) = cluster.pods.keys() - others
+        spec = cluster.pods[name].stored["spec"]
+        assert [container["name"] for container in spec["containers"]] == ["task", "beside-1", "beside-2"]
+        told = env.step("<bash>cat /data/word; cat < /dev/tcp/web/8000</bash>")[0]
+        assert told.startswith("mounted\nhello mounted server")
+        assert env.step("<bash>ls /serve.pl /etc/word 2>&1</bash>")[0].count("No such file") == 2
+        assert env.step("<finish/>")[1] == 1.0
+    assert cluster.pods.keys() <= others
+
+
+def test_a_service_whose_image_is_unknown_must_name_its_command() -> None:
+    """Without a builder, nothing tells what an image of a registry runs."""
+    assert KubernetesEngine().image_process("registry/unknown") == ImageProcess()
 
 
 @pytest.fixture(scope="module")

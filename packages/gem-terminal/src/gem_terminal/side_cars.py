@@ -10,10 +10,10 @@ from threading import Thread
 
 from gem_terminal.archive import archive_of, file_archive, folders
 from gem_terminal.bounded_output import BoundedOutput
-from gem_terminal.engines.base import Container, Engine, Progress
+from gem_terminal.engines.base import Container, ContainerSpec, Engine, Progress
 from gem_terminal.errors import EngineError
 from gem_terminal.healthcheck import await_health
-from gem_terminal.task import CopiedFolder, Image, SideCar, Task
+from gem_terminal.task import CopiedFolder, ResourceLimits, SideCar, Task
 
 __all__ = ["SideCarGroup", "start_with_side_cars"]
 
@@ -43,18 +43,27 @@ def start_with_side_cars(
     engine.check_side_cars(task.side_cars)
     references = {each.image: engine.prepare(each.image, progress) for each in task.side_cars}
     names = [task.main_name, *(name for each in task.side_cars for name in (each.name, *each.aliases))]
-    container = engine.start_first(reference, task.limits, task.environment, names)
+    specs = {
+        each.name: ContainerSpec(each.name, references[each.image], _limits(each, task), each.environment)
+        for each in task.side_cars
+    }
+    container = engine.start_first(reference, task.limits, task.environment, names, tuple(specs.values()))
     group = SideCarGroup(engine, container)
     try:
         _copy_in(container, task.folders)
         for side_car in task.side_cars:
-            group.start(side_car, references, task, names)
+            group.start(side_car, specs[side_car.name], names)
         group.await_conditions(task.waits_for)
     except BaseException:
         group.remove()
         container.remove()
         raise
     return container, group
+
+
+def _limits(side_car: SideCar, task: Task) -> ResourceLimits:
+    own = task.limits
+    return replace(side_car.limits, network=own.network, host_network=own.host_network, allowed_hosts=own.allowed_hosts)
 
 
 class SideCarGroup:
@@ -70,26 +79,20 @@ class SideCarGroup:
         self._first = first
         self._running: dict[str, _RunningSideCar] = {}
 
-    def start(self, side_car: SideCar, references: Mapping[Image, str], task: Task, names: list[str]) -> None:
+    def start(self, side_car: SideCar, spec: ContainerSpec, names: list[str]) -> None:
         """Start a side-car after the others are what it waits for.
 
         Raises:
             EngineError: if one of them fails, or the side-car does not start.
         """
         self.await_conditions(side_car.waits_for)
-        limits = replace(
-            side_car.limits,
-            network=task.limits.network,
-            host_network=task.limits.host_network,
-            allowed_hosts=task.limits.allowed_hosts,
-        )
-        reference = references[side_car.image]
+        own_names = (side_car.name, *side_car.aliases)
         container = self._engine.start_beside(
-            self._first, reference, limits, side_car.environment, (side_car.name, *side_car.aliases), names
+            self._first, spec.reference, spec.limits, spec.environment, own_names, names
         )
         try:
             _copy_in(container, side_car.folders)
-            self._running[side_car.name] = _RunningSideCar(side_car, container, self._engine, reference)
+            self._running[side_car.name] = _RunningSideCar(side_car, container, self._engine, spec.reference)
         except BaseException:
             container.remove()
             raise
@@ -122,7 +125,8 @@ class _RunningSideCar:
             entry, command = side_car.entrypoint, ()  # a new entry point drops the command of the image, as in Compose
         words = (*entry, *(command if side_car.command is None else side_car.command))
         if not words:
-            raise EngineError(f"the service {side_car.name} has no command, and its image has none")
+            known = f"its image names none that the {engine.name} engine knows"
+            raise EngineError(f"the service {side_car.name} has no command, and {known}")
         if side_car.restarts:
             words = ("/bin/sh", "-c", _AGAIN, "sh", *words)
         self._channel = container.open(words, user=side_car.user or user, workdir=side_car.workdir or workdir)

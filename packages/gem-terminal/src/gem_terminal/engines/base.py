@@ -23,6 +23,7 @@ __all__ = [
     "Channel",
     "Container",
     "ContainerSnapshot",
+    "ContainerSpec",
     "Engine",
     "EngineInfo",
     "ExecResult",
@@ -77,6 +78,15 @@ class ExecResult:
     """Its stdout and stderr; the middle of a long output is cut out."""
     exit_code: int | None
     """None if the process was killed at its time limit."""
+
+
+class ContainerSpec(NamedTuple):
+    """A container that is to be started: its name, and the arguments of :meth:`Engine.start`."""
+
+    name: str
+    reference: str
+    limits: ResourceLimits
+    environment: Mapping[str, str]
 
 
 class ImageProcess(NamedTuple):
@@ -404,7 +414,12 @@ class Engine(ABC):
         raise EngineError(f"the {self.name} engine runs no tasks with several containers; use docker or namespace")
 
     def start_first(
-        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        names: Sequence[str],
+        beside: Sequence[ContainerSpec] = (),
     ) -> Container:
         """Start a container whose network others will join.
 
@@ -413,6 +428,7 @@ class Engine(ABC):
             limits: see :meth:`start`.
             environment: see :meth:`start`.
             names: the names of all containers of the network; the first is that of this one.
+            beside: the containers that :meth:`start_beside` will start, for engines that must know them beforehand.
 
         Raises:
             EngineError: if the container does not start.

@@ -13,7 +13,15 @@ from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.egress_proxy import proxy_variables
-from gem_terminal.engines.base import Container, ContainerSnapshot, Engine, EngineInfo, ImageProcess, Progress
+from gem_terminal.engines.base import (
+    Container,
+    ContainerSnapshot,
+    ContainerSpec,
+    Engine,
+    EngineInfo,
+    ImageProcess,
+    Progress,
+)
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
 from gem_terminal.engines.docker.container import DockerContainer, engine_errors
@@ -114,7 +122,12 @@ class DockerEngine(Engine):
         pass  # each container has its own network namespace
 
     def start_first(
-        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        names: Sequence[str],
+        beside: Sequence[ContainerSpec] = (),
     ) -> Container:
         if limits.host_network:
             raise EngineError("containers of one task cannot share the network of this machine; pass network=True")

@@ -14,6 +14,7 @@ from gem_terminal.engines.base import (
     LIMIT_NAMES,
     Container,
     ContainerSnapshot,
+    ContainerSpec,
     Engine,
     EngineInfo,
     ImageProcess,
@@ -126,7 +127,12 @@ class FleetEngine(Engine):
             member.engine.check_side_cars(side_cars)
 
     def start_first(
-        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        names: Sequence[str],
+        beside: Sequence[ContainerSpec] = (),
     ) -> Container:
         return self._leased(lambda engine: engine.start_first(self._on(engine, reference), limits, environment, names))
 

@@ -20,7 +20,7 @@ from gem_terminal.errors import EngineError
 if TYPE_CHECKING:
     from kubernetes.client import CoreV1Api
 
-__all__ = ["BACKOFF", "CALL_SECONDS", "RETRIES", "Pod", "api_errors", "said"]
+__all__ = ["BACKOFF", "CALL_SECONDS", "RETRIES", "Pod", "SideCarOfPod", "api_errors", "said"]
 
 CALL_SECONDS = 30.0
 """The time limits of an API call: for the connection and for the answer."""
@@ -66,10 +66,14 @@ class Pod(Container):
         api: the API's calls for pods.
         namespace: the namespace of the pod.
         name: the name of the pod.
+        containers: in a pod with several containers, the names of the others → their names in the pod.
     """
 
-    def __init__(self, api: CoreV1Api, namespace: str, name: str) -> None:
+    _container = CONTAINER
+
+    def __init__(self, api: CoreV1Api, namespace: str, name: str, containers: Mapping[str, str] | None = None) -> None:
         self.id = name
+        self.containers = dict(containers or {})
         self._api = api
         self._namespace = namespace
         self._removed = False
@@ -160,7 +164,7 @@ class Pod(Container):
             # The library changes the client that opens a connection, so each connection gets its own.
             api = CoreV1Api(ApiClient(self._api.api_client.configuration))
             return stream(
-                api.connect_get_namespaced_pod_exec, self.id, self._namespace, container=CONTAINER, command=line,
+                api.connect_get_namespaced_pod_exec, self.id, self._namespace, container=self._container, command=line,
                 stdin=True, stdout=True, stderr=not terminal, tty=terminal, binary=True, _preload_content=False,
             )  # fmt: skip
 
@@ -176,6 +180,26 @@ class Pod(Container):
                     raise EngineError(f"pod {self.id} runs no command: {said(error)}") from error
             time.sleep(BACKOFF * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
+
+
+class SideCarOfPod(Pod):
+    """A further container of a pod, which is removed with the pod.
+
+    Args:
+        pod: the pod.
+        name: the name of a container in it; see :attr:`Pod.containers`.
+    """
+
+    def __init__(self, pod: Pod, name: str) -> None:
+        super().__init__(pod._api, pod._namespace, pod.id)
+        self._container = pod.containers[name]
+
+    def remove(self) -> None:
+        """End the processes of the container, which waits on until its pod is removed."""
+        if not self._removed:
+            self._removed = True
+            with suppress(EngineError):  # the pod has gone
+                self.kill_all()
 
 
 def _connect_in_time(connect: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Containers on a Kubernetes cluster, one pod each, for more containers than one machine can hold.
+"""Containers on a Kubernetes cluster, one pod for each task, for more containers than one machine can hold.
 
 The tests use a server that implements the API and runs real containers. They have never used a real cluster.
 
@@ -12,13 +12,21 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.base import Container, Engine, EngineInfo, Progress
-from gem_terminal.engines.kubernetes.container import BACKOFF, CALL_SECONDS, RETRIES, Pod, api_errors, said
+from gem_terminal.engines.base import Container, ContainerSpec, Engine, EngineInfo, ImageProcess, Progress
+from gem_terminal.engines.kubernetes.container import (
+    BACKOFF,
+    CALL_SECONDS,
+    RETRIES,
+    Pod,
+    SideCarOfPod,
+    api_errors,
+    said,
+)
 from gem_terminal.engines.kubernetes.images import published
 from gem_terminal.engines.kubernetes.pods import (
     OWNER,
@@ -30,7 +38,7 @@ from gem_terminal.engines.kubernetes.pods import (
 )
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, ResourceLimits
+from gem_terminal.task import Image, ResourceLimits, SideCar
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, CoreV1Api
@@ -171,6 +179,52 @@ class KubernetesEngine(Engine):
             return self._published[image]
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
+        return self._start(reference, limits, environment or {})
+
+    def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
+        pass  # what differs from image to image, start and image_process find out
+
+    def start_first(
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        names: Sequence[str],
+        beside: Sequence[ContainerSpec] = (),
+    ) -> Container:
+        # A compose file allows names of services that no container of a pod may have.
+        containers = {spec.name: f"beside-{number}" for number, spec in enumerate(beside, 1)}
+        renamed = [spec._replace(name=containers[spec.name]) for spec in beside]
+        return self._start(reference, limits, environment, names, renamed, containers)
+
+    def start_beside(
+        self,
+        first: Container,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        own_names: Sequence[str],
+        names: Sequence[str],
+    ) -> Container:
+        assert isinstance(first, Pod)
+        return SideCarOfPod(first, own_names[0])  # it waits since the pod runs
+
+    def image_process(self, reference: str) -> ImageProcess:
+        """Return the process of an image as the builder knows it; without a builder, services must name commands."""
+        if self._builder is None:
+            return ImageProcess()
+        image = next((image for image, name in self._published.items() if name == reference), Image(name=reference))
+        return self._builder.image_process(self._builder.prepare(image))
+
+    def _start(
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        names: Sequence[str] = (),
+        beside: Sequence[ContainerSpec] = (),
+        containers: Mapping[str, str] | None = None,
+    ) -> Container:
         if limits.is_filtered or limits.host_network:
             raise EngineError(
                 "the kubernetes engine gives a pod neither a network of listed hosts nor that of its node; use docker "
@@ -178,9 +232,9 @@ class KubernetesEngine(Engine):
             )
         name = f"gem-{secrets.token_hex(10)}"
         pod = manifest(
-            name, reference, limits, environment or {}, self._owner, self._run_seconds, self._overrides
-        )  # fmt: skip
-        container = Pod(self.core, self._namespace, name)
+            name, reference, limits, environment, self._owner, self._run_seconds, self._overrides, names, beside
+        )
+        container = Pod(self.core, self._namespace, name, containers)
         try:
             if not limits.network:
                 self._deny_network()

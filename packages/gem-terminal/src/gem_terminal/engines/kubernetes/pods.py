@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.engines.container_defaults import CAPABILITIES
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
@@ -13,7 +14,7 @@ from gem_terminal.task import ResourceLimits
 __all__ = ["CONTAINER", "OWNER", "POLICY", "PodPhase", "manifest", "phase_of", "policy", "selector"]
 
 CONTAINER = "task"
-"""The name of the one container in a pod."""
+"""The name of the agent's container in a pod."""
 
 OWNER = "gem.terminal/owner"
 """The annotation that names the process a pod belongs to; a label could not hold it."""
@@ -43,6 +44,8 @@ def manifest(
     owner: ContainerOwner,
     seconds: int,
     overrides: Mapping[str, Any],
+    names: Sequence[str] = (),
+    beside: Sequence[ContainerSpec] = (),
 ) -> dict[str, Any]:
     """Return the manifest of a pod.
 
@@ -53,23 +56,12 @@ def manifest(
         environment: the environment variables of all its processes.
         owner: the process that owns the pod.
         seconds: the time after which the cluster ends a forgotten pod.
-        overrides: merged into the manifest, mappings key by key; ``spec.containers`` takes a list with one mapping.
+        overrides: merged into the manifest, mappings key by key; ``spec.containers`` takes a list with one
+            mapping, which every container gets.
+        names: the names by which the containers of the pod reach each other; they share its network.
+        beside: the further containers, which wait like the first.
     """
-    resources = {"cpu": f"{max(int(limits.cpus * 1000), 1)}m", "memory": str(limits.memory)}
-    disk = {} if limits.disk is None else {"ephemeral-storage": str(limits.disk)}
-    container = {
-        "name": CONTAINER,
-        "image": image,
-        "command": ["/bin/sh", "-c", _literal(_WAIT)],
-        "env": [{"name": key, "value": _literal(value)} for key, value in environment.items()],
-        "resources": {"limits": {**resources, **disk}, "requests": resources},
-        "securityContext": {
-            "runAsUser": 0,
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-    }
+    first = ContainerSpec(CONTAINER, image, limits, environment)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -80,7 +72,8 @@ def manifest(
         },
         "spec": {
             "hostname": name,
-            "containers": [container],
+            "containers": [_container(each) for each in (first, *beside)],
+            **({"hostAliases": [{"ip": "127.0.0.1", "hostnames": [*names]}]} if names else {}),
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
@@ -89,6 +82,25 @@ def manifest(
         },
     }
     return _merged(pod, overrides)
+
+
+def _container(spec: ContainerSpec) -> dict[str, Any]:
+    limits = spec.limits
+    resources = {"cpu": f"{max(int(limits.cpus * 1000), 1)}m", "memory": str(limits.memory)}
+    disk = {} if limits.disk is None else {"ephemeral-storage": str(limits.disk)}
+    return {
+        "name": spec.name,
+        "image": spec.reference,
+        "command": ["/bin/sh", "-c", _literal(_WAIT)],
+        "env": [{"name": key, "value": _literal(value)} for key, value in spec.environment.items()],
+        "resources": {"limits": {**resources, **disk}, "requests": resources},
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
 
 
 def policy() -> dict[str, Any]:
@@ -105,7 +117,7 @@ class PodPhase:
     """The phase of a pod.
 
     Args:
-        running: whether its container runs.
+        running: whether its containers run.
         failed: the reason why it can never run; empty if it may still start.
         waits: the reason why it waits.
     """
@@ -119,19 +131,24 @@ class PodPhase:
 def phase_of(pod: Mapping[str, Any]) -> PodPhase:
     """Read the status of a pod from the API's JSON."""
     status = pod.get("status") or {}
-    state: Mapping[str, Any] = {}
-    for container in status.get("containerStatuses") or ():
-        if container.get("name") == CONTAINER:
-            state = container.get("state") or {}
+    expected = {container.get("name") for container in (pod.get("spec") or {}).get("containers") or ()} or {CONTAINER}
+    states = {
+        container.get("name"): container.get("state") or {}
+        for container in status.get("containerStatuses") or ()
+        if container.get("name") in expected
+    }
+    ended = next((state["terminated"] for state in states.values() if "terminated" in state), None)
     if pod.get("metadata", {}).get("deletionTimestamp"):
         return PodPhase(failed="it is being deleted")
-    if status.get("phase") in ("Failed", "Succeeded") or "terminated" in state:
-        return PodPhase(failed=_told(state.get("terminated")) or _told(status) or f"it has {status.get('phase')}")
-    if "running" in state:
+    if status.get("phase") in ("Failed", "Succeeded") or ended is not None:
+        return PodPhase(failed=_told(ended) or _told(status) or f"it has {status.get('phase')}")
+    if states.keys() == expected and all("running" in state for state in states.values()):
         return PodPhase(running=True)
-    waiting = state.get("waiting") or {}
-    if waiting.get("reason") in _HOPELESS:
-        return PodPhase(failed=_told(waiting))
+    waiting: Mapping[str, Any] = {}
+    for state in states.values():
+        waiting = state.get("waiting") or waiting
+        if waiting.get("reason") in _HOPELESS:
+            return PodPhase(failed=_told(waiting))
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return PodPhase(waits=_told(condition))
@@ -154,8 +171,8 @@ def _merged(ours: dict[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
         mine = merged.get(key)
         if key == "containers" and isinstance(mine, list):
             if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping)):
-                raise EngineError("pod_overrides has in spec.containers a list with one mapping, for the one container")
-            merged[key] = [_merged(mine[0], value[0])]
+                raise EngineError("pod_overrides has in spec.containers a list with one mapping, for every container")
+            merged[key] = [_merged(each, value[0]) for each in mine]
         elif isinstance(value, Mapping) and isinstance(mine, dict):
             merged[key] = _merged(mine, value)
         else:

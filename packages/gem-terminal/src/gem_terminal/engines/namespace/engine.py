@@ -26,6 +26,7 @@ from gem_terminal.engines.base import (
     LIMIT_NAMES,
     Container,
     ContainerSnapshot,
+    ContainerSpec,
     Engine,
     EngineInfo,
     ImageProcess,
@@ -128,7 +129,12 @@ class NamespaceEngine(Engine):
                     )
 
     def start_first(
-        self, reference: str, limits: ResourceLimits, environment: Mapping[str, str], names: Sequence[str]
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        names: Sequence[str],
+        beside: Sequence[ContainerSpec] = (),
     ) -> Container:
         if limits.host_network:
             raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
