@@ -33,6 +33,7 @@ key is optional. These have a fixed meaning:
 ``parsed_action``           str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
 ``error``                   str, the environment failed; the episode is truncated and counts for nothing
+``user_fault``              str, the simulated user has spoiled the episode, which says nothing about the agent
 ``env_reward``              float, the environment's own reward (:class:`gem.rewards.transform.TransformReward`)
 ``scores``                  dict, label of a reward → its score of the episode (same)
 ``grade``                   ``"same"``, ``"different"`` or ``"unreadable"``, on the last step of a question: the

@@ -9,22 +9,27 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import gem
-from gem.arguments import boolean, choice, integer, real
+from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Info
+from gem.plugins import lookup
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
 from gem.tools import ToolResult
 from gem.tools.calls import ToolCall, native_calls, text_calls
+from gem.tools.event_loop import completed
 from gem_envs_desk.checks import gold_run
 from gem_envs_desk.domain import DeskDomain, DeskWorld, carried_out
 from gem_envs_desk.facts import tells
 from gem_envs_desk.store import Dump, differences
 from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
+from gem_envs_desk.users.base import SimulatedUser
+from gem_envs_desk.users.model import ModelUser
 from gem_envs_desk.users.scripted import ScriptedUser
 
 __all__ = ["END_TOOL", "SPLITS", "DeskEnv", "DeskMove"]
 
 SPLITS = ("train", "test")
+SCRIPTED = "scripted"
 LEVELS = (1, 2, 3)
 END_TOOL = "end_conversation"
 """The tool with which the agent ends the episode."""
@@ -107,6 +112,9 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         max_turns: messages and rounds of calls of the agent.
         tool_instructions: whether the first observation lists the tools. Turn it off if the model gets
             ``tool_schemas`` through its chat API.
+        user: ``"scripted"``, or the URL of a model server, such as ``"http://localhost:8000/v1"``, whose model plays
+            the user; this needs gem-eval. Episodes with a model as user are not repeatable.
+        user_model: the name of the model there; None takes the only one that there is.
         failure_rate: share of the agent's calls that fail for no reason, change nothing and can be repeated.
     """
 
@@ -131,6 +139,8 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         split: str = "train",
         max_turns: int = 30,
         tool_instructions: bool = True,
+        user: str = SCRIPTED,
+        user_model: str | None = None,
         failure_rate: float = 0.0,
     ) -> None:
         super().__init__(max_turns)
@@ -138,6 +148,9 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         self.split = choice("split", split, SPLITS)
         self.tool_instructions = boolean("tool_instructions", tool_instructions)
         self.failure_rate = real("failure_rate", failure_rate, minimum=0.0, maximum=1.0)
+        self.user = string("user", user)
+        self.user_model = None if user_model is None else string("user_model", user_model)
+        self._client: Any = None
         self._world: DeskWorld | None = None
         self._score: Info = {}
 
@@ -172,11 +185,17 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
             info.update(self._score)
             if self.user_fault:
                 reward, terminated, truncated = 0.0, False, True
-            self.close()
+            self._discard_world()
         return observation, reward, terminated, truncated, info
 
     def close(self) -> None:
-        """Discard the world; a later step makes it again."""
+        """Discard the world and the connection to the user's model; a later step makes them again."""
+        self._discard_world()
+        client, self._client = self._client, None
+        if client is not None:
+            completed(client.close())
+
+    def _discard_world(self) -> None:
         world, self._world = self._world, None
         if world is not None:
             world.close()
@@ -186,16 +205,30 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
             self.task = self.rng.getrandbits(48)
         else:
             self.task = integer("task", task, minimum=0, maximum=_TASKS - 1)
-        self.close()
-        self._set_task()
+        self._discard_world()
         self.calls: list[dict[str, Any]] = []
+        self._set_task()
         self.told = [False] * len(self._task.facts)
         self.has_left, self.user_fault = False, ""
         self.memory = {} if self._user is None else self._user.get_state()
 
     def _set_task(self) -> None:
         self._task = _task(self.domain, self.task, self.level, self.split)
-        self._user = None if self._task.script is None else ScriptedUser(self._task.script, self._use)
+        self._user: SimulatedUser | None = None
+        if self._task.script is None:
+            return
+        if self.user == SCRIPTED:
+            self._user = ScriptedUser(self._task.script, self._use)
+            return
+        world = self.world
+        self._user = ModelUser(
+            self._task,
+            ask=self._ask,
+            use=self._use,
+            tools=list(world.tools[USER].values()),
+            agent_tools=list(world.tools[AGENT]),
+            told=lambda: self.told,
+        )
 
     def _instructions(self) -> str:
         user = self._user
@@ -269,6 +302,14 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
     def _use(self, call: DeskCall) -> str:
         return self._carry_out(call).text
 
+    def _ask(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the next message of the user's model."""
+        if self._client is None:
+            factory = lookup("gem_model_clients", self.user.partition(":")[0].lower(), "model client")
+            self._client = factory(self.user, model=self.user_model)
+        message: dict[str, Any] = completed(self._client.chat(messages)).message
+        return message
+
     def _carry_out(self, call: DeskCall) -> ToolResult:
         result = carried_out(self.world, call)
         if result.ok and len(self.calls) < _MOST_CALLS:
@@ -307,7 +348,16 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         self._world = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_world": None}
+        state = {**self.__dict__, "_world": None, "_client": None}
+        state.pop("_user", None)  # it has functions of this environment
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_task" in state:
+            self._set_task()
+            if self._user is not None:
+                self._user.set_state(self.memory)
 
 
 # Copies and states of one episode need its task again and again.

@@ -119,6 +119,11 @@ class DeskStore:
         """Discard the database. Calling it again does nothing."""
         self._connection.close()
 
+    def __del__(self) -> None:
+        # A copy of an environment may be forgotten without being closed, which is no fault.
+        if hasattr(self, "_connection"):
+            self._connection.close()
+
 
 def differences(found: Dump, wanted: Dump, most: int = 20) -> list[str]:
     """Return what differs between two states, one sentence each, ``most`` at most; empty if they are equal.

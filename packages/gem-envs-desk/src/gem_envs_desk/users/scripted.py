@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gem_envs_desk.task import DeskCall, Slot, UserScript
+from gem_envs_desk.users.base import UserReply
 
-__all__ = ["ScriptedUser", "UserReply"]
+__all__ = ["ScriptedUser"]
 
 _CONFIRM = re.compile(
     r"\b(proceed|go ahead|shall i|should i|do you (?:confirm|agree|want me to|wish me to)|would you like me to|"
@@ -47,16 +48,6 @@ _BYE = {
 }
 _LEAVES = "This takes too long, and I have no more time for it. Goodbye."
 _UNKNOWN = ("I am not sure what you need from me.", "I do not know what to say to that.", "How do you mean?")
-
-
-class UserReply(NamedTuple):
-    """What the user says to a message."""
-
-    text: str
-    ends: bool = False
-    """Whether the user ends the conversation."""
-    fault: str = ""
-    """If the user, not the agent, has spoiled the episode, the reason."""
 
 
 class ScriptedUser:

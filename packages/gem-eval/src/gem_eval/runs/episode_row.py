@@ -207,4 +207,7 @@ def _failure(
     # Records of schema 1 have the environment's error in the last info.
     last = transitions[-1] if transitions else None
     info = reset_info if last is None else (last["info"] if isinstance(last, dict) else last.info)
-    return {"source": "environment", "kind": "exception"} if info and info.get("error") is not None else None
+    if info and info.get("error") is not None:
+        return {"source": "environment", "kind": "exception"}
+    # An episode that the simulated user has spoiled says nothing about the agent.
+    return {"source": "user", "kind": "spoiled"} if info and info.get("user_fault") else None

@@ -1,0 +1,174 @@
+"""A model as the user: :class:`ModelUser`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gem.tools import Tool
+from gem.tools.calls import ToolCall, native_calls, text_calls
+from gem_envs_desk.checks import user_words
+from gem_envs_desk.task import DeskCall, DeskTask, Slot, UserScript
+from gem_envs_desk.users.base import UserReply
+from gem_envs_desk.users.faults import fault_in
+
+__all__ = ["STOP", "ModelUser", "prompt_of"]
+
+STOP = "###STOP###"
+"""What the model writes to end the conversation."""
+_MOST_ROUNDS = 6
+"""Rounds of calls of one reply."""
+
+_PROMPT = """You play a customer who writes to a service desk. You are not the agent, and you do not help the agent.
+
+How you behave: {manner}
+What you want, one thing after the other; raise the next when the agent has settled the last:
+{wishes}
+
+What you know; say it only when the agent asks for it:
+{slots}
+
+Rules:
+- Write one short message at a time, as the customer, and nothing else.
+- Use only what stands here. If the agent asks for something else, say that you do not know. Invent no numbers or names.
+- If the agent asks whether to go ahead, say yes, unless it is said above that you change your mind then.
+- If the agent asks whether there is anything else and all is settled, or refuses your wish for good, write {stop}.
+{hands}"""
+
+_MANNERS = {
+    "plain": "You are plain and polite.",
+    "terse": "You use as few words as you can.",
+    "chatty": "You are chatty and warm.",
+    "formal": "You are formal.",
+}
+_HANDS = """- You hold the phone, and the agent does not. When the agent asks you to look at it or to change it, do so
+  with these tools, and then tell the agent the result. To use one, write
+  <tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call> and nothing else. Use them only when asked to.
+{tools}"""
+
+
+class ModelUser:
+    """Lets a model play the user.
+
+    The first message is that of the script, so that every episode of a task begins alike.
+
+    Args:
+        task: the task, with the script.
+        ask: returns the model's next message to chat messages; raises if there is none.
+        use: carries out a call of a tool of the user's and returns what the user sees.
+        tools: the user's tools.
+        agent_tools: the names of the agent's tools, which the user cannot know.
+        told: returns whether the agent has told each fact of the task.
+    """
+
+    def __init__(
+        self,
+        task: DeskTask,
+        *,
+        ask: Callable[[list[dict[str, Any]]], dict[str, Any]],
+        use: Callable[[DeskCall], str],
+        tools: Sequence[Tool],
+        agent_tools: Sequence[str],
+        told: Callable[[], Sequence[bool]],
+    ) -> None:
+        assert task.script is not None
+        self.script, self._task, self._ask, self._use, self._told = task.script, task, ask, use, told
+        self._tools = {tool.name: tool for tool in tools}
+        self._agent_tools = list(agent_tools)
+        self.messages: list[dict[str, Any]] = [
+            {"role": "system", "content": prompt_of(self.script, tools)},
+            {"role": "user", "content": "Hello, what can I do for you?"},
+            {"role": "assistant", "content": self.opening()},
+        ]
+        """The conversation as the model sees it: its own messages are the assistant's."""
+
+    def opening(self) -> str:
+        """Return the first message, that of the script."""
+        return f"{self.script.opening} {self.script.wishes[0].says}".strip()
+
+    def reply(self, message: str) -> UserReply:
+        """Return the model's answer; what makes it no user has a ``fault``."""
+        said = [str(one["content"]) for one in self.messages[3:] if one["role"] == "assistant"]
+        # A message of the agent may hold anything; what it said is known to the user from then on.
+        self.messages.append({"role": "user", "content": message})
+        for _ in range(_MOST_ROUNDS):
+            try:
+                answer = self._ask([*self.messages])
+            except Exception as error:  # a server that does not answer is no fault of the agent
+                return UserReply("", ends=True, fault=f"the user's model gives no answer: {error}"[:300])
+            text = str(answer.get("content") or "")
+            calls = native_calls(answer) or text_calls(text)
+            if not calls:
+                break
+            self.messages.append({"role": "assistant", "content": text or json.dumps([call.name for call in calls])})
+            results = "\n".join(self._called(call) for call in calls)
+            self.messages.append({"role": "user", "content": f"(What you see, which the agent does not: {results})"})
+        else:
+            return UserReply("", ends=True, fault="the user does not stop calling tools")
+        ends = STOP in text
+        text = text.replace(STOP, "").strip()
+        fault = fault_in(
+            text,
+            ends=ends,
+            task=self._task,
+            tools=self._agent_tools,
+            known=self._known(),
+            told=self._told(),
+            said=said,
+        )
+        self.messages.append({"role": "assistant", "content": text})
+        return UserReply(text or "Goodbye.", ends or bool(fault), fault)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the conversation so far, without what follows from the task."""
+        return {"messages": [dict(message) for message in self.messages[3:]]}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Remember a conversation.
+
+        Raises:
+            ValueError, KeyError, TypeError: if it is none.
+        """
+        messages = [{"role": str(one["role"]), "content": str(one["content"])} for one in state["messages"]]
+        if any(message["role"] not in ("user", "assistant") for message in messages):
+            raise ValueError("a conversation has the roles user and assistant")
+        self.messages = [*self.messages[:3], *messages]
+
+    def _known(self) -> str:
+        return "\n".join([*user_words(self.script), *(str(message["content"]) for message in self.messages[1:])])
+
+    def _called(self, call: ToolCall) -> str:
+        if call.error is not None or call.name is None or call.name not in self._tools:
+            return call.error or f"There is no tool {call.name!r:.80}."
+        return self._use(DeskCall(call.name, dict(call.arguments), "user"))
+
+
+def prompt_of(script: UserScript, tools: Sequence[Tool] = ()) -> str:
+    """Return the system prompt of a model that plays a script."""
+    wishes = []
+    for number, wish in enumerate(script.wishes, 1):
+        wishes.append(f"{number}. {wish.says}")
+        if wish.change:
+            wishes.append(f"   When the agent asks whether to go ahead, you change your mind once: {wish.change}")
+        if wish.protest:
+            wishes.append(f"   When the agent refuses it, you insist once: {wish.protest}")
+        wishes += [f"   {_about(slot)}" for slot in wish.slots]
+    hands = ""
+    if tools:
+        hands = _HANDS.format(tools="\n".join(f"  {tool.instruction_string()}" for tool in tools))
+    return _PROMPT.format(
+        manner=_MANNERS[script.manner],
+        wishes="\n".join(wishes),
+        slots="\n".join(f"- {_about(slot)}" for slot in script.slots),
+        stop=STOP,
+        hands=hands,
+    )
+
+
+def _about(slot: Slot) -> str:
+    if slot.wrong:
+        return f"Asked for the {slot.name}, at first you are mistaken: {slot.wrong} Asked again: {slot.says}"
+    if slot.after_change:
+        return f"Asked for the {slot.name}: {slot.says} After you have changed your mind: {slot.after_change}"
+    return f"Asked for the {slot.name}: {slot.says}"
