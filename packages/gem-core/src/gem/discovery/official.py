@@ -16,6 +16,7 @@ NAMESPACES = {
     "db": ("gem-envs-data",),
     "kg": ("gem-envs-data",),
     "desk": ("gem-envs-desk",),
+    "mcp": ("gem-envs-desk",),
     "eval": ("gem-envs-math", "gem-envs-qa", "gem-envs-code"),
     "bandit": ("gem-envs-grid",),
     "grid": ("gem-envs-grid",),

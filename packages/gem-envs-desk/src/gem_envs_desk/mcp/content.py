@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["BUSINESSES", "Business", "Content", "TaskTable", "make_content"]
+__all__ = ["BUSINESSES", "Business", "DatabaseContent", "TaskTable", "make_content"]
 
 
 class TaskTable(NamedTuple):
@@ -19,7 +19,7 @@ class TaskTable(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-class Content(NamedTuple):
+class DatabaseContent(NamedTuple):
     """A database before it is loaded into an engine."""
 
     business: Business
@@ -36,7 +36,7 @@ class Content(NamedTuple):
         found = next(one for one in self.tables if one.name == table)
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
-    def with_table(self, table: TaskTable) -> Content:
+    def with_table(self, table: TaskTable) -> DatabaseContent:
         """Return the content with one more table, or another one in the place of its namesake."""
         others = [one if one.name != table.name else table for one in self.tables]
         return self._replace(tables=tuple(others if table in others else [*others, table]))
@@ -94,7 +94,8 @@ BUSINESSES = (
              ("night", "day", "relief")),
     Business("a hotel group", "guests", "guest", "stays", "stay", "extras", "extra", "clerks", "hotel_clerk",
              ("lakeside", "downtown", "airport", "spa"), ("walk-in", "member", "corporate"),
-             ("reserved", "checked_in", "checked_out", "no_show"), ("breakfast", "parking", "minibar", "laundry", "tour"),
+             ("reserved", "checked_in", "checked_out", "no_show"),
+             ("breakfast", "parking", "minibar", "laundry", "tour"),
              ("front desk", "kitchen", "housekeeping")),
 )  # fmt: skip
 
@@ -128,7 +129,7 @@ def email_of(name: str, number: int) -> str:
     return f"{name.lower().replace(' ', '.')}{number}@example.org"
 
 
-def make_content(rng: random.Random) -> Content:
+def make_content(rng: random.Random) -> DatabaseContent:
     """Return the four tables of a business with random rows."""
     business = rng.choice(BUSINESSES)
     names: dict[str, None] = {}
@@ -152,7 +153,7 @@ def make_content(rng: random.Random) -> Content:
     for number in range(1, rng.randint(8, 12) + 1):
         name = next(people)
         workers.append((number, name, rng.choice(business.teams), rng.randint(28, 70) * 1000, email_of(name, number)))
-    return Content(
+    return DatabaseContent(
         business,
         (
             TaskTable(

@@ -63,7 +63,7 @@ class DatabaseEnv(WorkspaceEnv):
         ArgumentError: if there is no such family, or SQLite does not have it.
     """
 
-    workspace_values = ("database_url",)
+    workspace_values: ClassVar[tuple[str, ...]] = ("database_url",)
     _writing: ClassVar[frozenset[str]] = WRITING_TOOLS
 
     def __init__(

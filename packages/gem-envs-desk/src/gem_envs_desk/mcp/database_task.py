@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from gem_envs_desk.mcp.content import Content
+from gem_envs_desk.mcp.content import DatabaseContent
 from gem_envs_desk.mcp.snapshots import Probe
 
 __all__ = ["DatabaseFamily", "DatabaseTask"]
@@ -15,7 +15,7 @@ __all__ = ["DatabaseFamily", "DatabaseTask"]
 class DatabaseTask(NamedTuple):
     """What an environment knows of its episode."""
 
-    content: Content
+    content: DatabaseContent
     text: str
     solution: tuple[str, ...] = ()
     """Statements that achieve it, each of which is necessary; none for a question."""
@@ -30,7 +30,7 @@ class DatabaseTask(NamedTuple):
 class DatabaseFamily(NamedTuple):
     """Tasks of one kind."""
 
-    draw: Callable[[Random, Content], DatabaseTask | None]
+    draw: Callable[[Random, DatabaseContent], DatabaseTask | None]
     """Returns a task on the content; None if chance made it trivial, and another content is needed."""
     kind: str
     """``reading``, ``rows``, ``schema``, ``rules`` or ``security``."""

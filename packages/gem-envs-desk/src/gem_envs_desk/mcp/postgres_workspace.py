@@ -12,7 +12,7 @@ from gem_envs_desk.mcp.database_text import TableText, shown_rows
 from gem_envs_desk.mcp.snapshots import Probe, Snapshot, row_counts
 
 if TYPE_CHECKING:
-    from gem_envs_desk.mcp.content import Content
+    from gem_envs_desk.mcp.content import DatabaseContent
     from gem_tools.postgres import PostgresSession
 
 __all__ = ["PostgresWorkspace"]
@@ -31,7 +31,8 @@ _NAMES = """(SELECT string_agg(a.attname, ',' ORDER BY p.place) FROM unnest({key
 _CONSTRAINTS = f"""SELECT conrelid::regclass::text, contype, {_NAMES.format(keys="conkey", table="conrelid")},
  CASE confrelid WHEN 0 THEN '' ELSE confrelid::regclass::text END,
  {_NAMES.format(keys="confkey", table="confrelid")}, confdeltype, confupdtype, convalidated, condeferrable
- FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f', 'c', 'x') AND conrelid <> 0"""
+ FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f', 'c', 'x')
+ AND conrelid <> 0"""
 _INDEXES = f"""SELECT regexp_replace(pg_get_indexdef(i.indexrelid), '^CREATE (UNIQUE )?INDEX .* ON ', '\\1')
  FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.{_PUBLIC}
  AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = i.indexrelid AND contype IN ('p', 'u', 'x'))"""
@@ -55,7 +56,7 @@ class PostgresWorkspace:
 
     dialect = "PostgreSQL"
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: DatabaseContent) -> None:
         from gem_tools.postgres import open_database
 
         self._database = open_database()
@@ -94,7 +95,7 @@ class PostgresWorkspace:
     def list_tables(self) -> list[str]:
         """Return a line for each table and view."""
         kinds = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
-        return [f"{name} ({kinds[kind]})" for name, kind, *_ in self._rows(self._database, _TABLES)]
+        return [f"{name} ({kinds[str(kind)]})" for name, kind, *_ in self._rows(self._database, _TABLES)]
 
     def describe(self, table: str) -> str:
         """Return columns, constraints, indexes, policies, triggers and privileges of a table.

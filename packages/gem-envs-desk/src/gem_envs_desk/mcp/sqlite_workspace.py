@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from gem_envs_desk.mcp.database_text import TableText, shown_rows
 from gem_envs_desk.mcp.snapshots import Probe, Snapshot, row_counts
 
 if TYPE_CHECKING:
-    from gem_envs_desk.mcp.content import Content
+    from gem_envs_desk.mcp.content import DatabaseContent
 
 __all__ = ["SqliteStatementError", "SqliteWorkspace"]
 
@@ -26,7 +27,9 @@ _MOST_ROWS = 200
 _LONGEST_VALUE = 100_000
 _LONGEST_STATEMENT = 100_000
 
-_REFUSED = frozenset((sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT))
+_REFUSED = frozenset(
+    (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT)
+)
 _READING_PRAGMAS = frozenset(
     ("table_info", "table_xinfo", "table_list", "foreign_key_list", "index_list", "index_info", "index_xinfo")
 )
@@ -44,13 +47,13 @@ class SqliteWorkspace:
     database_url = ""
     """There is none: the database lives in this process."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: DatabaseContent) -> None:
         self.fault: str | None = None
         connection = self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA max_page_count = {_MOST_PAGES}")
-        if hasattr(connection, "setlimit"):  # Python 3.11
+        if sys.version_info >= (3, 11):
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.execute("BEGIN")
@@ -115,7 +118,10 @@ class SqliteWorkspace:
         """Return all that is compared; see :mod:`gem_envs_desk.mcp.snapshots`."""
         connection = self._connection
         tables = self._tables()
-        columns, rows, keys, indexes = [], {}, [], []
+        columns: list[Any] = []
+        rows: dict[str, Any] = {}
+        keys: list[Any] = []
+        indexes: list[Any] = []
         for name, kind in tables:
             quoted = _quoted(name)
             info = connection.execute(f"PRAGMA table_xinfo({quoted})").fetchall()
@@ -162,15 +168,12 @@ class SqliteWorkspace:
         return [(str(name), str(kind)) for name, kind in found]
 
     def _behaviour(self, probe: Probe) -> list[Any]:
-        shown: list[Any] = []
         self._connection.execute("SAVEPOINT probe")
         try:
-            for statement in probe.statements:
-                shown.append(self._content(statement, read_only=False))
+            return [self._content(statement, read_only=False) for statement in probe.statements]
         finally:
             self._connection.execute("ROLLBACK TO probe")
             self._connection.execute("RELEASE probe")
-        return shown
 
     def _content(self, select: str, *, read_only: bool = True) -> Any:
         try:

@@ -107,6 +107,8 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
         """Return the tools, of which those in ``_writing`` change the workspace."""
 
     _writing: ClassVar[frozenset[str]] = frozenset()
+    workspace_values: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the workspace that servers of the user get as values of the episode."""
 
     @property
     def current(self) -> Any:
@@ -233,7 +235,14 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
             if name not in self._writing or not isinstance(arguments, dict):
                 raise gem.errors.ArgumentError(f"a write is a tool and its arguments, got {write!r:.80}")
         self._task = self._draw(self.task)
-        self.close()
+        self._workspace = None
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; see :meth:`gem.Env.set_state`. The workspace is made anew when it is needed."""
+        before = self._workspace
+        super().set_state(state)
+        if before is not None:
+            before.close()
 
     def _tool_instructions(self) -> str:
         """Return how to call the tools; where a model calls natively, it is the schemas that count."""

@@ -135,6 +135,7 @@ def drop_orphans(admin: psycopg.Connection[Any], own_lease: int) -> int:
     """Drop the databases that were given back or whose lease nobody holds, with their roles; return their number.
 
     Args:
+        admin: a session of the superuser.
         own_lease: the caller's, which makes the ready ones; a half-made one of another process is an orphan.
     """
     # The leases are read after the rows: a process takes its lease before it writes a row.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_tools.postgres.databases import ReadyDatabase
-from gem_tools.postgres.location import PROBER, ServerAddress
+from gem_tools.postgres.location import PROBER, ClusterAddress
 from gem_tools.postgres.session import PostgresSession
 
 __all__ = ["EpisodeDatabase"]
@@ -25,7 +25,7 @@ class EpisodeDatabase(PostgresSession):
     """
 
     def __init__(
-        self, address: ServerAddress, ready: ReadyDatabase, give_back: Callable[[ReadyDatabase], object]
+        self, address: ClusterAddress, ready: ReadyDatabase, give_back: Callable[[ReadyDatabase], object]
     ) -> None:
         super().__init__(
             host=address.sockets, port=address.port, user=ready.name, password=ready.password, dbname=ready.name

@@ -6,7 +6,10 @@ database is needed, and closes with the process or by :func:`release_lease`.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -17,13 +20,13 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem_tools.postgres.databases import ReadyDatabase, claim, give_back
 from gem_tools.postgres.episode_database import EpisodeDatabase
 from gem_tools.postgres.errors import PostgresError
-from gem_tools.postgres.location import ADMIN, ServerAddress, cluster_folder, private_folder, read_address
+from gem_tools.postgres.location import ADMIN, ClusterAddress, cluster_folder, private_folder, read_address
 from gem_tools.postgres.session import import_psycopg, silence
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["open_database", "release_lease"]
+__all__ = ["open_database", "release_lease", "stop_server"]
 
 _START_SECONDS = 180
 
@@ -42,13 +45,28 @@ def release_lease() -> None:
     _process.close()
 
 
+def stop_server() -> None:
+    """End the server of this user, whoever uses it, and wait until its files are gone. Without a server, do nothing."""
+    import filelock
+
+    release_lease()
+    folder = cluster_folder()
+    address = read_address(folder)
+    if address is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(address.supervisor, signal.SIGTERM)
+    with filelock.FileLock(folder / "supervisor.lock", timeout=_START_SECONDS):
+        pass
+
+
 class _ProcessLease:
     """The lease of this process; a forked child begins with none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._admin: psycopg.Connection[Any] | None = None
-        self._address: ServerAddress | None = None
+        self._address: ClusterAddress | None = None
         self._lease = 0
         after_fork_in_child(self._forget)
 
@@ -87,7 +105,7 @@ class _ProcessLease:
                 except psycopg.Error:
                     self._drop_connection()
 
-    def _connection(self) -> tuple[psycopg.Connection[Any], ServerAddress]:
+    def _connection(self) -> tuple[psycopg.Connection[Any], ClusterAddress]:
         if self._admin is None or self._admin.closed or self._address is None:
             folder = cluster_folder()
             private_folder(folder)
@@ -112,7 +130,7 @@ class _ProcessLease:
             silence(admin.fileno())
 
 
-def _connect(address: ServerAddress | None) -> tuple[psycopg.Connection[Any], ServerAddress] | None:
+def _connect(address: ClusterAddress | None) -> tuple[psycopg.Connection[Any], ClusterAddress] | None:
     import psycopg
 
     if address is None:
@@ -126,7 +144,7 @@ def _connect(address: ServerAddress | None) -> tuple[psycopg.Connection[Any], Se
     return admin, address
 
 
-def _started(folder: Path) -> tuple[psycopg.Connection[Any], ServerAddress]:
+def _started(folder: Path) -> tuple[psycopg.Connection[Any], ClusterAddress]:
     """Start a server, unless another process just does, and return a connection to it."""
     import filelock
 
@@ -134,7 +152,7 @@ def _started(folder: Path) -> tuple[psycopg.Connection[Any], ServerAddress]:
         found = _connect(read_address(folder))
         if found is not None:
             return found
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  # this interpreter
             [sys.executable, "-m", "gem_tools.postgres.supervisor", str(folder.absolute())],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_START_SECONDS,
         )  # fmt: skip

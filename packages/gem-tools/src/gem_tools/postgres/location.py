@@ -1,17 +1,17 @@
-"""The folder in which the processes of a user find the running server, and the note that the supervisor leaves there."""
+"""The folder in which the processes of a user find the running server, and the note that leads to it."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gem_tools.postgres.errors import PostgresError
 
-__all__ = ["ADMIN", "PROBER", "ServerAddress", "cluster_folder", "private_folder", "read_address", "write_address"]
+__all__ = ["ADMIN", "PROBER", "ClusterAddress", "cluster_folder", "private_folder", "read_address", "write_address"]
 
 ADMIN = "gem"
 """The superuser, who can connect over the server's socket alone, whose folder only its owner may enter."""
@@ -22,7 +22,7 @@ PROBER = "prober"
 _NOTE = "server.json"
 
 
-class ServerAddress(NamedTuple):
+class ClusterAddress(NamedTuple):
     """Where a server listens."""
 
     sockets: str
@@ -34,9 +34,12 @@ class ServerAddress(NamedTuple):
 
 
 def cluster_folder() -> Path:
-    """Return the folder of this user's cluster: ``GEM_POSTGRES_DIR``, or one in the folder of temporary files."""
+    """Return the folder of this user's cluster on this machine: ``GEM_POSTGRES_DIR``, or one in the cache folder."""
     named = os.environ.get("GEM_POSTGRES_DIR")
-    return Path(named) if named else Path(tempfile.gettempdir()) / f"gem-postgres-{os.getuid()}"
+    if named:
+        return Path(named)
+    # Several machines may share a home.
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / f"postgres-{platform.node()}"
 
 
 def private_folder(folder: Path) -> None:
@@ -57,16 +60,16 @@ def private_folder(folder: Path) -> None:
         )
 
 
-def read_address(folder: Path) -> ServerAddress | None:
+def read_address(folder: Path) -> ClusterAddress | None:
     """Return the address that the supervisor has written, or None. The server may be gone."""
     try:
         note: dict[str, Any] = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
-        return ServerAddress(str(note["sockets"]), int(note["port"]), int(note["supervisor"]))
+        return ClusterAddress(str(note["sockets"]), int(note["port"]), int(note["supervisor"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def write_address(folder: Path, address: ServerAddress | None) -> None:
+def write_address(folder: Path, address: ClusterAddress | None) -> None:
     """Write the address in one step, or remove it."""
     note = folder / _NOTE
     if address is None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,7 +72,10 @@ class PostgresSession:
 
     def __init__(self, **parameters: Any) -> None:
         self._parameters = parameters
-        self._session = self._connected()
+        self._open: list[psycopg.Connection[Any]] = []
+        self._connected_anew()
+        self._close = weakref.finalize(self, _close_all, self._open)
+        self._close.atexit = False
         after_fork_in_child(self._forget)
 
     def execute(
@@ -150,7 +154,7 @@ class PostgresSession:
 
     def close(self) -> None:
         """End the session. A second call does nothing."""
-        self._session.close()
+        _close_all(self._open)
 
     def _connected(self) -> psycopg.Connection[Any]:
         import_psycopg()
@@ -165,19 +169,17 @@ class PostgresSession:
         from psycopg.pq import ExecStatus, TransactionStatus
 
         session = self._session
-        if session.closed:
-            raise PostgresError("the session of the episode has ended")
         begun = time.monotonic()
         results, is_stopped = self._results(command, seconds, max_rows, may_stop=inside)
         took = time.monotonic() - begun
         if not results:
-            self._reconnect()
+            self._connected_anew()
             raise PostgresStatementError(
                 _TOO_LONG if is_stopped else "the statement ended the session; there is a new one"
             )
         last = results[-1]
         if last.status in _COPIES:
-            self._reconnect()
+            self._connected_anew()
             raise PostgresStatementError("COPY from or to the client is not available; use INSERT or SELECT")
         if last.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK, ExecStatus.EMPTY_QUERY):
             message, code = _failure_of(last)
@@ -194,9 +196,7 @@ class PostgresSession:
                 self._check_size()
         return answer
 
-    def _results(
-        self, command: bytes, seconds: float, max_rows: int, *, may_stop: bool
-    ) -> tuple[list[PGresult], bool]:
+    def _results(self, command: bytes, seconds: float, max_rows: int, *, may_stop: bool) -> tuple[list[PGresult], bool]:
         """Return one result for each row and the last one, none if the session has ended; and whether its time was up.
 
         Args:
@@ -251,19 +251,33 @@ class PostgresSession:
         result = self._session.pgconn.exec_(b"SELECT pg_catalog.pg_database_size(pg_catalog.current_database())")
         size = int(result.get_value(0, 0) or b"0") if result.ntuples else 0
         if size > _MOST_BYTES:
-            raise PostgresError(f"the database of the episode has grown to {size >> 20} MB; {_MOST_BYTES >> 20} are allowed")
+            raise PostgresError(
+                f"the database of the episode has grown to {size >> 20} MB; {_MOST_BYTES >> 20} are allowed"
+            )
 
-    def _reconnect(self) -> None:
-        self._session.close()
-        self._session = self._connected()
+    @property
+    def _session(self) -> psycopg.Connection[Any]:
+        if not self._open:
+            raise PostgresError("the session of the episode has ended")
+        return self._open[0]
+
+    def _connected_anew(self) -> None:
+        _close_all(self._open)
+        self._open.append(self._connected())
 
     def _terminate(self) -> None:
         with contextlib.closing(self._connected()) as other:
             other.execute("SELECT pg_terminate_backend(%s)", (self._session.pgconn.backend_pid,))
 
     def _forget(self) -> None:
-        if not self._session.closed:
-            silence(self._session.fileno())
+        for session in self._open:
+            if not session.closed:
+                silence(session.fileno())
+
+
+def _close_all(sessions: list[psycopg.Connection[Any]]) -> None:
+    while sessions:
+        sessions.pop().close()
 
 
 def import_psycopg() -> None:

@@ -34,7 +34,7 @@ from gem_tools.postgres.databases import (
     prepare_cluster,
 )
 from gem_tools.postgres.errors import PostgresError
-from gem_tools.postgres.location import ADMIN, PROBER, ServerAddress, private_folder, write_address
+from gem_tools.postgres.location import ADMIN, PROBER, ClusterAddress, private_folder, write_address
 from gem_tools.postgres.programs import server_programs
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _lock(file: int) -> None:
             return
 
 
-def _start(home: Path) -> tuple[subprocess.Popen[bytes], ServerAddress]:
+def _start(home: Path) -> tuple[subprocess.Popen[bytes], ClusterAddress]:
     programs = server_programs()
     user: dict[str, Any] = {}
     if os.getuid() == 0:  # the server refuses to run as root
@@ -166,7 +166,7 @@ def _start(home: Path) -> tuple[subprocess.Popen[bytes], ServerAddress]:
         user = {"user": ordinary.pw_uid, "group": ordinary.pw_gid, "extra_groups": []}
         os.chown(home, ordinary.pw_uid, ordinary.pw_gid)
     data = home / "data"
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603  # the machine's own program
         [programs / "initdb", "-D", data, "--username", ADMIN, "--no-sync", "--no-locale", "--encoding=UTF8", "-A",
          "trust", "--no-instructions"],
         capture_output=True, cwd=home, check=False, timeout=_START_SECONDS, **user,
@@ -179,11 +179,11 @@ def _start(home: Path) -> tuple[subprocess.Popen[bytes], ServerAddress]:
         settings = {**_SETTINGS, "listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": home}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with (home / "server.log").open("wb") as log:
-            server = subprocess.Popen(
+            server = subprocess.Popen(  # noqa: S603  # the machine's own program
                 [programs / "postgres", "-D", data, *options],
                 stdout=log, stderr=log, cwd=home, preexec_fn=_die_with_parent, **user,
             )  # fmt: skip
-        address = ServerAddress(str(home), port, os.getpid())
+        address = ClusterAddress(str(home), port, os.getpid())
         if _answers(server, address):
             return server, address
     raise PostgresError(f"the server does not start: {(home / 'server.log').read_text(errors='replace')[-500:]}")
@@ -195,7 +195,7 @@ def _die_with_parent() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
 
 
-def _answers(server: subprocess.Popen[bytes], address: ServerAddress) -> bool:
+def _answers(server: subprocess.Popen[bytes], address: ClusterAddress) -> bool:
     import psycopg
 
     end = time.monotonic() + _START_SECONDS
@@ -211,7 +211,7 @@ def _answers(server: subprocess.Popen[bytes], address: ServerAddress) -> bool:
     return False  # the port is taken, for example
 
 
-def _connected(address: ServerAddress, database: str) -> psycopg.Connection[Any]:
+def _connected(address: ClusterAddress, database: str) -> psycopg.Connection[Any]:
     import psycopg
 
     return psycopg.connect(host=address.sockets, port=address.port, user=ADMIN, dbname=database, autocommit=True)

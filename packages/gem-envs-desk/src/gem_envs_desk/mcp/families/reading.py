@@ -1,18 +1,20 @@
 """Questions whose answer is in the rows or in the catalogues of a database. The database must stay as it is."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
 from random import Random
 
-from gem_envs_desk.mcp.content import Content, TaskTable, day
+from gem_envs_desk.mcp.content import DatabaseContent, TaskTable, day
 from gem_envs_desk.mcp.database_task import DatabaseFamily, DatabaseTask
 
 __all__ = ["READING"]
 
 
-def _joined_sum(rng: Random, content: Content) -> DatabaseTask | None:
+def _joined_sum(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     region, state = rng.choice(b.regions), rng.choice(b.states)
     here = {row["id"] for row in content.rows(b.party) if row["region"] == region}
@@ -30,7 +32,7 @@ def _joined_sum(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _largest(rng: Random, content: Content) -> DatabaseTask | None:
+def _largest(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     item = rng.choice(b.items)
     party_of = {row["id"]: row[b.party_id] for row in content.rows(b.deal)}
@@ -53,7 +55,7 @@ def _largest(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _never(rng: Random, content: Content) -> DatabaseTask | None:
+def _never(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     state = rng.choice(b.states)
     any_deal = {row[b.party_id] for row in content.rows(b.deal)}
@@ -70,7 +72,7 @@ def _never(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _unindexed(rng: Random, content: Content) -> DatabaseTask | None:
+def _unindexed(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     keys = [(b.deal, b.party_id), (b.line, b.deal_id)]
     for name, other, column in (("reviews", b.party, b.party_id), ("reminders", b.deal, b.deal_id),
@@ -93,7 +95,7 @@ def _unindexed(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _differences(rng: Random, content: Content) -> DatabaseTask | None:
+def _differences(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     (deals,) = (table for table in content.tables if table.name == b.deal)
     changed = sorted(rng.sample(range(len(deals.rows)), rng.randint(2, 5)))
@@ -115,7 +117,7 @@ def _differences(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _rights(rng: Random, content: Content) -> DatabaseTask | None:
+def _rights(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     tables = [table.name for table in content.tables]
     role, right = rng.choice(("reader", "clerk", "auditor")), rng.choice(("UPDATE", "DELETE", "INSERT"))
     chosen = rng.sample(tables, rng.randint(1, 3))

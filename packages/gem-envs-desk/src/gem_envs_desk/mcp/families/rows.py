@@ -1,17 +1,19 @@
 """Changes of rows: what a clerk or a nightly job would do."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 from random import Random
 from typing import Any
 
-from gem_envs_desk.mcp.content import Content, TaskTable, day, email_of, money, person
+from gem_envs_desk.mcp.content import DatabaseContent, TaskTable, day, email_of, money, person
 from gem_envs_desk.mcp.database_task import DatabaseFamily, DatabaseTask
 
 __all__ = ["ROWS"]
 
 
-def _raise_prices(rng: Random, content: Content) -> DatabaseTask | None:
+def _raise_prices(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     item, state, more = rng.choice(b.items), rng.choice(b.states), rng.choice(("0.75", "2.50", "4.25"))
     of_state = {row["id"] for row in content.rows(b.deal) if row["status"] == state}
@@ -27,7 +29,7 @@ def _raise_prices(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _merge_duplicates(rng: Random, content: Content) -> DatabaseTask | None:
+def _merge_duplicates(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     parties, deals = (next(table for table in content.tables if table.name == name) for name in (b.party, b.deal))
     rows, deal_rows = list(parties.rows), list(deals.rows)
@@ -50,7 +52,7 @@ def _merge_duplicates(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _archive(rng: Random, content: Content) -> DatabaseTask | None:
+def _archive(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     state, before = rng.choice(b.states), f"{rng.choice((2023, 2024))}-01-01"
     chosen = {row["id"] for row in content.rows(b.deal) if row["status"] == state and row["placed_on"] < before}
@@ -73,7 +75,7 @@ def _archive(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _import(rng: Random, content: Content) -> DatabaseTask | None:
+def _import(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     parties = next(table for table in content.tables if table.name == b.party)
     rows: list[tuple[Any, ...]] = []
@@ -87,7 +89,9 @@ def _import(rng: Random, content: Content) -> DatabaseTask | None:
     rng.shuffle(rows)
     content = content.with_table(parties._replace(name="incoming", rows=rows))
     columns = ("name", "region", "tier", "email")
-    values = ", ".join(f"{column} = (SELECT i.{column} FROM incoming i WHERE i.id = {b.party}.id)" for column in columns)
+    values = ", ".join(
+        f"{column} = (SELECT i.{column} FROM incoming i WHERE i.id = {b.party}.id)" for column in columns
+    )
     return DatabaseTask(
         content,
         f"The table incoming holds new and changed {b.party}. Take them over into {b.party}: a row whose id exists "
@@ -98,7 +102,7 @@ def _import(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _restore(rng: Random, content: Content) -> DatabaseTask | None:
+def _restore(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     deals = next(table for table in content.tables if table.name == b.deal)
     one, other = (row[1] for row in rng.sample(content.tables[3].rows, 2))
@@ -135,7 +139,7 @@ def _restore(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _complete(rng: Random, content: Content) -> DatabaseTask | None:
+def _complete(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     used = {row[b.deal_id] for row in content.rows(b.line)}
     if len(content.rows(b.deal)) - len(used) < 2:

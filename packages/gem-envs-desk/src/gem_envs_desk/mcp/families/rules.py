@@ -1,18 +1,20 @@
 """Rules that a database keeps by itself, after the rows that break them were repaired."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 from random import Random
 from typing import Any
 
-from gem_envs_desk.mcp.content import Content, TaskTable, money, replaced
+from gem_envs_desk.mcp.content import DatabaseContent, TaskTable, money, replaced
 from gem_envs_desk.mcp.database_task import DatabaseFamily, DatabaseTask
 from gem_envs_desk.mcp.snapshots import Probe
 
 __all__ = ["RULES"]
 
 
-def _check(rng: Random, content: Content) -> DatabaseTask | None:
+def _check(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     deals = next(table for table in content.tables if table.name == b.deal)
     place = deals.columns.index("amount")
@@ -30,7 +32,7 @@ def _check(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _not_null(rng: Random, content: Content) -> DatabaseTask | None:
+def _not_null(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     table = next(one for one in content.tables if one.name == rng.choice((b.party, b.worker)))
     place = table.columns.index("email")
@@ -46,7 +48,7 @@ def _not_null(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _unique(rng: Random, content: Content) -> DatabaseTask | None:
+def _unique(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     lines = next(table for table in content.tables if table.name == b.line)
     seen: set[tuple[Any, Any]] = set()
@@ -69,7 +71,7 @@ def _unique(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _foreign_key(rng: Random, content: Content) -> DatabaseTask | None:
+def _foreign_key(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     most = len(content.rows(b.deal))
     rows = [(number, rng.randint(1, most), rng.randint(1, 5)) for number in range(1, 16)]
@@ -88,12 +90,13 @@ def _foreign_key(rng: Random, content: Content) -> DatabaseTask | None:
         "deleted.",
         (f"DELETE FROM ratings WHERE {b.deal_id} NOT IN (SELECT id FROM {b.deal})",
          f"ALTER TABLE ratings ADD FOREIGN KEY ({b.deal_id}) REFERENCES {b.deal} (id) ON DELETE {action}"),
-        probes=(Probe((f"DELETE FROM {b.line} WHERE {b.deal_id} = {target}", f"DELETE FROM {b.deal} WHERE id = {target}",
+        probes=(Probe((f"DELETE FROM {b.line} WHERE {b.deal_id} = {target}",
+                       f"DELETE FROM {b.deal} WHERE id = {target}",
                        f"SELECT id, {b.deal_id} FROM ratings", f"INSERT INTO ratings VALUES (900, {most + 99}, 1)")),),
     )  # fmt: skip
 
 
-def _interval(rng: Random, content: Content) -> DatabaseTask | None:
+def _interval(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     rows: list[tuple[Any, ...]] = []
     for number in range(1, 15):

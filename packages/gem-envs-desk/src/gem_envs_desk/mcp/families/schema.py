@@ -1,17 +1,19 @@
 """Changes of the schema: columns, tables, indexes, views, triggers, functions."""
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 from random import Random
 
-from gem_envs_desk.mcp.content import Content, TaskTable, money
+from gem_envs_desk.mcp.content import DatabaseContent, TaskTable, money
 from gem_envs_desk.mcp.database_task import DatabaseFamily, DatabaseTask
 from gem_envs_desk.mcp.snapshots import Probe
 
 __all__ = ["SCHEMA"]
 
 
-def _totals(rng: Random, content: Content) -> DatabaseTask | None:
+def _totals(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     column = rng.choice(("turnover", "total_amount", "sum_of_amounts"))
     return DatabaseTask(
@@ -24,7 +26,7 @@ def _totals(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _normalise(rng: Random, content: Content) -> DatabaseTask | None:
+def _normalise(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     table = rng.choice(("items", "articles", "item_list"))
     return DatabaseTask(
@@ -41,7 +43,7 @@ def _normalise(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _retype(rng: Random, content: Content) -> DatabaseTask | None:
+def _retype(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     currency = rng.choice(("EUR", "USD", "CHF"))
     rows = [(number, f"{currency} {money(rng)}") for number in range(1, 20)]
     table = TaskTable("statements", "id integer PRIMARY KEY, amount text NOT NULL", ("id", "amount"), rows)
@@ -54,7 +56,7 @@ def _retype(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _index(rng: Random, content: Content) -> DatabaseTask | None:
+def _index(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     table, first, second = rng.choice(
         ((b.deal, b.party_id, "placed_on"), (b.deal, "status", "amount"), (b.line, b.deal_id, "quantity"))
@@ -69,7 +71,7 @@ def _index(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _partial_index(rng: Random, content: Content) -> DatabaseTask | None:
+def _partial_index(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     team = rng.choice(b.teams)
     return DatabaseTask(
@@ -79,7 +81,7 @@ def _partial_index(rng: Random, content: Content) -> DatabaseTask | None:
     )
 
 
-def _view(rng: Random, content: Content) -> DatabaseTask | None:
+def _view(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     region, name = rng.choice(b.regions), rng.choice(("overview", "regional_totals", "party_report"))
     here = [row["id"] for row in content.rows(b.party) if row["region"] == region]
@@ -99,7 +101,7 @@ def _view(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _materialized(rng: Random, content: Content) -> DatabaseTask | None:
+def _materialized(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     name = rng.choice(("monthly", "by_month", "month_totals"))
     return DatabaseTask(
@@ -115,7 +117,7 @@ def _materialized(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _trigger(rng: Random, content: Content) -> DatabaseTask | None:
+def _trigger(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     name = f"{b.deal}_log"
     create = f"{b.deal_id} integer NOT NULL, old_status text NOT NULL, new_status text NOT NULL"
@@ -137,7 +139,7 @@ def _trigger(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _generated(rng: Random, content: Content) -> DatabaseTask | None:
+def _generated(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     column = rng.choice(("line_total", "price_total", "value"))
     return DatabaseTask(
@@ -146,12 +148,12 @@ def _generated(rng: Random, content: Content) -> DatabaseTask | None:
         "unit_price.",
         (f"ALTER TABLE {b.line} ADD COLUMN {column} numeric(12, 2) GENERATED ALWAYS AS (quantity * unit_price) "
          "STORED",),
-        probes=(Probe((f"UPDATE {b.line} SET quantity = quantity + 3 WHERE id < 9", f"SELECT id, {column} FROM {b.line}",
-                       f"UPDATE {b.line} SET {column} = 1")),),
+        probes=(Probe((f"UPDATE {b.line} SET quantity = quantity + 3 WHERE id < 9",
+                       f"SELECT id, {column} FROM {b.line}", f"UPDATE {b.line} SET {column} = 1")),),
     )  # fmt: skip
 
 
-def _function(rng: Random, content: Content) -> DatabaseTask | None:
+def _function(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     state, name = rng.choice(b.states), rng.choice(("amount_of", "sum_for", "total_by"))
     if not any(row["status"] == state for row in content.rows(b.deal)):
@@ -166,7 +168,7 @@ def _function(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _defaults(rng: Random, content: Content) -> DatabaseTask | None:
+def _defaults(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     state = rng.choice(b.states)
     start = len(content.rows(b.deal)) + 1

@@ -3,12 +3,14 @@
 Roles belong to the whole cluster, so no task creates one; the tasks grant to those that every cluster has.
 """
 
+# ruff: noqa: S608  # the statements are made of names of this package
+
 from __future__ import annotations
 
 from random import Random
 from typing import Any
 
-from gem_envs_desk.mcp.content import Content, TaskTable
+from gem_envs_desk.mcp.content import DatabaseContent, TaskTable
 from gem_envs_desk.mcp.database_task import DatabaseFamily, DatabaseTask
 from gem_envs_desk.mcp.snapshots import Probe
 
@@ -18,21 +20,21 @@ _ROLES = ("reader", "clerk", "auditor", "analyst", "support", "manager")
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 
-def _grants(rng: Random, content: Content) -> DatabaseTask | None:
+def _grants(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     one, other = rng.sample(_ROLES, 2)
     hidden = rng.choice(("salary", "email"))
     shown = [name for name in ("id", "name", "team", "salary", "email") if name != hidden]
     return DatabaseTask(
         content,
-        f"Let the role {one} read the whole table {b.party}, and the role {other} read all columns of {b.worker} except "
-        f"{hidden}. The role {one} may also insert rows into {b.deal}, but not read them.",
+        f"Let the role {one} read the whole table {b.party}, and the role {other} read all columns of {b.worker} "
+        f"except {hidden}. The role {one} may also insert rows into {b.deal}, but not read them.",
         (f"GRANT SELECT ON {b.party} TO {one}", f"GRANT SELECT ({', '.join(shown)}) ON {b.worker} TO {other}",
          f"GRANT INSERT ON {b.deal} TO {one}"),
     )  # fmt: skip
 
 
-def _plan(rng: Random, content: Content) -> DatabaseTask | None:
+def _plan(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     tables = [table.name for table in content.tables]
     cells = [(role, table, right) for role in _ROLES[:4] for table in tables for right in _RIGHTS]
     planned = rng.sample(cells, 12)
@@ -51,7 +53,7 @@ def _plan(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _row_security(rng: Random, content: Content) -> DatabaseTask | None:
+def _row_security(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     one, all_seer, nobody = rng.sample(_ROLES, 3)
     region = rng.choice(b.regions)
@@ -63,8 +65,9 @@ def _row_security(rng: Random, content: Content) -> DatabaseTask | None:
     new = f"INSERT INTO {b.party} VALUES (901, 'New', '{region}', 'x', NULL)"
     return DatabaseTask(
         content._replace(after=after),
-        f"The roles {one}, {all_seer} and {nobody} may all read {b.party}. By row security, let {one} see only the rows "
-        f"of the region '{region}', {all_seer} see all rows, and {nobody} see none. Leave their grants as they are.",
+        f"The roles {one}, {all_seer} and {nobody} may all read {b.party}. By row security, let {one} see only the "
+        f"rows of the region '{region}', {all_seer} see all rows, and {nobody} see none. "
+        "Leave their grants as they are.",
         (f"ALTER TABLE {b.party} ENABLE ROW LEVEL SECURITY",
          f"CREATE POLICY regional ON {b.party} FOR SELECT TO {one} USING (region = '{region}')",
          f"CREATE POLICY everything ON {b.party} FOR SELECT TO {all_seer} USING (true)"),
@@ -73,7 +76,7 @@ def _row_security(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _row_updates(rng: Random, content: Content) -> DatabaseTask | None:
+def _row_updates(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     role = rng.choice(_ROLES)
     state, other = rng.sample(b.states, 2)
@@ -98,15 +101,15 @@ def _row_updates(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _masking_view(rng: Random, content: Content) -> DatabaseTask | None:
+def _masking_view(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     role = rng.choice(_ROLES)
     name = rng.choice(("staff_list", "public_staff", "directory"))
     select = f"SELECT id, name, team FROM {name}"
     return DatabaseTask(
         content._replace(after=(f"GRANT SELECT ON {b.worker} TO {role}",)),
-        f"The role {role} must no longer read the table {b.worker}. Instead, create a view {name} of it with the columns "
-        f"id, name and team, and let {role} read this view.",
+        f"The role {role} must no longer read the table {b.worker}. Instead, create a view {name} of it with the "
+        f"columns id, name and team, and let {role} read this view.",
         (f"CREATE VIEW {name} AS SELECT id, name, team FROM {b.worker}",
          f"GRANT SELECT ON {name} TO {role}", f"REVOKE SELECT ON {b.worker} FROM {role}"),
         probes=(Probe((select, f"SELECT * FROM {b.worker}"), role),
@@ -114,7 +117,7 @@ def _masking_view(rng: Random, content: Content) -> DatabaseTask | None:
     )  # fmt: skip
 
 
-def _column_update(rng: Random, content: Content) -> DatabaseTask | None:
+def _column_update(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
     role = rng.choice(_ROLES)
     column, other = rng.sample(("status", "note", "amount"), 2)
