@@ -14,8 +14,17 @@ class TestConformance(EnvConformance):
     environments = (gem.spec("web:Shop-v0").with_kwargs({"products": 300}),)
 
 
+class TestSites(EnvConformance):
+    """A form and a forum keep the contract."""
+
+    environments = ("web:Form-v0-easy", "web:Forum-v0-easy")
+    clauses = ("contract", "state", "reward", "manifest", "determinism.instances")
+
+
 @pytest.mark.nightly
-class TestEveryShop(EnvConformance):
+class TestEveryWorld(EnvConformance):
     """So does every variant, in full."""
 
-    environments = tuple(spec for spec in gem.registry.all_specs("web") if spec.id.startswith("web:Shop-v0"))
+    environments = tuple(
+        spec for spec in gem.registry.all_specs("web") if spec.id.startswith(("web:Shop-v0", "web:Form", "web:Forum"))
+    )

@@ -1,3 +1,5 @@
+from gem_envs_web.form.env import FormEnv as FormEnv
+from gem_envs_web.forum.env import ForumEnv as ForumEnv
 from gem_envs_web.shop.env import ShopEnv as ShopEnv
 from gem_envs_web.shop.webshop import WebShopEnv as WebShopEnv
 

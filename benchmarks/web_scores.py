@@ -1,0 +1,132 @@
+"""Plays every level of web:Form-v0 and web:Forum-v0 with simple agents, and writes the table in the package's README.
+
+    python benchmarks/web_scores.py
+    python benchmarks/web_scores.py --episodes 1000 web:Form-v0-hard
+    python benchmarks/web_scores.py --speed
+
+With ids, prints only their rows. Episode n has the seed n, and agents draw only from seeded generators, so the table is
+the same on any machine. ``--speed`` prints steps of the random policy per CPU second, resets apart, and the CPU time of
+a reset with a new task, for the shop too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import gem
+from gem.env_spec import EnvSpec
+from gem.policies import NullPolicy, Policy, RandomPolicy
+from gem_envs_web.form.env import FormEnv
+from gem_envs_web.form.policy import FormPolicy
+from gem_envs_web.forum.env import ForumEnv, ForumPolicy
+
+PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-web" / "README.md"
+EPISODES = 200
+FIXED_TURNS = 12
+IDS = tuple(f"web:{world}-v0{level}" for world in ("Form", "Forum") for level in ("-easy", "", "-hard"))
+BEGIN, END = "<!-- python benchmarks/web_scores.py writes this table -->\n", "<!-- end of the table -->\n"
+HEADER = (
+    "| id | silence | random | without the skill | reference | its turns "
+    f"| random in {FIXED_TURNS} turns | reference in {FIXED_TURNS} turns |\n"
+    "|---|---|---|---|---|---|---|---|\n"
+)
+
+
+def player(name: str, env: gem.Env[Any, Any]) -> Policy[Any, Any]:
+    """Return the null policy, the random one, the one without the skill, or the reference."""
+    if name == "null":
+        return NullPolicy()
+    if name == "random":
+        return RandomPolicy(env)
+    world = env.unwrapped
+    if isinstance(world, FormEnv):
+        return FormPolicy(world, first=name == "unskilled")
+    assert isinstance(world, ForumEnv)
+    return ForumPolicy(world, hasty=name == "unskilled")
+
+
+def mean_and_turns(spec: EnvSpec, policy: str, episodes: int) -> tuple[float, float]:
+    """Return the mean return of a policy and its mean number of turns."""
+    env = gem.make(spec)
+    agent = player(policy, env)
+    won, turns = 0.0, 0
+    for seed in range(episodes):
+        observation, info = env.reset(seed=seed)
+        agent.reset(observation, info)
+        over = False
+        while not over:
+            observation, reward, terminated, truncated, info = env.step(agent.act(observation, info))
+            won, turns, over = won + reward, turns + 1, terminated or truncated
+    return won / episodes, turns / episodes
+
+
+def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
+    """Return a line of the table."""
+    own = [mean_and_turns(spec, policy, episodes)[0] for policy in ("null", "random", "unskilled")]
+    reference, turns = mean_and_turns(spec, "reference", episodes)
+    cells = [f"`{spec.id}`", *(f"{mean:.3f}" for mean in (*own, reference)), f"{turns:.1f}"]
+    fixed = spec.with_kwargs({"max_turns": FIXED_TURNS})
+    cells += [f"{mean_and_turns(fixed, policy, episodes)[0]:.3f}" for policy in ("random", "reference")]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def written(rows: Iterable[str], page: str) -> str:
+    """Return the page with these rows in place of its own."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{after}"
+
+
+def speed(env_id: str, episodes: int = 60, repetitions: int = 5) -> str:
+    """Return a line with medians and ranges of steps per CPU second and of milliseconds of CPU a reset."""
+    rates, resets = [], []
+    env = gem.make(env_id)
+    env.reset(seed=0)  # what is shared between episodes is made once
+    for _ in range(repetitions):
+        steps, in_steps, in_resets = 0, 0.0, 0.0
+        for seed in range(episodes):
+            began = time.process_time()
+            env.reset(seed=seed)
+            in_resets += time.process_time() - began
+            over = False
+            while not over:
+                action = env.sample_random_action()
+                began = time.process_time()
+                _, _, terminated, truncated, _ = env.step(action)
+                in_steps += time.process_time() - began
+                steps, over = steps + 1, terminated or truncated
+        rates.append(steps / in_steps)
+        resets.append(1000 * in_resets / episodes)
+    return (
+        f"| {env_id} | {median(rates):,.0f} ({min(rates):,.0f} … {max(rates):,.0f}) "
+        f"| {median(resets):.2f} ({min(resets):.2f} … {max(resets):.2f}) |\n"
+    )
+
+
+def main() -> None:
+    """Write the table, or print some rows of it, or the speeds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ids", nargs="*")
+    parser.add_argument("--episodes", type=int, default=EPISODES)
+    parser.add_argument("--speed", action="store_true")
+    options = parser.parse_args()
+    if options.speed:
+        for env_id in options.ids or (*(f"web:Shop-v0{level}" for level in ("-easy", "", "-hard")), *IDS):
+            sys.stdout.write(speed(env_id))
+        return
+    rows = []
+    for env_id in options.ids or IDS:
+        rows.append(row(gem.spec(env_id), options.episodes))
+        sys.stdout.write(rows[-1])
+    if not options.ids:
+        PAGE.write_text(written(rows, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Generated forms over several pages, filled in from somebody's letter."""

@@ -1,0 +1,1 @@
+"""A generated discussion forum: boards, threads, posts, votes, profiles and moderation."""
