@@ -15,43 +15,62 @@ guessed.
 
 from __future__ import annotations
 
-import secrets
-import threading
+from collections.abc import Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any
 
-from gem.errors import ArgumentError
 from gem_envs_web.shop.html import html_of, view_at
 from gem_envs_web.shop.listing import Assortment, NounTagger, ShopGoal
 from gem_envs_web.shop.pages import ShopPage, ShopView, bought_page, page_of
 from gem_envs_web.shop.reward import PurchaseReward, purchase_reward
+from gem_envs_web.sites.loopback import EpisodeServer, ServedEpisode, WebResponse
 
 __all__ = ["ShopSession", "ShopSite"]
 
-_SECONDS = 30
-"""How long a client may be silent."""
 
-
-class ShopSession:
-    """A customer of a site with a wish.
+class ShopSession(ServedEpisode):
+    """A customer of a shop with a wish.
 
     Args:
-        address: the address of the first page.
+        shop: the products.
         goal: the wish.
+        show_attributes: whether products have the page of their attributes.
+        nouns: the tagger of the reward.
     """
 
-    def __init__(self, address: str, goal: ShopGoal) -> None:
-        self.address = address
+    start = "search"
+
+    def __init__(self, shop: Assortment, goal: ShopGoal, show_attributes: bool, nouns: NounTagger) -> None:
+        super().__init__()
         self.goal = goal
         self.purchase: PurchaseReward | None = None
         """The reward of the first purchase and its parts; None before it."""
         self.bought: ShopView | None = None
         """What was bought, with its options."""
+        self._shop, self._show_attributes, self._nouns = shop, show_attributes, nouns
+
+    def respond(self, address: str, form: Mapping[str, str] | None, base: str) -> WebResponse:
+        view = view_at(address)
+        if (view.page == "done") is (form is None):
+            return WebResponse(HTTPStatus.METHOD_NOT_ALLOWED, "only Buy Now is posted\n")
+        page = self._page(view) if form is None else self._buy(view)
+        return WebResponse(HTTPStatus.OK, html_of(page, base))
+
+    def result(self) -> float | None:
+        return None if self.purchase is None else self.purchase.total
+
+    def _page(self, view: ShopView) -> ShopPage:
+        return page_of(self._shop, view, self.goal.instruction, self._show_attributes)
+
+    def _buy(self, view: ShopView) -> ShopPage:
+        offered = self._shop.product(view.asin).options
+        chosen = {name: value for name, value in view.options if value in offered.get(name, ())}
+        if self.purchase is None:
+            self.purchase = purchase_reward(self._shop.product(view.asin), self.goal, chosen, self._nouns)
+            self.bought = view
+        return bought_page(self.bought or view, self.purchase.total)
 
 
-class ShopSite:
+class ShopSite(EpisodeServer):
     """A web server with the pages of a shop; a context manager.
 
     Args:
@@ -71,95 +90,10 @@ class ShopSite:
         self._shop = shop
         self._show_attributes = show_attributes
         self._nouns = noun_tagger or shop.nouns
-        self._sessions: dict[str, ShopSession] = {}
-        self._buying = threading.Lock()
-        self._server = _Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name="gem-shop-site", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def address(self) -> str:
-        """The address of the server."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(port)
 
     def open(self, goal: ShopGoal) -> ShopSession:
         """Begin a session for a wish."""
-        key = secrets.token_urlsafe(12)
-        session = self._sessions[key] = ShopSession(f"{self.address}/{key}/search", goal)
+        session = ShopSession(self._shop, goal, self._show_attributes, self._nouns)
+        self.serve(session)
         return session
-
-    def close(self) -> None:
-        """End the server; a second call does nothing."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    def __enter__(self) -> ShopSite:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def answer(self, path: str, buys: bool) -> tuple[HTTPStatus, str]:
-        """Return status and HTML for the path of a request, ``/SESSION/PAGE?…``; ``buys`` says that it is a POST."""
-        _, key, address = (*path.split("/", 2), "", "")[:3]
-        session = self._sessions.get(key)
-        if session is None:
-            return HTTPStatus.NOT_FOUND, "there is no such session\n"
-        try:
-            view = view_at(address or "search")
-            if (view.page == "done") is not buys:
-                return HTTPStatus.METHOD_NOT_ALLOWED, "only Buy Now is posted\n"
-            page = self._buy(session, view) if buys else self._page(session, view)
-        except (ArgumentError, LookupError) as error:
-            return HTTPStatus.NOT_FOUND, f"{error}\n"
-        return HTTPStatus.OK, html_of(page, f"/{key}/")
-
-    def _page(self, session: ShopSession, view: ShopView) -> ShopPage:
-        return page_of(self._shop, view, session.goal.instruction, self._show_attributes)
-
-    def _buy(self, session: ShopSession, view: ShopView) -> ShopPage:
-        offered = self._shop.product(view.asin).options
-        chosen = {name: value for name, value in view.options if value in offered.get(name, ())}
-        with self._buying:
-            if session.purchase is None:
-                session.purchase = purchase_reward(self._shop.product(view.asin), session.goal, chosen, self._nouns)
-                session.bought = view
-            return bought_page(session.bought or view, session.purchase.total)
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], site: ShopSite) -> None:
-        self.site = site
-        super().__init__(address, _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    timeout = _SECONDS
-    server: _Server
-
-    def do_GET(self) -> None:
-        self._answer(buys=False)
-
-    def do_POST(self) -> None:
-        self._answer(buys=True)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name of the base class)
-        """Print nothing."""
-
-    def _answer(self, buys: bool) -> None:
-        status, text = self.server.site.answer(self.path, buys)
-        body = text.encode()
-        self.send_response(status)
-        kind = "text/html" if status is HTTPStatus.OK else "text/plain"
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(body)

@@ -24,7 +24,7 @@ __all__ = [
 CHECKED = "yes"
 """The value of a checked box; an unchecked one has the value ""."""
 
-FieldKind = Literal["text", "area", "select", "radio", "checkbox"]
+FieldKind = Literal["text", "area", "select", "checkbox"]
 
 
 class PageLink(NamedTuple):
@@ -57,7 +57,7 @@ class PageField(NamedTuple):
     kind: FieldKind
     value: str = ""
     options: tuple[str, ...] = ()
-    """What a field of the kind ``select`` or ``radio`` offers."""
+    """What a field of the kind ``select`` offers."""
     note: str = ""
     """A sentence on what belongs into the field, without a full stop."""
     error: str = ""
@@ -66,7 +66,7 @@ class PageField(NamedTuple):
 
     def accepts(self, value: str) -> bool:
         """Return whether a browser could send this value."""
-        if self.kind in ("select", "radio"):
+        if self.kind == "select":
             return value == "" or value in self.options
         return self.kind != "checkbox" or value in ("", CHECKED)
 
