@@ -45,13 +45,14 @@ def user() -> ScriptedUser:
         (["Shall I proceed?", "To which address do you want it?"], "Nowhere."),
         (["What address?"], "To Elm Street."),
         (["Please turn the lamp off."], "(lamp used)"),
-        (["The lamp is off."], "I am not sure what you need from me. I want to move."),
-        (["Is there anything else?"], "I want a present."),
+        (["The lamp is off."], "All right."),
+        (["Which lamp?"], "I am not sure what you need from me. I want to move."),
+        (["Is there anything else?"], "Yes, there is. I want a present."),
         (["Anything else?", "I am sorry, I cannot do that."], "But I must have it!"),
-        (["Anything else?", "I cannot do that.", "It is not possible."], "I am not sure what you need from me. "
-         "I want a present."),
+        (["Anything else?", "I cannot do that.", "It is not possible."], "That is a pity."),
         (["Anything else?", "Anything else?"], "No, that was all. Thank you, goodbye."),
         (["Please confirm your e-mail."], "It is ada@mail.example."),
+        (["Hm.", "What is the order number?", "Hm."] * 2, "All right."),
         (["Hm."] * 3, "This takes too long, and I have no more time for it. Goodbye."),
         (["I’m afraid I can’t find it. What’s your order number?"] * 2, "Sorry, I made a mistake. It is R12345."),
     ],
@@ -85,7 +86,7 @@ def desk(name: str, answers: Callable[[list[dict[str, Any]]], Any]) -> DeskEnv:
 
 def customer(messages: list[dict[str, Any]]) -> str:
     """Answer as a customer does who has nothing more to say."""
-    return "###STOP###" if "anything else" in messages[-1]["content"] else "Yes, please go ahead."
+    return "###STOP###" if "anything else" in messages[-1]["content"] else f"Yes, that is {'so, ' * len(messages)}so."
 
 
 def test_a_model_can_be_the_user() -> None:

@@ -1,4 +1,4 @@
-"""The reference policy of all desks: :class:`DeskPolicy`."""
+"""The reference policy of all desks, and a baseline that ignores the written policy."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 
 import gem
 from gem.core import Info
-from gem_envs_desk.task import USER, DeskCall, DeskTask
+from gem_envs_desk.task import USER, DeskCall, DeskTask, UserScript, Wish
 
-__all__ = ["DeskPolicy", "ObedientPolicy", "call_text", "contact_plan"]
+__all__ = ["DeskPolicy", "ObedientPolicy", "call_text"]
 
 _ELSE = "Is there anything else that I can do for you?"
+_PROCEED = "I will do it as you say. Shall I proceed?"
+_REFUSES = "I am sorry, I cannot do that."
 
 
 class DeskPolicy(gem.Policy[str, str]):
-    """Carries out the gold calls, asks the user for theirs, tells the facts, and closes the contact.
+    """Serves the user as the written policy demands: asks, has changes confirmed, calls, tells, asks for more.
 
-    It reads the solution from the environment. A call that fails for no reason is repeated.
+    It reads the solution from the environment, and from the script what there is to ask for. A call that fails for no
+    reason is repeated.
     """
 
     def __init__(self, env: gem.Env[Any, Any]) -> None:
@@ -27,17 +30,29 @@ class DeskPolicy(gem.Policy[str, str]):
 
     def reset(self, observation: str, info: Info) -> None:
         env: Any = self.env.unwrapped
-        self._left = contact_plan(env.current, self._calls(env.current))[::-1]
+        self._left = self._plan(env.current)[::-1]
         self._last = ""
-
-    def _calls(self, task: DeskTask) -> tuple[DeskCall, ...]:
-        return task.gold
 
     def act(self, observation: str, info: Info) -> str:
         if "temporarily unavailable" in observation and self._last.startswith("<tool_call>"):
             return self._last
         self._last = self._left.pop() if self._left else _ELSE
         return self._last
+
+    def _plan(self, task: DeskTask) -> list[str]:
+        """Return the actions of an episode in which nothing fails."""
+        if task.script is None:
+            return [*map(call_text, task.gold), _told(task, range(len(task.gold))) or "Everything is done."]
+        plan = [f"What is your {slot.name}, please?" for slot in task.script.slots[:1]]
+        shares, start = task.shares or (len(task.gold),), 0
+        for wish, share in zip(task.script.wishes, (*shares, *[0] * len(task.script.wishes)), strict=False):
+            plan += _questions(wish)
+            plan += [_REFUSES] * 2 if wish.protest else [_PROCEED, _PROCEED] if wish.change else [_PROCEED]
+            plan += [_action(call, task.script) for call in task.gold[start : start + share]]
+            told = _told(task, range(start, start + share))
+            plan += [told, _ELSE] if told else [_ELSE]
+            start += share
+        return plan
 
 
 class ObedientPolicy(DeskPolicy):
@@ -46,18 +61,13 @@ class ObedientPolicy(DeskPolicy):
     It knows the facts to tell, and fails by its calls alone.
     """
 
-    def _calls(self, task: DeskTask) -> tuple[DeskCall, ...]:
-        return task.gold if task.naive is None else task.naive
-
-
-def contact_plan(task: DeskTask, calls: tuple[DeskCall, ...]) -> list[str]:
-    """Return the actions that carry out calls, one each, and then tell the facts and close the contact."""
-    requests = {} if task.script is None else {_key(hand.call): hand.request for hand in task.script.hands}
-    plan = [requests[_key(call)] if call.by == USER else call_text(call) for call in calls]
-    facts = " ".join(f"{fact.about} {fact.value}." for fact in task.facts)
-    if task.script is None:
-        return [*plan, facts or "Everything is done."]
-    return [*plan, *([facts] if facts else []), *[_ELSE] * len(task.script.wishes)]
+    def _plan(self, task: DeskTask) -> list[str]:
+        calls = task.gold if task.naive is None else task.naive
+        if task.script is None:
+            return [*map(call_text, calls), _told(task, range(len(task.gold))) or "Everything is done."]
+        plan = [_action(call, task.script) for call in calls]
+        told = _told(task, range(len(task.gold)))
+        return [*plan, *([told] if told else []), *[_ELSE] * len(task.script.wishes)]
 
 
 def call_text(call: DeskCall) -> str:
@@ -66,5 +76,21 @@ def call_text(call: DeskCall) -> str:
     return f"<tool_call>{json.dumps(content, ensure_ascii=False)}</tool_call>"
 
 
-def _key(call: DeskCall) -> str:
-    return f"{call.tool} {json.dumps(dict(call.arguments), sort_keys=True)}"
+def _questions(wish: Wish) -> list[str]:
+    """Return a question for each slot; a second one for those that the user gets wrong at first."""
+    questions = []
+    for slot in wish.slots:
+        questions.append(f"What is the {slot.asks[0]}, please?")
+        if slot.wrong:
+            questions.append(f"I do not find that. What is the {slot.asks[0]}, please?")
+    return questions
+
+
+def _action(call: DeskCall, script: UserScript) -> str:
+    if call.by != USER:
+        return call_text(call)
+    return next(hand.request for hand in script.hands if hand.call == call)
+
+
+def _told(task: DeskTask, sources: range) -> str:
+    return " ".join(f"{fact.about} {fact.value}." for fact in task.facts if fact.source in sources)

@@ -79,7 +79,8 @@ def composed(
         manner=manner,
     )
     kind = " + ".join(sorted(request.kind for request in requests))
-    return DeskTask(kind, state, tuple(gold), tuple(facts), script, naive=naive)
+    shares = tuple(len(request.gold) for request in requests)
+    return DeskTask(kind, state, tuple(gold), tuple(facts), script, shares=shares, naive=naive)
 
 
 def called(tool: str, **arguments: object) -> DeskCall:

@@ -89,7 +89,7 @@ class UserScript:
     """What the user says at any time, about themselves for example."""
     hands: tuple[Hand, ...] = ()
     patience: int = 6
-    """Messages without progress that the user bears before they leave."""
+    """Messages without progress, one after the other, after which the user leaves."""
     manner: Literal["plain", "terse", "chatty", "formal"] = "plain"
 
 
@@ -108,5 +108,7 @@ class DeskTask:
     """The user; None where the agent works alone."""
     text: str = ""
     """The task, where the agent works alone."""
+    shares: tuple[int, ...] = ()
+    """How many of the gold calls belong to each wish, for those who carry them out in turn; empty: all to the first."""
     naive: tuple[DeskCall, ...] | None = None
     """The calls of an agent that does what the user says and ignores the written policy; None if the same as gold."""

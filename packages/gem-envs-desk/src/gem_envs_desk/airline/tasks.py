@@ -15,6 +15,8 @@ __all__ = ["KINDS", "airline_task"]
 
 _BOOKING = ("booking code", "code", "booking number", "booking reference", "which booking", "reservation")
 _REBOOKING_FEE, _BAG, _INSURED_FEE = 30, 35, 40
+_CANCELS = "I want to cancel a booking. Please tell me how much I get back."
+"""Whoever the booking belongs to, so that the words do not tell."""
 _FREE_BAGS = {"basic": 0, "economy": 1, "business": 2}
 
 
@@ -38,9 +40,7 @@ class _Requests:
         fare = booking["fare_paid"]
         refund = fare if lost or days_ago < 2 or cabin == "business" else fare - _INSURED_FEE if insured else None
         naive = (called("cancel_booking", booking_code=booking["booking_code"], refund=fare),)
-        wish = self._wish(
-            "I want to cancel my booking. Please tell me how much I get back.", booking, refused=refund is None
-        )
+        wish = self._wish(_CANCELS, booking, refused=refund is None)
         if refund is None:
             return DeskRequest("cancel refused", wish, self._refused(booking), naive=naive)
         gold = (called("cancel_booking", booking_code=booking["booking_code"], refund=refund),)
@@ -73,7 +73,7 @@ class _Requests:
             slots=(
                 Slot(
                     "day",
-                    ("what day", "which day", "date", "which flight", "what flight", "new flight"),
+                    ("new date", "date", "what day", "which day", "which flight", "what flight", "new flight"),
                     f"I want to fly on {first_day}, with {first_words}.",
                     after_change=f"On {second_day}, with {second_words}.",
                 ),
@@ -142,7 +142,7 @@ class _Requests:
         others = [one for one in airline.tables["customers"] if one is not self.customer]
         booking = airline.add_booking(rng.choice(others), self._flight(), "business", 20)
         code = booking["booking_code"]
-        wish = self._wish("I want to cancel a booking.", booking, refused=True)
+        wish = self._wish(_CANCELS, booking, refused=True)
         gold = (called("open_case", subject=code, category="identity not verified"),)
         naive = (called("cancel_booking", booking_code=code, refund=booking["fare_paid"]),)
         return DeskRequest("booking of somebody else", wish, gold, naive=naive)

@@ -14,10 +14,10 @@ PRODUCTS = {
     "desk lamp": ("home", ("white", "black", "brass"), ("small", "large")),
     "water bottle": ("home", ("green", "steel", "blue"), ("500 ml", "750 ml")),
     "wool blanket": ("home", ("grey", "red", "cream"), ("single", "double")),
-    "headphones": ("electronics", ("black", "silver", "navy"), ("wired", "wireless")),
+    "headset": ("electronics", ("black", "silver", "navy"), ("wired", "wireless")),
     "keyboard": ("electronics", ("black", "white", "grey"), ("compact", "full size")),
     "tablet": ("electronics", ("silver", "gold", "graphite"), ("64 GB", "256 GB")),
-    "running shoes": ("clothing", ("blue", "orange", "white"), ("size 40", "size 43")),
+    "running shirt": ("clothing", ("blue", "orange", "white"), ("size M", "size XL")),
     "rain jacket": ("clothing", ("yellow", "navy", "olive"), ("size S", "size L")),
     "hiking backpack": ("clothing", ("teal", "rust", "black"), ("30 l", "45 l")),
 }

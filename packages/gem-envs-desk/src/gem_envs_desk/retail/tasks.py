@@ -23,7 +23,7 @@ _ORDER = (
     "order is it",
     "order it is",
 )
-_REASON = ("why", "reason")
+_REASON = ("reason", "why")
 
 
 class _Requests:
@@ -85,8 +85,8 @@ class _Requests:
         where = "on my gift card" if wants_gift_card else "back the way I paid"
         slots = (
             self._order_slot(order),
-            Slot("item", ("which item", "what item", "item"), f"It is the {item['product']}."),
-            Slot("target", ("refund", "gift card", "payment method", "paid", "money"), f"I want the money {where}."),
+            Slot("item", ("item",), f"It is the {item['product']}."),
+            Slot("target", ("payment method", "refund", "gift card", "paid", "money"), f"I want the money {where}."),
         )
         wish = Wish(
             f"I want to send back the {item['product']} of an order, and I would like to have the money {where}. "

@@ -13,11 +13,11 @@ from gem_envs_desk.telecom.content import Network
 __all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
 
 _NUMBER = ("phone number", "mobile number", "your number", "which number", "which line", "line number", "number of the")
-_PLACE = ("abroad", "travelling", "traveling", "where are you", "country", "at home")
+_PLACE = ("place where you are", "abroad", "travelling", "traveling", "where are you", "country", "at home")
 _COMPLAINTS = (
-    "The internet on my phone does not work.",
-    "I have no mobile data any more.",
-    "Nothing loads on my phone when I am out.",
+    "The internet on my phone does not work. If I have to pay anything, tell me how much.",
+    "I have no mobile data any more. Tell me the amount if there is something to pay.",
+    "Nothing loads on my phone when I am out. If it costs anything, say how much.",
 )
 DEVICE_FAULTS = ("airplane mode", "mobile data", "network mode", "access point", "SIM card", "VPN")
 LINE_FAULTS = ("overdue bill", "roaming", "used-up data")
@@ -182,7 +182,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     slots = (
         Slot("number", _NUMBER, f"My phone number is {repairs.number}.", wrong),
         Slot("place", _PLACE, where),
-        Slot("data", ("2 gb", "10 euros", "more data", "add data"), _about_data(final)),
+        Slot("data", ("2 gb for 10 euros", "2 gb", "10 euros", "more data", "add data"), _about_data(final)),
     )
     wish = Wish(wishes["says"], protest=wishes["protest"], slots=slots)
     facts: tuple[ToldFact, ...] = ()
@@ -190,7 +190,6 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
         request = next(index for index, call in enumerate(gold) if call.tool == "request_payment")
         (bill,) = network.rows("bills", phone_number=repairs.number, status="overdue")
         facts = (ToldFact(bill["amount"], request, "The bill is over"),)
-        wish = Wish(f"{wish.says} If there is anything to pay, tell me how much.", slots=slots)
     request_ = DeskRequest(kind, wish, gold, facts, naive)
     hands = hands_of(repairs.number)
     return composed(rng, [request_], network.tables, level=level, slots=about_customer(customer), hands=hands)

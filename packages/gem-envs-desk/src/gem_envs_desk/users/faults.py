@@ -16,6 +16,8 @@ __all__ = ["LONGEST_REPLY", "fault_in"]
 
 LONGEST_REPLY = 2000
 """Characters."""
+_MOST_REPEATED = 5
+"""Replies in a row that may be the same."""
 _CODE = re.compile(r"(?<![\w-])(?:[A-Z]{0,4}\d[\d-]*\d{2,}|[\w.+-]+@[\w-]+\.\w[\w.-]*\w)(?![\w-])")
 """Something like an order number, a booking code, a zip code or an e-mail address."""
 
@@ -47,8 +49,8 @@ def fault_in(
         return f"the user talks for more than {LONGEST_REPLY} characters"
     if ends and not said:
         return "the user leaves at the first answer"
-    if list(said[-2:]) == [text, text]:
-        return "the user says the same three times"
+    if text and list(said[-_MOST_REPEATED:]) == [text] * _MOST_REPEATED:
+        return f"the user says the same {_MOST_REPEATED + 1} times"
     named = next((tool for tool in tools if "_" in tool and tool in text), None)
     if named is not None:
         return f"the user names the agent's tool {named}"

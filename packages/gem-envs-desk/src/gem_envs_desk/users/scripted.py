@@ -43,10 +43,12 @@ _ANOTHER_YES = "Yes, as I said."
 _BYE = {
     "plain": "No, that was all. Thank you, goodbye.",
     "terse": "No. Bye.",
-    "chatty": "No, that was all, you have been a great help! Have a lovely day, goodbye!",
+    "chatty": "No, that was all! Have a lovely day, goodbye!",
     "formal": "No, thank you. That concludes my request. Goodbye.",
 }
 _LEAVES = "This takes too long, and I have no more time for it. Goodbye."
+_ACCEPTS = "That is a pity."
+_HEARS = ("All right.", "I see.", "Fine.")
 _UNKNOWN = ("I am not sure what you need from me.", "I do not know what to say to that.", "How do you mean?")
 
 
@@ -67,7 +69,7 @@ class ScriptedUser:
         self.changed = self.protested = self.agreed = False
         """Whether the user has done so in the current wish."""
         self.idle = 0
-        """Messages without progress so far."""
+        """Messages without progress, one after the other."""
 
     def opening(self) -> str:
         """Return the first message."""
@@ -84,20 +86,27 @@ class ScriptedUser:
         if self._asks_to_confirm(text, bool(answers), asks_more):
             is_new = is_new or not self.agreed
             answers.append(self._confirmation())
-        elif not answers and wish.protest and not self.protested and _REFUSAL.search(text):
-            self.protested, is_new = True, True
-            answers.append(wish.protest)
+        elif not answers and not asks_more and _REFUSAL.search(text):
+            if wish.protest and not self.protested:
+                self.protested, is_new = True, True
+                answers.append(wish.protest)
+            else:
+                answers.append(_ACCEPTS)
         elif not answers and asks_more:
             if self.wish + 1 == len(self.script.wishes):
                 return UserReply(_BYE[self.script.manner], ends=True)
             self.wish, is_new = self.wish + 1, True
             self.changed = self.protested = self.agreed = False
-            answers.append(self.script.wishes[self.wish].says)
-        if not is_new:
+            answers.append(f"Yes, there is. {self.script.wishes[self.wish].says}")
+        if is_new:
+            self.idle = 0
+        else:
             self.idle += 1
             if self.idle >= self.script.patience:
                 return UserReply(_LEAVES, ends=True)
-        if not answers:
+        if not answers and not _ASKING.search(text):
+            answers = [_HEARS[(self.idle - 1) % len(_HEARS)]]
+        elif not answers:
             answers = [_UNKNOWN[(self.idle - 1) % len(_UNKNOWN)], self.script.wishes[self.wish].says]
         return UserReply(" ".join(answers))
 
