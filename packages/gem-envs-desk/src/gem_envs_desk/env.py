@@ -112,10 +112,10 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         max_turns: messages and rounds of calls of the agent.
         tool_instructions: whether the first observation lists the tools. Turn it off if the model gets
             ``tool_schemas`` through its chat API.
+        failure_rate: share of the agent's calls that fail for no reason, change nothing and can be repeated.
         user: ``"scripted"``, or the URL of a model server, such as ``"http://localhost:8000/v1"``, whose model plays
             the user; this needs gem-eval. Episodes with a model as user are not repeatable.
         user_model: the name of the model there; None takes the only one that there is.
-        failure_rate: share of the agent's calls that fail for no reason, change nothing and can be repeated.
     """
 
     domain: ClassVar[DeskDomain]
@@ -139,9 +139,9 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         split: str = "train",
         max_turns: int = 30,
         tool_instructions: bool = True,
+        failure_rate: float = 0.0,
         user: str = SCRIPTED,
         user_model: str | None = None,
-        failure_rate: float = 0.0,
     ) -> None:
         super().__init__(max_turns)
         self.level = choice("level", level, LEVELS)
