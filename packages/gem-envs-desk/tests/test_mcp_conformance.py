@@ -6,7 +6,7 @@ from gem_testing import EnvConformance
 
 
 class TestConformance(EnvConformance):
-    """One environment that needs no server keeps the contract."""
+    """Those that need no server keep the contract."""
 
-    environments = ("mcp:SQLite-v0",)
+    environments = ("mcp:SQLite-v0", "mcp:Files-v0")
     clauses = ("contract", "state", "reward", "manifest", "hostile", "determinism.instances", "determinism.reuse")
