@@ -19,7 +19,7 @@ from gem_envs_qa.atlas.articles import date_text, number_text
 from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, REGION, RELATIONS, TOWN, Relation, paths
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
-__all__ = ["QUESTION_KINDS", "Question", "questions_of", "row_of"]
+__all__ = ["HOPS", "QUESTION_KINDS", "FactChains", "Question", "questions_of", "row_of"]
 
 HOPS = ("1hop", "2hop", "3hop", "4hop")
 QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
@@ -125,6 +125,28 @@ class _Starts:
         way = bisect_right(self._ends, number)
         entities, path = self._ways[way]
         return entities[number - self._ends[way]], path  # counted from the end of the entities
+
+
+class FactChains:
+    """All chains of a number of facts, to draw from without listing them.
+
+    Args:
+        world: the world of the facts.
+        hops: number of facts of a chain, at least 1.
+    """
+
+    def __init__(self, world: AtlasWorld, hops: int) -> None:
+        self._world = world
+        self._starts = _Starts(world, ((path[0].subject, path) for path in paths(hops)))
+
+    def draw(self, rng: random.Random) -> Question | None:
+        """Return the question of a random place to start; None if its path leads nowhere, as about half of them do."""
+        chain = _drawn(self._world, self._starts, rng)
+        return None if chain is None else Question("chain", (chain,), _answer(self._world, chain))
+
+    def __len__(self) -> int:
+        """Return the number of places to start."""
+        return self._starts.size
 
 
 def _chains(world: AtlasWorld, hops: int, key: int) -> Iterator[Question]:

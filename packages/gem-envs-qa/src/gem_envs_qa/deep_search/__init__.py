@@ -1,0 +1,1 @@
+"""Questions that take several searches in a large generated world; see :mod:`.env`."""

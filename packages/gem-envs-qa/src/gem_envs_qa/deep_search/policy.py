@@ -1,0 +1,86 @@
+"""The reference policy of DeepSearch, which searches for what it does not know and reads what comes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gem.core import Info
+from gem.policies import Policy
+from gem_envs_qa.deep_search.reader import LINK_WORDS, AtlasReader, Wish, answer_to
+
+__all__ = ["DeepSearchPolicy"]
+
+_QUESTION = re.compile(r"^Question: (.+)$", re.MULTILINE)
+_PAGES = 12
+_ARTICLE = re.compile(r"^\[(\d+)\] (.+?): (.+)$", re.MULTILINE)
+
+
+class DeepSearchPolicy(Policy[str, str]):
+    """Works the question out fact by fact, with a search for each fact that nothing read so far has.
+
+    It cites the article that told each fact.
+    """
+
+    def reset(self, observation: str, info: Info) -> None:
+        question = _QUESTION.search(observation)
+        assert question is not None, observation
+        self._reader = AtlasReader()
+        self._reasoning = answer_to(question[1])
+        self._searched: set[str] = set()
+        self._queries: list[str] = []
+        self._pages = 0
+        """Further pages of the last query that are worth a turn."""
+        self._read: dict[str, tuple[str, str]] = {}
+        self._cited: list[str] = []
+        self._answer = ""
+        self._wish = self._next(None)
+
+    def act(self, observation: str, info: Info) -> str:
+        """Return the next search, or the answer."""
+        for number, title, text in _ARTICLE.findall(observation):
+            if number not in self._read:
+                self._read[number] = title, text
+                self._reader.read(title, text)
+        while self._wish is not None:
+            told = self._reader.know(self._wish)
+            if told is None:
+                self._queries += [query for query in self._ideas(self._wish) if query not in self._searched]
+                if self._pages and " articles.\n" in observation:
+                    self._pages -= 1
+                    return "<more/>"
+                if not self._queries:
+                    return "<answer>unknown</answer>"
+                query = self._queries.pop(0)
+                self._searched.add(query)
+                self._pages = _PAGES if query in self._reader.called(self._wish[-1]) else 0
+                return f"<search>{query}</search>"
+            self._cite(self._wish)
+            self._wish = self._next(told)
+            self._queries, self._pages = [], 0
+        evidence = ", ".join(dict.fromkeys(self._cited))
+        return f"<answer>{self._answer}</answer>\n<evidence>{evidence}</evidence>"
+
+    def _next(self, told: Any) -> Wish | None:
+        try:
+            return self._reasoning.send(told)
+        except StopIteration as done:
+            self._answer = self._reader.canonical(done.value) or done.value
+            return None
+
+    def _cite(self, wish: Wish) -> None:
+        """Note the article without which the fact would not be known."""
+        for number, (title, text) in self._read.items():
+            alone = AtlasReader()
+            alone.aliases, alone.names = self._reader.aliases, dict(self._reader.names)
+            alone.read(title, text)
+            if alone.know(wish) is not None:
+                self._cited.append(number)
+                return
+
+    def _ideas(self, wish: Wish) -> list[str]:
+        """Return what to search for: each name with the words of the fact, then the name alone, through many pages."""
+        names = self._reader.called(wish[-1])
+        words = LINK_WORDS.get(wish[1], wish[1])
+        ideas = [*(f"{name} {words}" for name in names), *names]
+        return [idea for idea in ideas if idea not in self._queries]
