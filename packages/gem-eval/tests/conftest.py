@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ def made_up_trajectory(
     failure: Failure | None = None,
     agent: str = "made-up-model",
     salt: int = 0,
+    info: Mapping[str, Any] | None = None,
 ) -> Trajectory:
     """Return an episode that depends on its arguments alone.
 
@@ -44,6 +45,7 @@ def made_up_trajectory(
         failure: makes the episode a failed one.
         agent: the name of the model.
         salt: makes another run of the same seeds.
+        info: added to that of the last turn.
     """
     chance = random.Random(ascii((env, seed, repetition, salt)))
     difficulty = random.Random(ascii((env, seed))).uniform(-0.3, 0.3)
@@ -61,7 +63,7 @@ def made_up_trajectory(
                 reward=float(success) if last else 0.0,
                 terminated=last,
                 truncated=False,
-                info={"turn": turn, **({"success": success} if last else {})},
+                info={"turn": turn, **({"success": success, **(info or {})} if last else {})},
                 token_ids=ids,
                 logprobs=logprobs,
                 tokens=[f"t{i}" for i in ids],

@@ -181,3 +181,16 @@ def test_the_command_writes_both_files_for_each_episode_of_a_run(tmp_path: Path)
     done = CliRunner().invoke(export_command, [str(tmp_path), "--to", str(tmp_path / "out")])
     assert done.exit_code == 1
     assert "has no episodes.jsonl" in done.output
+
+
+def test_a_recording_can_be_a_part_of_the_trajectory(engine: Engine) -> None:
+    """With recordings=True it is in the last info alone, whole, and no file is written."""
+    with TerminalEnv(task="ledger", engine=engine, recordings=True, warm=0) as env:
+        _, info = env.reset()
+        assert "asciicast" not in info
+        assert "asciicast" not in env.step("<bash>echo said</bash>")[-1]
+        *_, info = env.step("<finish/>")
+        header, *events = map(json.loads, info["asciicast"].splitlines())
+        assert header["version"] == 2
+        assert "said\r\n" in "".join(data for _, kind, data in events if kind == "o")
+        assert "recording" not in info

@@ -129,7 +129,9 @@ class TerminalEnv(Env[str, Action]):
         instructions: whether the first observation explains text actions and the turn limit. Turn it off if the model
             receives ``tool_schemas`` through its chat API.
         recordings: a folder, made if it is missing, into which each episode writes a recording that asciinema plays;
-            ``info["recording"]`` of the reset and of the last turn is its path. None for no recordings.
+            ``info["recording"]`` of the reset and of the last turn is its path. True puts the recording itself into
+            the last info, as ``asciicast``, so that it is a part of the trajectory and ``gem view`` plays it. None or
+            False for no recordings.
         warm: the number of episodes whose containers are started ahead, from the second episode on. With several
             tasks this works only if the last reset had neither seed nor options, so that the next tasks are known.
     """
@@ -154,7 +156,7 @@ class TerminalEnv(Env[str, Action]):
         verifier: str | None = None,
         keep_processes: bool | None = None,
         instructions: bool = True,
-        recordings: str | Path | None = None,
+        recordings: str | Path | bool | None = None,
         warm: int = 1,
     ) -> None:
         options = TaskOptions.checked(strict, network, limits, keep_processes, verifier)
@@ -172,7 +174,7 @@ class TerminalEnv(Env[str, Action]):
         self.reward = choice("reward", reward, ("task", "fraction", "binary"))
         self.instructions = boolean("instructions", instructions)
         self._has_mcp_tools = any(task.mcp_servers for task in self.tasks) and mcp_client_is_installed()
-        self.recordings = None if recordings is None else recordings_folder(recordings)
+        self.recordings = recordings if isinstance(recordings, bool) else recordings and recordings_folder(recordings)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
         self._phase = _NOT_BEGUN
         self._index = 0
@@ -231,7 +233,7 @@ class TerminalEnv(Env[str, Action]):
             parts.append(_SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns))
             if task.steps:
                 parts.append(_STEPS.format(count=len(task.steps)))
-        return "\n\n".join(parts), {**self._place(), **_recorded(self._session)}
+        return "\n\n".join(parts), {**self._place(), **_recorded(self._session, ended=False)}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; the class describes the results."""
@@ -363,7 +365,7 @@ class TerminalEnv(Env[str, Action]):
             number, count = self._step + 1, len(self.task.steps)
             opening = f"This step is over. Step {number} of {count}:\n\n{self._instruction(session)}"
             return f"{told}\n\n{opening}".strip(), 0.0, False, False, {**info, **self._place()}
-        recorded = _recorded(session)
+        recorded = _recorded(session, ended=True)
         self._leave()
         self._phase = _OVER
         # The turn limit terminates the episode only if it was announced; the time limit is never announced.
@@ -487,8 +489,9 @@ class TerminalEnv(Env[str, Action]):
         except OSError as error:
             raise EngineError(f"no container can be started: {error}") from error
         session.begin()
-        if self.recordings is not None:
-            session.recording = EpisodeRecording(self.recordings, self.task.name)
+        if self.recordings:
+            folder = None if self.recordings is True else Path(self.recordings)
+            session.recording = EpisodeRecording(folder, self.task.name)
         return session
 
     def _session_spec(self, index: int) -> SessionSpec:
@@ -531,5 +534,5 @@ def _reset_after_fork() -> None:
         env._session = env._pool = env._snapshot = env._kept = None
 
 
-def _recorded(session: TaskSession) -> Info:
-    return {} if session.recording is None else {"recording": str(session.recording.path)}
+def _recorded(session: TaskSession, *, ended: bool) -> Info:
+    return {} if session.recording is None else {**session.recording.info(ended=ended)}

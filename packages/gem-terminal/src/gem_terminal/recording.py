@@ -16,7 +16,9 @@ from gem_terminal.warnings_once import warn_once
 __all__ = ["EpisodeRecording", "recordings_folder", "shown_command"]
 
 _MOST_BYTES = 64 << 20
-"""Of one recording."""
+"""Of one recording in a file."""
+_MOST_INLINE = 4 << 20
+"""Of one that is kept for the record of the episode."""
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -35,20 +37,22 @@ def recordings_folder(folder: str | Path) -> Path:
 
 
 class EpisodeRecording:
-    """Writes an episode into a file that asciinema plays, an action at a time.
+    """Records an episode in a form that asciinema plays, an action at a time: in a file, or for its info.
 
     An episode never fails for its recording: where the file cannot be written, the recording ends with a warning.
 
     Args:
-        folder: an existing folder; the file in it gets the name of the task, the time, and a random part.
+        folder: an existing folder; the file in it gets the name of the task, the time, and a random part. None to
+            keep the recording in memory.
         task: the name of the task.
     """
 
-    def __init__(self, folder: Path, task: str) -> None:
+    def __init__(self, folder: Path | None, task: str) -> None:
         now = time.time()
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
         name = _NOT_IN_A_NAME.sub("-", task)[:80]
-        self.path = folder / f"{name}-{stamp}-{secrets.token_hex(4)}.cast"
+        self.path = None if folder is None else folder / f"{name}-{stamp}-{secrets.token_hex(4)}.cast"
+        self._kept: list[str] = []
         self._cast = Asciicast(task, now)
         self._began = time.monotonic()
         self._bytes = 0
@@ -77,8 +81,11 @@ class EpisodeRecording:
             return
         data = "".join(f"{line}\n" for line in lines)
         self._bytes += len(data)
-        if self._bytes > _MOST_BYTES:
+        if self._bytes > (_MOST_INLINE if self.path is None else _MOST_BYTES):
             self._ended = True
+            return
+        if self.path is None:
+            self._kept.append(data)
             return
         try:
             # Opened each time: a process may have many episodes, and a fork must not write into the same descriptor.
@@ -87,6 +94,12 @@ class EpisodeRecording:
         except OSError as error:
             self._ended = True
             warn_once(f"recordings cannot be written to {self.path.parent}: {error.strerror or error}")
+
+    def info(self, *, ended: bool) -> dict[str, str]:
+        """Return what the info of an episode says of its recording: the file, or at the end the recording itself."""
+        if self.path is not None:
+            return {"recording": str(self.path)}
+        return {"asciicast": "".join(self._kept)} if ended else {}
 
     def _now(self) -> float:
         return time.monotonic() - self._began

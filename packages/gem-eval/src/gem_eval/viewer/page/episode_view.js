@@ -4,6 +4,7 @@ import { el, setContent } from "./dom.js";
 import { count, counted, date, duration, number, percent, signed } from "./format.js";
 import { block, callView, details, jsonText, messageBlocks, recordedCall, valueBlocks } from "./message_view.js";
 import { isMessage, isObject, messageOf } from "./content.js";
+import { player, readRecording } from "./playback.js";
 import { readEpisode } from "./record.js";
 import { plain, textBlock, visible } from "./text.js";
 import { hasTokens, tokenView } from "./tokens.js";
@@ -163,8 +164,12 @@ export class EpisodeView {
       blocks.push(...actionBlocks(turn));
     }
     for (const call of turn.toolCalls) blocks.push(...recordedCall(call));
+    const recording = typeof turn.info.asciicast === "string" ? readRecording(turn.info.asciicast) : null;
+    if (recording) blocks.push(block("recording", "Recording", player(recording)));
+    const { asciicast, ...rest } = turn.info;
+    const info = recording ? rest : turn.info;
     const extras = [];
-    if (Object.keys(turn.info).length) extras.push(details(`Info (${summaryOf(turn.info)})`, () => jsonText(turn.info)));
+    if (Object.keys(info).length) extras.push(details(`Info (${summaryOf(info)})`, () => jsonText(info)));
     if (Object.keys(turn.metadata).length) extras.push(details("Call", () => jsonText(turn.metadata)));
     if (extras.length) blocks.push(el("div", { class: "extras" }, extras));
     return blocks;
