@@ -15,12 +15,17 @@ import pytest
 
 CACHE = Path(os.environ.get("GEM_TEST_CACHE", Path.home() / ".cache" / "gem-tests")) / "synthesis"
 OPENAPI = "@readme/oas-examples@8.2.2"
-MEMORY = "@modelcontextprotocol/server-memory@2026.7.4"
+MEMORY = "@modelcontextprotocol/server-memory@2026.8.31"
 
 
 def openapi_examples() -> Path:
     """Return the folder of the documents of a published collection."""
     return _from_npm(OPENAPI) / "@readme" / "oas-examples"
+
+
+def memory_server() -> Path:
+    """Return the program of a published MCP server that keeps a knowledge graph."""
+    return _from_npm(MEMORY) / ".bin" / "mcp-server-memory"
 
 
 def _from_npm(package: str) -> Path:

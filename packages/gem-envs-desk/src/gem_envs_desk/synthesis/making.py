@@ -83,6 +83,7 @@ def collected(
     count: int,
     seed: int,
     progress: Callable[[int], object] = lambda done: None,
+    again: Callable[[DeskTask], bool] = lambda task: True,
 ) -> MadeTasks:
     """Return tasks that pass the checks.
 
@@ -92,6 +93,7 @@ def collected(
         count: the number of tasks.
         seed: of the drafts.
         progress: is called with the number of tasks so far.
+        again: whether the solution has the same end in another world, for domains that remember what they have seen.
 
     Raises:
         DescriptionError: if too few drafts pass.
@@ -112,6 +114,9 @@ def collected(
             faults = check_task(domain, task)
             if faults:
                 thrown_away[f"{faults[0].clause}: {_EXPLAINED[faults[0].clause]}"] += 1
+                continue
+            if not again(task):
+                thrown_away[f"replay: {_EXPLAINED['replay']}"] += 1
                 continue
             name = json.dumps([task.state, task.text, [call.tool for call in task.gold]], sort_keys=True)
             if name in seen:

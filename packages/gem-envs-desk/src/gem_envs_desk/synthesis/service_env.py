@@ -1,4 +1,4 @@
-"""The environment of a made package: :class:`ServiceEnv`."""
+"""The environments of made packages: :class:`MadeTaskEnv`, and :class:`ServiceEnv` for simulated services."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gem_envs_desk.synthesis.service_domain import ServiceDomain
 from gem_envs_desk.synthesis.store_spec import StoreSpec
 from gem_envs_desk.synthesis.task_list import TaskList
 
-__all__ = ["TASKS_FILE", "WORLD_FILE", "ServiceEnv", "service_domain"]
+__all__ = ["TASKS_FILE", "WORLD_FILE", "MadeTaskEnv", "ServiceEnv", "service_domain"]
 
 WORLD_FILE, TASKS_FILE = "world.json", "tasks.jsonl"
 NO_USER, SCRIPTED = "none", "scripted"
@@ -28,18 +28,8 @@ def service_domain(folder: Path) -> ServiceDomain:
     return ServiceDomain(spec, TaskList.from_text((folder / TASKS_FILE).read_text(encoding="utf-8")))
 
 
-class _DomainOfFolder:
-    """Reads the domain of a class on first use."""
-
-    def __get__(self, env: Any, owner: type[ServiceEnv]) -> ServiceDomain:
-        return service_domain(owner.folder)
-
-
-class ServiceEnv(DeskEnv, ABC):
-    """Tasks on a simulated service, from the files of a made package.
-
-    A subclass sets ``folder``. The episode, the reward and ``info`` are those of
-    :class:`gem_envs_desk.env.DeskEnv`.
+class MadeTaskEnv(DeskEnv, ABC):
+    """Tasks of a made package: the episode, the reward and ``info`` are those of :class:`gem_envs_desk.env.DeskEnv`.
 
     Args:
         user: ``"none"``: the task is given whole, and the first message of the agent ends the episode; it tells what
@@ -47,11 +37,11 @@ class ServiceEnv(DeskEnv, ABC):
             only when asked.
         level: the number of goals of a task, 1 to 3.
         split: ``"train"`` or ``"test"``; their tasks have no initial state in common.
-        **settings: see :class:`gem_envs_desk.env.DeskEnv`.
+        max_turns: messages and rounds of calls of the agent.
+        tool_instructions: whether the first observation lists the tools.
+        failure_rate: share of the agent's calls that fail for no reason, change nothing and can be repeated.
     """
 
-    folder: ClassVar[Path]
-    domain = _DomainOfFolder()  # a descriptor, so that importing the package reads no file
     role = "operator of a service"
 
     def __init__(
@@ -70,3 +60,17 @@ class ServiceEnv(DeskEnv, ABC):
         super()._set_task()
         if self.user == NO_USER:
             self._task, self._user = replace(self._task, script=None), None
+
+
+class _DomainOfFolder:
+    """Reads the domain of a class on first use."""
+
+    def __get__(self, env: Any, owner: type[ServiceEnv]) -> ServiceDomain:
+        return service_domain(owner.folder)
+
+
+class ServiceEnv(MadeTaskEnv, ABC):
+    """Tasks on a simulated service, from the files of a made package; arguments as for :class:`MadeTaskEnv`."""
+
+    folder: ClassVar[Path]
+    domain = _DomainOfFolder()  # a descriptor, so that importing the package reads no file

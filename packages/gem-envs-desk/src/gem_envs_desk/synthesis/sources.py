@@ -8,7 +8,7 @@ from typing import Any
 
 from gem_envs_desk.synthesis.errors import DescriptionError
 
-__all__ = ["from_file"]
+__all__ = ["from_file", "from_server"]
 
 
 def from_file(source: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +47,36 @@ def from_file(source: str, request: Mapping[str, Any]) -> dict[str, Any]:
         world=spec.to_json(),
         made=made,
         refused=spec.refused,
+    )
+
+
+def from_server(source: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the files of a package made from an MCP server: a configuration file, or a command line.
+
+    Raises:
+        DescriptionError: if no world can be made of the server.
+    """
+    _check_libraries()
+    from gem_envs_desk.synthesis.packaging import made_package
+    from gem_envs_desk.synthesis.server_config import one_server
+    from gem_envs_desk.synthesis.server_drafting import server_tasks
+    from gem_envs_desk.synthesis.server_recording import recorded_server
+
+    name, config = one_server(source)
+    recorded = recorded_server(name, config, request["seed"])
+    made = server_tasks(recorded, request["tasks"], request["seed"], request["progress"])
+    return made_package(
+        title=name,
+        source=f"the MCP server `{name}`",
+        namespace=request["namespace"],
+        import_name=request["import_name"],
+        base="ServerEnv",
+        module="server_env",
+        world_file="server.json",
+        world=recorded.profile.to_json(),
+        made=made,
+        refused=recorded.profile.refused,
+        step_seconds=10.0,
     )
 
 

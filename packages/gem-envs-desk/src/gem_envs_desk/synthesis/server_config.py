@@ -1,0 +1,76 @@
+"""The configuration of the one server that a world is made of."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gem.errors import ToolError
+from gem_envs_desk.synthesis.documents import read_document
+from gem_envs_desk.synthesis.errors import DescriptionError
+
+__all__ = ["one_server"]
+
+
+def one_server(source: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the configuration of a server, with the names of variables in place of their values.
+
+    Args:
+        source: the path of a JSON file with ``mcpServers`` or with one server, or a command line.
+
+    Raises:
+        DescriptionError: if it names no server, several, or one that has no start of its own.
+    """
+    if source.startswith(("http://", "https://")):
+        raise DescriptionError(
+            f"a world needs a server with a start of its own for each episode, and {source} runs already; give its "
+            "command"
+        )
+    if source.strip().endswith(".json"):
+        name, config = _of_file(Path(source.strip()).expanduser())
+    else:
+        name, config = _of_command(source)
+    if "url" in config:
+        raise DescriptionError(
+            f"a world needs a server with a start of its own for each episode, and {name} has a url; give its command"
+        )
+    try:
+        from gem_tools.mcp.config import read_config
+
+        read_config({"mcpServers": {name: config}})
+    except ToolError as error:
+        raise DescriptionError(str(error)) from error
+    return name, config
+
+
+def _of_file(path: Path) -> tuple[str, dict[str, Any]]:
+    document = read_document(path)
+    if isinstance(document, Mapping) and "command" in document:
+        return path.stem, dict(document)
+    servers = document.get("mcpServers", document.get("servers")) if isinstance(document, Mapping) else None
+    if not isinstance(servers, Mapping) or not servers:
+        raise DescriptionError(f"{path} has no mcpServers")
+    if len(servers) > 1:
+        raise DescriptionError(
+            f"{path} has {len(servers)} servers, {', '.join(map(str, servers))}; worlds are made of one, so give a "
+            "file with one"
+        )
+    ((name, config),) = servers.items()
+    if isinstance(config, str):
+        return name, _of_command(config)[1]
+    if not isinstance(config, Mapping):
+        raise DescriptionError(f"{path}: the server {name!r} must be an object with its command")
+    return name, dict(config)
+
+
+def _of_command(text: str) -> tuple[str, dict[str, Any]]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise DescriptionError(f"the command line {text[:80]!r} cannot be parsed: {error}") from error
+    if not words:
+        raise DescriptionError("mcp: needs the command line of a server, or a JSON file with mcpServers")
+    last = next((word for word in reversed(words) if not word.startswith("-")), words[0])
+    return last.rsplit("/", 1)[-1].split("@")[0] or words[0], {"command": words[0], "args": words[1:]}

@@ -1,0 +1,207 @@
+"""MCP servers as desks: :class:`ServerDomain`, whose worlds are servers with a start of their own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from gem.tools import Tool, ToolResult
+from gem_envs_desk.domain import DeskDomain
+from gem_envs_desk.store import Dump
+from gem_envs_desk.synthesis.server_profile import ServerProfile, state_tables
+from gem_envs_desk.synthesis.service_domain import POLICY
+from gem_envs_desk.synthesis.task_list import TaskList
+from gem_envs_desk.task import AGENT, USER, DeskTask
+
+__all__ = ["LiveServer", "OfferedServerTool", "ServerDomain", "ServerWorld"]
+
+_LONGEST_TEXT = 20_000
+_CALL_SECONDS, _START_SECONDS = 30.0, 60.0
+
+
+class LiveServer:
+    """A running server in an empty folder of its own; both end with it.
+
+    Args:
+        name: for messages.
+        config: one server as in ``mcpServers``.
+    """
+
+    def __init__(self, name: str, config: Mapping[str, Any]) -> None:
+        from gem_tools.mcp.config import read_config
+        from gem_tools.mcp.connection import RetryPolicy
+        from gem_tools.mcp.placeholders import for_episode
+        from gem_tools.mcp.users import ConnectionUser, SessionGroup
+
+        self._folder = tempfile.mkdtemp(prefix="gem-server-")
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        (server,) = read_config({"mcpServers": {name: dict(config)}})
+        self._server = for_episode(server, {"dir": self._folder, "seed": 0})
+        self._policy = RetryPolicy(call=_CALL_SECONDS, connect=_START_SECONDS, retries=0)
+        self._user, self._group = ConnectionUser(), SessionGroup()
+
+    def tools(self) -> list[Any]:
+        """Return the tools that the server lists, as the SDK describes them.
+
+        Raises:
+            MCPServerError: if it cannot be used.
+        """
+        run = self._user.run
+        return list(
+            run(self._server, self._group, lambda there: there.offerings(self._policy), self._policy.longest).tools
+        )
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool. A server that gives no answer is a failed result with the reason."""
+        from gem_tools.mcp.errors import MCPServerError
+        from gem_tools.mcp.results import tool_result
+
+        try:
+            answer = self._user.run(
+                self._server,
+                self._group,
+                lambda there: there.call(tool, arguments, self._policy),
+                self._policy.longest,
+            )
+        except MCPServerError as error:
+            return ToolResult(str(error), ok=False)
+        return tool_result(answer, _LONGEST_TEXT)
+
+    def state(self, tools: tuple[str, ...]) -> dict[str, Any]:
+        """Return the answers of the tools that show the state; None for one that fails."""
+        return {name: _value(self.call(name, {})) for name in tools}
+
+    def close(self) -> None:
+        """End the server and remove its folder. Calling it again does nothing."""
+        self._user.forget()
+        self._remove()
+
+
+class OfferedServerTool(Tool):
+    """A tool of a server, as it was recorded; a call starts the server.
+
+    Args:
+        world: the world that it belongs to.
+        offered: name, description and parameters.
+    """
+
+    def __init__(self, world: ServerWorld, offered: Mapping[str, Any]) -> None:
+        self._world = world
+        self.name = offered["name"]
+        self.description = offered["description"]
+        self.parameters = offered["parameters"]
+
+    def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call the tool."""
+        return self._world.call(self.name, arguments)
+
+
+class ServerWorld:
+    """A server after the calls that set up the initial state of a task. It starts with the first call.
+
+    Args:
+        profile: the server.
+        state: ``setup``: the calls, each with ``tool`` and ``arguments``.
+        seen: answers and states by the calls before them, of earlier worlds; what is there starts no server. None for
+            a world that always asks its own server.
+    """
+
+    def __init__(
+        self, profile: ServerProfile, state: Mapping[str, Any], seen: dict[str, tuple[ToolResult, Any]] | None = None
+    ) -> None:
+        self._profile = profile
+        self._live: LiveServer | None = None
+        self._seen = seen
+        self._calls = [[call["tool"], dict(call["arguments"])] for call in state["setup"]]
+        self.tools: Mapping[str, Mapping[str, Tool]] = {
+            AGENT: {one["name"]: OfferedServerTool(self, one) for one in profile.tools},
+            USER: {},
+        }
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool of the server."""
+        calls = [*self._calls, [tool, dict(arguments)]]
+        known = None if self._seen is None else self._seen.get(json.dumps(calls))
+        if known is None:
+            live = self._started()
+            result = live.call(tool, arguments)
+            if self._seen is not None:
+                self._seen[json.dumps(calls)] = (result, live.state(self._profile.state_tools))
+        elif self._live is None:
+            result = known[0]
+        else:
+            result = self._live.call(tool, arguments)
+        self._calls = calls
+        return result
+
+    def forget_last_call(self) -> None:
+        """Leave a call out of the history of this world, because it has changed nothing."""
+        self._calls = self._calls[:-1]
+
+    def state(self) -> dict[str, Any]:
+        """Return the answers of the tools that show the state."""
+        known = None if self._seen is None else self._seen.get(json.dumps(self._calls))
+        if known is not None and self._live is None:
+            return dict(known[1])
+        found = self._started().state(self._profile.state_tools)
+        if self._seen is not None:
+            self._seen.setdefault(json.dumps(self._calls), (ToolResult(""), found))
+        return found
+
+    def dump(self) -> Dump:
+        """Return the state as tables."""
+        return state_tables(self.state())
+
+    def close(self) -> None:
+        """End the server. A later call starts another one, with the same calls."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.close()
+
+    def _started(self) -> LiveServer:
+        if self._live is None:
+            self._live = LiveServer(self._profile.name, self._profile.config)
+            for tool, arguments in self._calls:
+                self._live.call(tool, arguments)
+        return self._live
+
+
+class ServerDomain(DeskDomain):
+    """An MCP server and its tasks.
+
+    Args:
+        profile: the server.
+        tasks: the tasks of each level and split.
+        remembers: whether its worlds share what they have seen, for checks that repeat the same calls many times.
+    """
+
+    policy = POLICY
+
+    def __init__(self, profile: ServerProfile, tasks: TaskList | None = None, *, remembers: bool = False) -> None:
+        self.name = profile.name
+        self.profile = profile
+        self.tasks = tasks or TaskList({})
+        self._seen: dict[str, tuple[ToolResult, Any]] | None = {} if remembers else None
+
+    def task(self, number: int, level: int, split: str) -> DeskTask:
+        """Return a task of the list; the number counts them in a circle."""
+        return self.tasks.task(number, level, split)
+
+    def open(self, state: Mapping[str, Any]) -> ServerWorld:
+        """Return a server in this state, which starts with its first call."""
+        return ServerWorld(self.profile, state, self._seen)
+
+
+def _value(result: ToolResult) -> Any:
+    if not result.ok:
+        return None
+    if result.data is not None:
+        return result.data
+    try:
+        return json.loads(result.text)
+    except ValueError:
+        return result.text
