@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gem_command": {"gem"},
     "gem_hub_client": set(),
     "gem_envs_code": {"gem", "gem_tools"},
+    "gem_envs_data": {"gem", "gem_tools"},
     "gem_envs_desk": {"gem", "gem_tools"},
     "gem_envs_qa": {"gem", "gem_tools"},
     "gem_envs_web": {"gem", "gem_tools"},

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 import gem
 from gem.arguments import choice, integer
 from gem.core import Info
+from gem.errors import GemError
 from gem.state_fields import StateFields
-from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
+from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
 from gem_envs_data.names import SPLITS
 from gem_envs_data.native_calls import function_schema, native_call
 from gem_envs_data.sql.answers import is_right
+from gem_envs_data.sql.postgres_database import PostgresDatabase
 from gem_envs_data.sql.results import StatementError, shown
 from gem_envs_data.sql.sqlite_database import SqliteDatabase
 from gem_envs_data.sql.tasks import KINDS, LEVELS, MIXED, SqlTask, task_of
@@ -26,10 +28,18 @@ _TASKS = 1 << 48
 _MOST_STATEMENTS = 100_000
 """Writing statements of a state."""
 
-_SCHEMA_HINT = "SELECT name, sql FROM sqlite_master"
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+_DIALECTS = {SQLITE: "SQLite", POSTGRESQL: "PostgreSQL"}
+"""Engine → its name in the instructions."""
+_SCHEMA_HINTS = {
+    SQLITE: "SELECT name, sql FROM sqlite_master",
+    POSTGRESQL: "SELECT table_name, column_name, data_type FROM information_schema.columns "
+    "WHERE table_schema = 'public'",
+}
+"""Engine → a statement that shows the tables."""
 
-_INSTRUCTIONS = """You work on the database of {subject}, in SQLite. Execute one statement a turn, between <sql> and \
-</sql>: each is committed at once, and you see its result. {schema}
+_INSTRUCTIONS = """You work on the database of {subject}, in {dialect}. Execute one statement a turn, between <sql> \
+and </sql>: each is committed at once, and you see its result. {schema}
 
 {ending} You have {turns} turns. An action in another form is a lost turn.
 
@@ -86,6 +96,8 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         split: ``"train"`` or ``"test"``. No database is in both.
         tasks: ``"questions"``, ``"changes"``, or ``"mixed"``, of which two in five are changes.
         max_turns: turns of an episode; a statement takes one.
+        engine: ``"sqlite"``, or ``"postgresql"`` for the same tasks in a real PostgreSQL, which must be installed,
+            with ``gem-envs-data[postgres]``. There, a statement is bounded by time, not by a count of steps.
     """
 
     form = _TagForm()
@@ -105,12 +117,14 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         split: str = "train",
         tasks: str = MIXED,
         max_turns: int = 15,
+        engine: str = SQLITE,
     ) -> None:
         super().__init__(max_turns)
         self.level = choice("level", level, LEVELS)
         self.split = choice("split", split, SPLITS)
         self.tasks = choice("tasks", tasks, KINDS)
-        self._database: SqliteDatabase | None = None
+        self.engine = choice("engine", engine, tuple(_DIALECTS))
+        self._database: SqliteDatabase | PostgresDatabase | None = None
         self._score: Info = {}
 
     @property
@@ -148,6 +162,10 @@ class SqlEnv(gem.TextEnv[SqlMove]):
             database.close()
 
     def _begin(self, task: int | None = None) -> None:
+        if self.engine == POSTGRESQL:
+            from gem_tools.postgres import require_postgres
+
+            require_postgres()
         if task is None:
             self.task = self.rng.getrandbits(48)
         else:
@@ -156,15 +174,16 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         self.close()
         self._task = task_of(self.task, self.level, self.split, self.tasks)
 
-    def _open(self) -> SqliteDatabase:
+    def _open(self) -> SqliteDatabase | PostgresDatabase:
         """Return the database, with all that the agent has written."""
         database = self._database
         if database is None:
             database = self._database = self._made(self.statements)
         return database
 
-    def _made(self, statements: list[str]) -> SqliteDatabase:
-        database = SqliteDatabase(self._task.image)
+    def _made(self, statements: list[str]) -> SqliteDatabase | PostgresDatabase:
+        is_sqlite = self.engine == SQLITE
+        database = SqliteDatabase(self._task.image) if is_sqlite else PostgresDatabase(self._task.content)
         for statement in statements:
             try:
                 database.execute(statement)
@@ -174,11 +193,12 @@ class SqlEnv(gem.TextEnv[SqlMove]):
 
     def _instructions(self) -> str:
         task = self._task
-        schema = f"Find out which tables there are, for example with <sql>{_SCHEMA_HINT}</sql>."
+        schema = f"Find out which tables there are, for example with <sql>{_SCHEMA_HINTS[self.engine]}</sql>."
         if self.level == 1:
             schema = "It has these tables:\n\n" + "\n".join(task.content.create_statements())
         return _INSTRUCTIONS.format(
             subject=task.content.domain.subject,
+            dialect=_DIALECTS[self.engine],
             schema=schema,
             ending=_FOR_CHANGES if task.query is None else _FOR_QUESTIONS,
             turns=self.max_turns,
@@ -186,7 +206,12 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         )
 
     def _play(self, move: SqlMove) -> MoveResult:
-        database = self._open()
+        try:
+            return self._played(self._open(), move)
+        except GemError as error:  # PostgreSQL's server is gone
+            return fault("The database is gone.", str(error))
+
+    def _played(self, database: SqliteDatabase | PostgresDatabase, move: SqlMove) -> MoveResult:
         if move.tag == _ANSWER:
             task = self._task
             if task.query is None:
@@ -249,7 +274,7 @@ class SqlPolicy(gem.Policy[str, str]):
 
     def reset(self, observation: str, info: Info) -> None:
         env: SqlEnv = self.env.unwrapped  # type: ignore[assignment]  # a policy of this environment
-        looks = [_SCHEMA_HINT] if env.level > 1 else []
+        looks = [_SCHEMA_HINTS[env.engine]] if env.level > 1 else []
         if env.level == 3:
             looks.append("SELECT * FROM code_list")
         self._left = [*looks, *env.current.statements][::-1]

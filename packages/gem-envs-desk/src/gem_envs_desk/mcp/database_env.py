@@ -78,6 +78,13 @@ class DatabaseEnv(WorkspaceEnv):
         self.families = choice("families", families, (_ALL, *_KINDS, *DATABASE_FAMILIES))
         self._names = _names(self.engine, self.families)
 
+    def _begin(self, task: int | None = None) -> None:
+        if self.engine == "postgresql":
+            from gem_tools.postgres import require_postgres
+
+            require_postgres()
+        super()._begin(task)
+
     def _draw(self, number: int) -> DatabaseTask:
         return database_task(number, self._names)
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import gem
 from gem.arguments import integer
 from gem.core import Info
+from gem.errors import GemError
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
 from gem.tools.calls import ToolCall, native_calls, tagged, text_calls
@@ -182,7 +183,7 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
                 result = "\n".join(["Result:", *shown])
                 return legal(result) if is_legal else illegal(result)
             correct = self._is_right(move.answer)
-        except WorkspaceFaultError as error:
+        except (WorkspaceFaultError, GemError) as error:  # such as the server that gives no database
             return fault("The workspace is broken.", str(error))
         self._score = {"correct": correct}
         return success("You answer.") if correct else failure("You answer.")

@@ -8,7 +8,7 @@ has ended, even by ``kill -9``, and stops the server some time after its last us
 from gem_tools.postgres.databases import SHARED_ROLES
 from gem_tools.postgres.episode_database import EpisodeDatabase
 from gem_tools.postgres.errors import PostgresError
-from gem_tools.postgres.lease import open_database, release_lease, stop_server
+from gem_tools.postgres.lease import open_database, release_lease, require_postgres, stop_server
 from gem_tools.postgres.session import PostgresSession, PostgresStatementError, TextRows
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "TextRows",
     "open_database",
     "release_lease",
+    "require_postgres",
     "stop_server",
 ]

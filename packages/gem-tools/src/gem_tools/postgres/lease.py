@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,13 @@ from gem_tools.postgres.databases import ReadyDatabase, claim, give_back
 from gem_tools.postgres.episode_database import EpisodeDatabase
 from gem_tools.postgres.errors import PostgresError
 from gem_tools.postgres.location import ADMIN, ClusterAddress, cluster_folder, private_folder, read_address
+from gem_tools.postgres.programs import server_programs
 from gem_tools.postgres.session import import_psycopg, silence
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["open_database", "release_lease", "stop_server"]
+__all__ = ["open_database", "release_lease", "require_postgres", "stop_server"]
 
 _START_SECONDS = 180
 
@@ -43,6 +45,17 @@ def open_database() -> EpisodeDatabase:
 def release_lease() -> None:
     """Close this process's connection; the supervisor drops the databases that it still had. The next use opens one."""
     _process.close()
+
+
+@cache
+def require_postgres() -> None:
+    """Do nothing where databases can be had; the answer is looked for once.
+
+    Raises:
+        PostgresError: if PostgreSQL or psycopg is not installed.
+    """
+    import_psycopg()
+    server_programs()
 
 
 def stop_server() -> None:
