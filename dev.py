@@ -11,6 +11,7 @@
     python3 dev.py touched [--base COMMIT | --everything] [--json]
                                           the packages and tests that the branch touches
     python3 dev.py mutants [ARGS]         change the code in small ways, count the changes that the tests notice
+    python3 dev.py site [--out DIR]       the documents, the reference and a page for each environment, as web pages
     python3 dev.py setup                  install every package, run nothing
 
 It puts Hatch into .hatch/, never into the Python that runs it. Hatch makes the environments that pyproject.toml
@@ -50,6 +51,8 @@ def main(arguments: list[str]) -> int:
         return show_touched(rest)
     if command == "mutants":
         return environments.hatch_run("mutants", "mutants", *rest)
+    if command == "site":
+        return environments.hatch_run("default", "site", *rest)
     if command == "setup" and not rest:
         return environments.hatch_run("default", "python", "--version")
     print(__doc__.strip())

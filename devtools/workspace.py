@@ -26,12 +26,11 @@ CONCERNS = (
             "test_guides.py",
             "test_packages.py",
             "test_published_snippets.py",
-            "test_readme_environment.py",
         ),
     ),
     (
         re.compile(r"(.*\.md|docs/.*|examples/.*)"),
-        ("test_documents.py", "test_guides.py", "test_published_snippets.py"),
+        ("test_documents.py", "test_guides.py", "test_published_snippets.py", "test_start_environment.py"),
     ),
 )
 

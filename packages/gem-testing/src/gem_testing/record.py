@@ -54,7 +54,7 @@ class _Strict(BaseModel):
 
 
 class ClauseRecord(_Strict):
-    """The result of one clause; the fields are those of :class:`gem_testing.Result`."""
+    """The result of one clause; the fields are those of :class:`gem_testing.ClauseResult`."""
 
     clause: str
     outcome: Literal["holds", "violated", "not tested"]

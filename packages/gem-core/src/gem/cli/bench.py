@@ -21,7 +21,7 @@ __all__ = ["bench_command"]
 @click.option(
     "--seconds", default=1.0, show_default=True, type=click.FloatRange(min=0.01), help="CPU seconds per figure."
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the actions.")
 @click.option(
     "--num-envs", type=click.IntRange(min=1), help="Also measure vector environments of that size, in every mode."
 )

@@ -75,7 +75,7 @@ def make_vec(
     Raises:
         ArgumentError, ArgumentTypeError: if the arguments contradict each other.
         MissingPluginError: if no installed package brings the mode.
-        Errors of :func:`gem.make` are passed on.
+        GemError: what :func:`gem.make` raises is passed on.
     """
     specs = _repeated(env_ids, num_envs)
     kwargs_of_each = _each(vec_kwargs, len(specs))

@@ -42,8 +42,10 @@ _OPTIONS = [
     click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Argument of the environments; JSON."),
     click.option("--system", help="System message; @FILE reads it from a file."),
     click.option("--tools", type=click.Choice(["native", "text"]), help="How the model calls tools."),
-    click.option("--temperature", type=click.FloatRange(min=0)),
-    click.option("--top-p", type=click.FloatRange(0, 1)),
+    click.option(
+        "--temperature", type=click.FloatRange(min=0), help="Temperature of the sampling; default: the server's."
+    ),
+    click.option("--top-p", type=click.FloatRange(0, 1), help="Probability mass that is sampled from."),
     click.option("--max-tokens", type=_POSITIVE, help="Most tokens of one answer."),
     click.option("--stop", multiple=True, help="Text that ends an answer; may be repeated."),
     click.option("--sampling-seed", type=int, help="Seed of the model's sampling."),

@@ -27,18 +27,18 @@ PREDICATES = (
 def predicate_of(item: Mapping[str, Any]) -> Predicate:
     """Return the predicate of an item with exactly one of these keys.
 
-    ======================  =======================================================================================
-    ``contains``, ``lacks`` the agent's last text has, or has not, this text in any case
-    ``matches``             its last text matches this regular expression somewhere
-    ``any_action_matches``  the text of any of its actions does
-    ``info``                the last info has this key with a true value, or the value of ``equals``
-    ``success``             the environment's own success is this bool
-    ``max_turns``           the episode has no more turns
-    ``uses_tool``           a tool of this name was called
-    ``legal``               true: no action was illegal or malformed
-    ``no_errors``           true: no tool call failed
-    ``function``            ``"module:function"``, called with the trajectory
-    ======================  =======================================================================================
+    =======================  =======================================================================================
+    ``contains``, ``lacks``  the agent's last text has, or has not, this text in any case
+    ``matches``              its last text matches this regular expression somewhere
+    ``any_action_matches``   the text of any of its actions does
+    ``info``                 the last info has this key with a true value, or the value of ``equals``
+    ``success``              the environment's own success is this bool
+    ``max_turns``            the episode has no more turns
+    ``uses_tool``            a tool of this name was called
+    ``legal``                true: no action was illegal or malformed
+    ``no_errors``            true: no tool call failed
+    ``function``             ``"module:function"``, called with the trajectory
+    =======================  =======================================================================================
 
     Raises:
         ArgumentError: if there is none or more than one, or its value is wrong.

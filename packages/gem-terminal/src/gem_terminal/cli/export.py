@@ -22,7 +22,14 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 @click.command("export")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--to", "target", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--to",
+    "target",
+    metavar="DIR",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the written files.",
+)
 @click.option("--atif", is_flag=True, help="Write trajectories in Harbor's format only.")
 @click.option("--cast", is_flag=True, help="Write recordings for asciinema only.")
 @json_option

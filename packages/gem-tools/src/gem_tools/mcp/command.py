@@ -14,7 +14,13 @@ __all__ = ["mcp_serve_command"]
 
 @click.command("mcp-serve")
 @click.argument("env_id", metavar="ID", shell_complete=complete_ids)
-@click.option("--transport", type=click.Choice(["stdio", "http"]), default="stdio", show_default=True)
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http"]),
+    default="stdio",
+    show_default=True,
+    help="How clients talk to it.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on, with --transport http.")
 @click.option(
     "--port",

@@ -1,0 +1,135 @@
+"""Builds the site: writes the sources of all pages, runs Sphinx with warnings as errors, checks the result.
+
+python -m devtools.site.build [--out .site] [--no-episodes]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from devtools.shell import ROOT, say
+from devtools.site import check, command_pages, documents, named_pages, python_pages
+from devtools.site.navigation import SECTIONS, page_of
+from devtools.site.public_api import PublicApi, load_api, source_packages
+
+__all__ = ["main", "write_sources"]
+
+HERE = Path(__file__).parent
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build the site; return the exit code."""
+    parser = argparse.ArgumentParser("dev.py site", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / ".site", help="the folder of sources and pages")
+    options = parser.parse_args(arguments)
+    sources, pages = options.out / "sources", options.out / "html"
+    write_sources(sources)
+    from sphinx.cmd.build import main as sphinx
+
+    code = sphinx(["-W", "--keep-going", "-q", "-d", str(options.out / "doctrees"), str(sources), str(pages)])
+    if code != 0:
+        return int(code)
+    faults = check.faults(pages)
+    for fault in faults:
+        say(fault)
+    if faults:
+        say(f"{len(faults)} faults")
+        return 1
+    say(f"the site is {pages / 'index.html'}: {sum(1 for _ in pages.rglob('*.html'))} pages")
+    return 0
+
+
+def write_sources(target: Path) -> None:
+    """Write the sources of all pages; what an earlier build has left and no page uses is removed."""
+    fresh = target.with_name(f"{target.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    documents.copy_documents(ROOT, fresh, {"index": navigation()})
+    api = load_api(source_packages(ROOT).values())
+    generated: list[tuple[str, str]] = [
+        *python_pages.python_pages(api),
+        *named_pages.named_pages(api),
+        *command_pages.command_pages(),
+        ("reference/index", reference_index()),
+        ("packages/index", packages_index()),
+    ]
+    for page, text in generated:
+        _put(fresh / f"{page}.rst", text)
+    _put(fresh / "aliases.json", json.dumps(aliases(api)))
+    shutil.copy(HERE / "conf.py", fresh / "conf.py")
+    shutil.copytree(HERE / "static", fresh / "_static")
+    _replace(target, fresh)
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _replace(target: Path, fresh: Path) -> None:
+    """Bring a folder to the content of another, and leave equal files alone, which Sphinx then need not read."""
+    target.mkdir(parents=True, exist_ok=True)
+    wanted = {path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file()}
+    for path in [path for path in target.rglob("*") if path.is_file()]:
+        if path.relative_to(target) not in wanted:
+            path.unlink()
+    for path in wanted:
+        content = (fresh / path).read_bytes()
+        place = target / path
+        if not place.is_file() or place.read_bytes() != content:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+    shutil.rmtree(fresh)
+
+
+def aliases(api: PublicApi) -> dict[str, dict[str, str]]:
+    """Return what a reference in a docstring may say for a public name: other paths, and unique bare names."""
+    bare: dict[str, set[str]] = {}
+    for path, found in api.objects():
+        bare.setdefault(found.name, set()).add(path)
+    return {"paths": api.aliases(), "names": {name: min(paths) for name, paths in bare.items() if len(paths) == 1}}
+
+
+def navigation() -> str:
+    """Return the tables of contents that follow the front page."""
+    return "\n".join(_toctrees())
+
+
+def _toctrees() -> Iterator[str]:
+    for section in SECTIONS:
+        yield "\n```{toctree}"
+        yield ":hidden:"
+        yield f":caption: {section.title}\n"
+        yield from (page_of(document) for document in section.documents)
+        yield "```"
+
+
+def reference_index() -> str:
+    """Return the page on all parts of the reference."""
+    pages = [(page.page, page.title) for page in named_pages.NAMED]
+    listed = [*pages, (f"{command_pages.FOLDER}/index", "Commands"), (f"{python_pages.FOLDER}/index", "Python")]
+    return _index("Reference", "Made from the sources of this version.", [page for page, _ in listed])
+
+
+def packages_index() -> str:
+    """Return the page on all packages."""
+    pages = sorted(page for page in documents.documents(ROOT).values() if page.startswith("packages/"))
+    others = [page for page in documents.documents(ROOT).values() if page not in _listed() and page not in pages]
+    return _index("Packages", "Each package is installed by pip under its name.", [*pages, *sorted(others)])
+
+
+def _listed() -> set[str]:
+    return {"index", *(page_of(document) for section in SECTIONS for document in section.documents)}
+
+
+def _index(title: str, introduction: str, pages: Iterable[str]) -> str:
+    lines = [title, "=" * len(title), "", introduction, "", ".. toctree::", "   :maxdepth: 1", ""]
+    return "\n".join([*lines, *(f"   /{page}" for page in pages)]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

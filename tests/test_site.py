@@ -1,0 +1,206 @@
+"""The site: every document has a page, every public thing an entry in the reference, and broken pages are noticed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from devtools.site import check, documents, named_pages, navigation, python_pages
+from devtools.site.command_pages import command_pages, commands
+from devtools.site.public_api import LEFT_OUT, PublicApi, load_api, source_packages
+from devtools.site.restructured import section_id
+
+from gem import built_in, errors
+from gem.plugins import Hooks
+from gem_testing import CLAUSES
+
+ROOT = Path(__file__).parents[1]
+CORE = ROOT / "packages" / "gem-core" / "src" / "gem"
+
+
+@pytest.fixture(scope="module")
+def core() -> PublicApi:
+    """The public names of gem-core."""
+    return load_api([CORE])
+
+
+def public_names(folder: Path) -> set[str]:
+    """Return the path of every name in an ``__all__`` below a package's folder, read apart from the generator."""
+    found = set()
+    for file in folder.rglob("*.py"):
+        module = [folder.name, *file.relative_to(folder).with_suffix("").parts]
+        if any(part in LEFT_OUT or (part.startswith("_") and part != "__init__") for part in module[1:]):
+            continue
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
+            ):
+                path = ".".join(part for part in module if part != "__init__")
+                found |= {f"{path}.{name}" for name in ast.literal_eval(node.value)}
+    return found
+
+
+def missing_entries(api: PublicApi, folders: list[Path]) -> list[str]:
+    """Return the public names without an entry, and the classes and functions whose entry says nothing."""
+    entries = dict(api.objects())
+    known = {*entries, *api.aliases(), *api.modules}
+    missing = [name for folder in folders for name in public_names(folder) if name not in known]
+    silent = [path for path, found in entries.items() if (found.is_class or found.is_function) and not found.docstring]
+    return sorted(missing + silent)
+
+
+def test_every_document_stands_in_the_navigation() -> None:
+    """The sections name existing documents, each once, and each page of docs/ is in a section."""
+    listed = [document for section in navigation.SECTIONS for document in section.documents]
+    assert len(listed) == len(set(listed))
+    assert not [document for document in listed if document.endswith(".md") and not (ROOT / document).is_file()]
+    assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")} <= set(listed)
+
+
+def test_no_two_documents_share_a_page() -> None:
+    """Each document becomes a page of its own."""
+    pages = list(documents.documents(ROOT).values())
+    assert len(pages) == len(set(pages))
+
+
+@pytest.mark.parametrize(
+    ("link", "page"),
+    [
+        ("other.md", "other.md"),
+        ("guides/one.md#part", "guides/one.md#part"),
+        ("../packages/thing", "packages/thing.md"),
+        ("../packages/thing/code.py", "files/packages/thing/code.py"),
+        ("../packages", "folders/packages.md"),
+        ("https://example.org/x.md", "https://example.org/x.md"),
+        ("#part", "#part"),
+    ],
+)
+def test_a_link_leads_to_the_page_of_its_target(link: str, page: str, tmp_path: Path) -> None:
+    """Documents, folders, other files and foreign addresses."""
+    for file in (
+        "docs/a.md",
+        "docs/other.md",
+        "docs/guides/one.md",
+        "packages/thing/README.md",
+        "packages/thing/code.py",
+    ):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("x", encoding="utf-8")
+    pages = {
+        "docs/a.md": "a",
+        "docs/other.md": "other",
+        "docs/guides/one.md": "guides/one",
+        "packages/thing/README.md": "packages/thing",
+    }
+    text = f"See [it]({link}).\n\n```text\n[it]({link})\n```\n"
+    found = documents.relinked(text, "docs/a.md", "a", pages, tmp_path, tmp_path / "out")
+    assert found == f"See [it]({page}).\n\n```text\n[it]({link})\n```\n"
+
+
+def test_a_dead_link_ends_the_build(tmp_path: Path) -> None:
+    """A link to a path that does not exist is an error that names the document and the link."""
+    with pytest.raises(documents.DeadLinkError, match=r"docs/a\.md: the link 'gone\.md'"):
+        documents.relinked("[x](gone.md)", "docs/a.md", "a", {"docs/a.md": "a"}, tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("html", "fault"),
+    [
+        ('<a href="other.html#there">x</a><a href="#here">y</a><img src="data:image/png;base64,AA==">', None),
+        ('<a href="gone.html">x</a>', "'gone.html' leads nowhere"),
+        ('<a href="other.html#gone">x</a>', "'other.html#gone' names an anchor that is not there"),
+        ('<script src="https://cdn.example/x.js"></script>', "loads https://cdn.example/x.js"),
+        ('<img src="//cdn.example/x.png">', "loads //cdn.example/x.png"),
+        ('<link rel="stylesheet" href="http://cdn.example/x.css">', "loads http://cdn.example/x.css"),
+        ('<a href="https://example.org/">x</a>', None),
+    ],
+)
+def test_a_broken_page_is_noticed(html: str, fault: str | None, tmp_path: Path) -> None:
+    """Dead links, missing anchors, and files from elsewhere are faults; a link to elsewhere is none."""
+    (tmp_path / "page.html").write_text(f'<p id="here">{html}</p>', encoding="utf-8")
+    (tmp_path / "other.html").write_text('<p id="there"></p>', encoding="utf-8")
+    found = check.faults(tmp_path)
+    assert found == ([] if fault is None else [f"page.html: {fault}"])
+
+
+def test_a_style_sheet_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    """A font of another host is a fault."""
+    (tmp_path / "site.css").write_text("@font-face { src: url('https://fonts.example/a.woff2'); }", encoding="utf-8")
+    assert check.faults(tmp_path) == ["site.css: loads a file from elsewhere"]
+
+
+def test_every_public_name_of_the_core_has_an_entry(core: PublicApi) -> None:
+    """What __all__ lists is on a page, and classes and functions have a text. The nightly test reads all packages."""
+    assert not missing_entries(core, [CORE])
+    pages = dict(python_pages.python_pages(core))
+    assert ".. py:function:: make(" in pages["reference/python/gem"]
+
+
+def test_a_public_name_without_an_entry_is_noticed(tmp_path: Path) -> None:
+    """A function without a docstring and a name that an underscore hides from the pages are both reported."""
+    package = tmp_path / "some_package"
+    package.mkdir()
+    (package / "__init__.py").write_text('"""P."""\n', encoding="utf-8")
+    (package / "a.py").write_text('"""A."""\n__all__ = ["f", "g"]\n\ndef f(): ...\n\ndef g():\n    """G."""\n')
+    api = load_api([package])
+    assert missing_entries(api, [package]) == ["some_package.a.f"]
+    del api.modules["some_package.a"].objects["g"]
+    assert missing_entries(api, [package]) == ["some_package.a.f", "some_package.a.g"]
+
+
+def test_every_hook_info_key_and_clause_has_an_entry(core: PublicApi) -> None:
+    """Each comes from the place that defines it, with a text."""
+    hooks = {entry.name: entry.lines[0] for entry in named_pages.hook_entries(core)}
+    assert hooks.keys() == {name for name in vars(Hooks) if name.startswith("gem_")}
+    keys = {entry.name: entry.lines[0] for entry in named_pages.info_entries(core)}
+    assert {"turn", "suffix", "error", "prev_ep_…", "final_info"} <= keys.keys()
+    clauses = {entry.name: entry.lines[0] for entry in named_pages.clause_entries(core)}
+    assert clauses.keys() == CLAUSES.keys()
+    assert all([*hooks.values(), *keys.values(), *clauses.values()])
+
+
+def test_every_error_of_the_core_has_an_entry(core: PublicApi) -> None:
+    """The page has every class that gem.errors lists."""
+    assert set(errors.__all__) <= {entry.name for entry in named_pages.error_entries(core)}
+
+
+def test_every_built_in_wrapper_mode_and_reward_is_a_public_class_or_function(core: PublicApi) -> None:
+    """So each has an entry to which the page of its name can link."""
+    for target in (*built_in.WRAPPERS.values(), *built_in.VECTOR_BACKENDS.values(), *built_in.REWARDS.values()):
+        assert core.find(target.replace(":", ".")).docstring, target
+
+
+def test_every_option_of_every_command_is_described() -> None:
+    """The pages of the commands have an entry for each option, and each command and option has a text."""
+    pages = "\n".join(text for _, text in command_pages())
+    for shown in commands():
+        assert shown.command.help, shown.name
+        for option in shown.command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert option.help, f"{shown.name} {option.opts[-1]}"
+                if len(shown.words) > 1:
+                    assert f".. _{section_id('option', f'{shown.name} {option.opts[-1]}')}:" in pages
+
+
+@pytest.mark.nightly
+def test_every_public_name_of_every_package_has_an_entry() -> None:
+    """The same as for the core, and an entry for everything that plugins bring by name."""
+    folders = list(source_packages(ROOT).values())
+    api = load_api(folders)
+    assert not missing_entries(api, folders)
+    for page in named_pages.NAMED:
+        assert all(entry.name and any(entry.lines) for entry in page.entries(api)), page.page
+
+
+@pytest.mark.nightly
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Sphinx reports nothing, no link is dead, and no page loads a file from elsewhere."""
+    command = [sys.executable, "-m", "devtools.site.build", "--out", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    wrappers = (tmp_path / "site" / "html" / "reference" / "wrappers.html").read_text(encoding="utf-8")
+    assert all(f'id="{section_id("wrapper", name)}"' in wrappers for name in built_in.WRAPPERS)
