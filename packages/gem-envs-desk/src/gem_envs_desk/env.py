@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import gem
 from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Info
+from gem.errors import ArgumentError
 from gem.plugins import lookup
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
@@ -148,7 +149,9 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         self.split = choice("split", split, SPLITS)
         self.tool_instructions = boolean("tool_instructions", tool_instructions)
         self.failure_rate = real("failure_rate", failure_rate, minimum=0.0, maximum=1.0)
-        self.user = string("user", user)
+        if string("user", user) != SCRIPTED and ":" not in user:
+            raise ArgumentError(f"user must be {SCRIPTED!r} or the URL of a model server, got {user!r:.80}")
+        self.user = user
         self.user_model = None if user_model is None else string("user_model", user_model)
         self._client: Any = None
         self._world: DeskWorld | None = None
@@ -217,7 +220,7 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         self._user: SimulatedUser | None = None
         if self._task.script is None:
             return
-        if self.user == SCRIPTED:
+        if ":" not in self.user:
             self._user = ScriptedUser(self._task.script, self._use)
             return
         world = self.world
@@ -278,12 +281,15 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         return success(text) if self._grade() else failure(text)
 
     def _grade(self) -> bool:
-        end = _gold_end(self.domain, self.task, self.level, self.split)
-        found = differences(self.world.dump(), end, _SHOWN_DIFFERENCES)
+        found = differences(self.world.dump(), self._gold_end(), _SHOWN_DIFFERENCES)
         self._score = {"state_matches": not found, "facts_told": all(self.told), "differences": found}
         if self.user_fault:
             self._score["user_fault"] = self.user_fault
         return not found and all(self.told) and self.has_left and not self.user_fault
+
+    def _gold_end(self) -> Dump:
+        """Return the state in which the gold calls end."""
+        return _gold_end(self.domain, self.task, self.level, self.split)
 
     def _called(self, call: ToolCall) -> ToolResult:
         tools = self.world.tools[AGENT]

@@ -46,7 +46,7 @@ class Airline(DeskContent):
         super().__init__(SCHEMA, rng)
         cities = rng.sample(CITIES, 5)
         self.routes = [(cities[0], city) for city in cities[1:]]
-        self._fares = rng.sample(range(60, 400), 160)
+        self._fares = rng.sample(range(120, 460), 160)  # the cheapest is worth more than any fee
         for route in self.routes:
             for days in range(1, _DAYS + 1):
                 times = rng.sample(range(5 * 12, 22 * 12), 3)
