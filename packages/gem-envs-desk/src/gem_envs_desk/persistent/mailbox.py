@@ -12,7 +12,7 @@ from gem.tools import tool
 from gem_envs_desk.content import columns
 from gem_envs_desk.domain import Db, StoreWorld
 from gem_envs_desk.persistent.env import PersistentDomain, PersistentEnv
-from gem_envs_desk.persistent.office import Instruction, instructed, people
+from gem_envs_desk.persistent.office import OwnerInstruction, instructed, people
 from gem_envs_desk.requests import called
 from gem_envs_desk.store import RefusedCallError, Row, Tables, TableSchema
 from gem_envs_desk.task import DeskTask, ToldFact
@@ -201,28 +201,28 @@ def _arrivals(rng: Random, tables: dict[str, Any]) -> list[Row]:
     return new
 
 
-def _move(rng: Random, tables: dict[str, Any], message: Row) -> Instruction:
+def _move(rng: Random, tables: dict[str, Any], message: Row) -> OwnerInstruction:
     folder = rng.choice(_FOLDERS[1:])
     found = [row for row in tables["messages"] if row["folder"] == "inbox" and row["sender"] == message["sender"]]
     gold = tuple(called("move_message", message_id=row["message_id"], folder=folder) for row in found)
     text = f"Move all messages from {message['sender']} that are in the inbox to the folder {folder!r}."
-    return Instruction("move", text, gold)
+    return OwnerInstruction("move", text, gold)
 
 
-def _flag(rng: Random, tables: dict[str, Any], message: Row) -> Instruction:
+def _flag(rng: Random, tables: dict[str, Any], message: Row) -> OwnerInstruction:
     text = f"Flag the newest message in the inbox with the subject {message['subject']!r}."
-    return Instruction("flag", text, (called("flag_message", message_id=message["message_id"], flagged=True),))
+    return OwnerInstruction("flag", text, (called("flag_message", message_id=message["message_id"], flagged=True),))
 
 
-def _forward(rng: Random, tables: dict[str, Any], message: Row) -> Instruction:
+def _forward(rng: Random, tables: dict[str, Any], message: Row) -> OwnerInstruction:
     to = rng.choice([row for row in tables["people"] if row["name"] != message["sender"]])
     text = f"Forward the newest message from {message['sender']} in the inbox to {to['name']}."
     gold = (called("forward_message", message_id=message["message_id"], recipient=to["address"]),)
-    return Instruction("forward", text, gold)
+    return OwnerInstruction("forward", text, gold)
 
 
-def _amount(rng: Random, tables: dict[str, Any], message: Row) -> Instruction:
+def _amount(rng: Random, tables: dict[str, Any], message: Row) -> OwnerInstruction:
     amount = float(message["body"].split("come to ")[1].split(" ")[0])
     text = f"Tell me the costs in the newest message from {message['sender']} about {message['subject'][6:]}."
     gold = (called("read_message", message_id=message["message_id"]),)
-    return Instruction("amount", text, gold, (ToldFact(amount, 0, f"The costs of {message['sender']} are"),))
+    return OwnerInstruction("amount", text, gold, (ToldFact(amount, 0, f"The costs of {message['sender']} are"),))

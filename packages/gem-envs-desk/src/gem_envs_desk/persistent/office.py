@@ -8,11 +8,11 @@ from random import Random
 from gem_envs_desk.names import FIRST_NAMES, family_name
 from gem_envs_desk.task import DeskCall, DeskTask, ToldFact
 
-__all__ = ["Instruction", "instructed", "people"]
+__all__ = ["OwnerInstruction", "instructed", "people"]
 
 
 @dataclass(frozen=True)
-class Instruction:
+class OwnerInstruction:
     """One thing to do, with its solution."""
 
     kind: str
@@ -29,7 +29,7 @@ def people(rng: Random, split: str, count: int) -> list[str]:
     return list(names)
 
 
-def instructed(instructions: list[Instruction], state: dict[str, object]) -> DeskTask:
+def instructed(instructions: list[OwnerInstruction], state: dict[str, object]) -> DeskTask:
     """Return the task of instructions that touch different rows."""
     gold: list[DeskCall] = []
     facts: list[ToldFact] = []
