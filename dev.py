@@ -12,6 +12,9 @@
                                           the packages and tests that the branch touches
     python3 dev.py mutants [ARGS]         change the code in small ways, count the changes that the tests notice
     python3 dev.py site [--out DIR]       the documents, the reference and a page for each environment, as web pages
+    python3 dev.py release prepare|build|rehearse
+                                          write a version and its notes; build the files of a release; try all of it
+                                          out on this machine, from the tag to an empty environment that installs it
     python3 dev.py setup                  install every package, run nothing
 
 It puts Hatch into .hatch/, never into the Python that runs it. Hatch makes the environments that pyproject.toml
@@ -32,7 +35,7 @@ def main(arguments: list[str]) -> int:
     """Run one command of the module's docstring; return the exit code."""
     if sys.version_info < (3, 10):
         raise SystemExit(f"dev.py: Python 3.10 or newer is needed, this is {sys.version.split()[0]}")
-    from devtools import alone, environments, quick
+    from devtools import alone, environments, quick, release
 
     command, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
     if command == "demo" and not rest:
@@ -53,6 +56,8 @@ def main(arguments: list[str]) -> int:
         return environments.hatch_run("mutants", "mutants", *rest)
     if command == "site":
         return environments.hatch_run("default", "site", *rest)
+    if command == "release":
+        return release.release(rest)
     if command == "setup" and not rest:
         return environments.hatch_run("default", "python", "--version")
     print(__doc__.strip())

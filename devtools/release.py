@@ -1,0 +1,206 @@
+"""Releases: one version for all packages, from the fragments of the changelog to files that installers read.
+
+``prepare`` writes the version and the release notes for a commit, which is reviewed and tagged like any other.
+``build`` makes the files of the tagged commit; a workflow attests and uploads them. ``rehearse`` does all of it with a
+copy of the repository and an index on this machine, up to an empty environment that installs from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from datetime import datetime, timezone
+from pathlib import Path
+
+from devtools.environments import BIN, TOOL, ensure_hatch, prepare as prepare_environment, python_of, uv_variables
+from devtools.local_index import local_index
+from devtools.shell import ROOT, fail, output_of, run, say
+from devtools.versions import current_version, parts, set_version
+from devtools.workspace import package_folders
+
+NOTES = "RELEASE_NOTES.md"
+SUMS = "SHA256SUMS"
+BILL = "sbom.cdx.json"
+INSTALLED = ("gem-core", "gem-envs-games")
+"""What the rehearsal installs: the command that the README begins with."""
+
+
+def release(arguments: list[str]) -> int:
+    """Run ``dev.py release``; return the exit code."""
+    parser = argparse.ArgumentParser(prog="dev.py release", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("prepare", help="write a version and its release notes into the working tree")
+    one.add_argument("version", help="X.Y.Z, or X.Y.ZrcN for a candidate")
+    one = commands.add_parser("build", help="build every package of the commit, checked, with notes, digests and SBOM")
+    one.add_argument("--out", type=Path, default=ROOT / "dist", help="an empty folder (default: dist)")
+    one = commands.add_parser("rehearse", help="prepare, build, upload and install, all on this machine")
+    one.add_argument("version", nargs="?", help="default: the next minor version")
+    given = parser.parse_args(arguments)
+    if given.command == "prepare":
+        prepare(given.version)
+    elif given.command == "build":
+        build(given.out)
+    else:
+        rehearse(given.version or next_minor(current_version()))
+    return 0
+
+
+def next_minor(version: str) -> str:
+    """Return the first version after all that share a version's first two numbers."""
+    major, minor, *_ = parts(version)
+    return f"{major}.{minor + 1}.0"
+
+
+def prepare(version: str, root: Path = ROOT) -> None:
+    """Write a version, and an entry of the changelog from its fragments, which go."""
+    fragments = sorted((root / "changelog.d").glob("+*.md"))
+    if not fragments:
+        fail("changelog.d holds no fragment, so there is nothing to release")
+    changed = set_version(version, root)
+    towncrier(root, version)
+    citation = root / "CITATION.cff"
+    text = citation.read_text(encoding="utf-8")
+    text = re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
+    text = re.sub(r"^date-released: .*$", f"date-released: {today()}", text, flags=re.MULTILINE)
+    citation.write_text(text, encoding="utf-8")
+    say(f"{version}: wrote {len(changed)} files, and {len(fragments)} fragments became its notes in CHANGELOG.md")
+    say(f"look at it, commit it, and tag it: git commit -am 'Release {version}' && git tag v{version}")
+
+
+def towncrier(root: Path, version: str) -> None:
+    """Turn the fragments into an entry of the changelog."""
+    tool = python_of(prepare_tools())
+    run(tool, "-m", "towncrier", "build", "--yes", "--version", version, "--date", today(), cwd=root)
+
+
+def today() -> str:
+    """Return the date in UTC."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%d")
+
+
+def prepare_tools() -> Path:
+    """Return the environment with the tools of releases: towncrier, twine, a server of an index, a maker of SBOMs."""
+    ensure_hatch()
+    folder = prepare_environment("release")
+    if not folder.exists():
+        run(uv(), "venv", "--quiet", "--python", sys.executable, folder, variables=uv_variables())
+    group = ("--group", f"{ROOT / 'pyproject.toml'}:release")
+    run(uv(), "pip", "install", "--quiet", "--python", python_of(folder), *group, variables=uv_variables())
+    return folder
+
+
+def uv() -> Path:
+    """Return the program uv beside Hatch."""
+    return TOOL / BIN / ("uv.exe" if os.name == "nt" else "uv")
+
+
+def build(out: Path, root: Path = ROOT) -> None:
+    """Build the wheel and the source archive of every package of the commit, and check them.
+
+    The files have the commit's time, so that whoever builds it again gets the same bytes. Beside them lie the release
+    notes, the digests, and the bill of materials (CycloneDX) of an environment with all packages in it.
+    """
+    version = current_version(root)
+    if output_of("git", "status", "--porcelain", cwd=root):
+        fail("the working tree has changes, and a release is built from a commit; commit them first")
+    tags = (output_of("git", "tag", "--points-at", "HEAD", cwd=root) or "").split()
+    if tags and f"v{version}" not in tags:
+        fail(f"the commit has the tag {', '.join(tags)}, and its packages have version {version}")
+    if out.exists() and any(out.iterdir()):
+        fail(f"{out}: is not empty; remove it first")
+    out.mkdir(parents=True, exist_ok=True)
+    notes = notes_of(version, root)
+    tools = python_of(prepare_tools())
+    moment = {"SOURCE_DATE_EPOCH": (output_of("git", "log", "-1", "--format=%ct", cwd=root) or "0").strip()}
+    for name, folder in package_folders(root).items():
+        say(f"building {name} {version}")
+        run(uv(), "build", "--quiet", "--out-dir", out, folder, variables={**uv_variables(), **moment})
+    (out / ".gitignore").unlink(missing_ok=True)
+    files = sorted(path for path in out.iterdir() if path.suffix in (".whl", ".gz"))
+    run(tools, "-m", "twine", "check", "--strict", *files)
+    (out / NOTES).write_text(notes, encoding="utf-8")
+    write_bill(out, tools)
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    (out / SUMS).write_text("".join(lines), encoding="utf-8")
+    say(f"{version}: {len(files)} files in {out}, with {NOTES}, {SUMS} and {BILL}")
+
+
+def notes_of(version: str, root: Path) -> str:
+    """Return the changelog's entry about a version; without one that is no candidate, end this program."""
+    text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(version)} \(.*?\)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        fail(f"CHANGELOG.md says nothing about {version}; run: python3 dev.py release prepare VERSION")
+    return found[1].strip() + "\n"
+
+
+def write_bill(out: Path, tools: Path) -> None:
+    """Install all wheels into an empty environment, and write what is in it, with licences."""
+    with tempfile.TemporaryDirectory(prefix="gem-bill-") as scratch:
+        venv = Path(scratch, "venv")
+        run(uv(), "venv", "--quiet", "--python", sys.executable, venv, variables=uv_variables())
+        wheels = sorted(out.glob("*.whl"))
+        run(uv(), "pip", "install", "--quiet", "--python", python_of(venv), *wheels, variables=uv_variables())
+        made = ("environment", python_of(venv), "--output-format", "JSON", "--output-reproducible", "-o", out / BILL)
+        run(tools, "-m", "cyclonedx_py", *made)
+
+
+def rehearse(version: str) -> None:
+    """Release a version to nobody: a clone, its tag, an index on this machine, and a user who installs from there."""
+    if output_of("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT):
+        say("changes that are not committed take no part in the rehearsal")
+    with tempfile.TemporaryDirectory(prefix="gem-release-") as folder:
+        scratch = Path(folder)
+        clone = scratch / "clone"
+        run("git", "clone", "--quiet", ROOT, clone)
+        prepare(version, clone)
+        author = ("-c", "user.name=Rehearsal", "-c", "user.email=rehearsal@localhost")
+        run("git", "add", "--all", cwd=clone)
+        run("git", *author, "commit", "--quiet", "-m", f"Release {version}", cwd=clone)
+        run("git", "tag", f"v{version}", cwd=clone)
+        dist = scratch / "dist"
+        build(dist, clone)
+        tools = python_of(prepare_tools())
+        with local_index(tools, scratch / "index", scratch / "index.log") as index:
+            files = [path for path in sorted(dist.iterdir()) if path.suffix in (".whl", ".gz")]
+            login = ("--username", "rehearsal", "--password", "rehearsal")
+            say(f"uploading {len(files)} files to {index.upload}")
+            run(tools, "-m", "twine", "upload", "--non-interactive", "--disable-progress-bar",
+                "--repository-url", index.upload, *login, *files)  # fmt: skip
+            install_as_a_user(scratch, index.simple, version)
+        update_hub(scratch, clone, dist, version)
+    say(f"{version}: the rehearsal succeeded, and nothing of it is left")
+
+
+def install_as_a_user(scratch: Path, index: str, version: str) -> None:
+    """Install from the index into an empty environment, and play."""
+    venv = scratch / "user"
+    run(uv(), "venv", "--quiet", "--seed", "--python", sys.executable, venv, variables=uv_variables())
+    python = python_of(venv)
+    named = [f"{name}=={version}" for name in INSTALLED]
+    say(f"pip install {' '.join(INSTALLED)}, from the index on this machine")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--extra-index-url", index, *named)
+    run(python, "-m", "pip", "check", "--quiet")
+    play = "game:GuessTheNumber-v0-easy", "--agent", "reference", "--episodes", "4", "--seed", "0"
+    run(python, "-m", "gem", "rollout", *play, cwd=scratch)
+
+
+def update_hub(scratch: Path, clone: Path, dist: Path, version: str) -> None:
+    """Record the releases in a copy of the hub's index, and find and install one of them from there."""
+    hub = scratch / "hub"
+    shutil.copytree(clone / "hub" / "index", hub)
+    venv = scratch / "operator"
+    run(uv(), "venv", "--quiet", "--seed", "--python", sys.executable, venv, variables=uv_variables())
+    run(uv(), "pip", "install", "--quiet", "--python", python_of(venv), "--find-links", dist, f"gem-hub=={version}",
+        variables=uv_variables())  # fmt: skip
+    gem = (python_of(venv), "-m", "gem", "hub")
+    wheels = sorted(dist.glob("gem_envs_games-*.whl"))
+    run(*gem, "publish", "--hub", hub, "--no-check", *wheels, cwd=scratch)
+    run(*gem, "rebuild", "--hub", hub, "--check", cwd=scratch)
+    home = {"GEM_HUB_HOME": str(scratch / "home"), "GEM_HUB": str(hub)}
+    run(*gem, "search", "sudoku", cwd=scratch, variables=home)
