@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -40,11 +41,17 @@ def release(arguments: list[str]) -> int:
     one.add_argument("--out", type=Path, default=ROOT / "dist", help="an empty folder (default: dist)")
     one = commands.add_parser("rehearse", help="prepare, build, upload and install, all on this machine")
     one.add_argument("version", nargs="?", help="default: the next minor version")
+    one = commands.add_parser("record", help="write the records of built wheels into a checkout of the hub's index")
+    one.add_argument("--dist", type=Path, default=ROOT / "dist", help="the folder of the wheels (default: dist)")
+    one.add_argument("--hub", type=Path, default=ROOT / "hub" / "index", help="the checkout (default: hub/index)")
+    one.add_argument("--url", required=True, help="where the wheels can be fetched; their names are appended")
     given = parser.parse_args(arguments)
     if given.command == "prepare":
         prepare(given.version)
     elif given.command == "build":
         build(given.out)
+    elif given.command == "record":
+        record(given.dist, given.hub, given.url, ("gem", "hub"))
     else:
         rehearse(given.version or next_minor(current_version()))
     return 0
@@ -191,16 +198,30 @@ def install_as_a_user(scratch: Path, index: str, version: str) -> None:
 
 
 def update_hub(scratch: Path, clone: Path, dist: Path, version: str) -> None:
-    """Record the releases in a copy of the hub's index, and find and install one of them from there."""
+    """Record the releases in a copy of the hub's index, and find one of them there."""
     hub = scratch / "hub"
     shutil.copytree(clone / "hub" / "index", hub)
     venv = scratch / "operator"
     run(uv(), "venv", "--quiet", "--seed", "--python", sys.executable, venv, variables=uv_variables())
-    run(uv(), "pip", "install", "--quiet", "--python", python_of(venv), "--find-links", dist, f"gem-hub=={version}",
-        variables=uv_variables())  # fmt: skip
+    offered = ("--find-links", dist, f"gem-hub=={version}")
+    run(uv(), "pip", "install", "--quiet", "--python", python_of(venv), *offered, variables=uv_variables())
     gem = (python_of(venv), "-m", "gem", "hub")
-    wheels = sorted(dist.glob("gem_envs_games-*.whl"))
-    run(*gem, "publish", "--hub", hub, "--no-check", *wheels, cwd=scratch)
-    run(*gem, "rebuild", "--hub", hub, "--check", cwd=scratch)
-    home = {"GEM_HUB_HOME": str(scratch / "home"), "GEM_HUB": str(hub)}
-    run(*gem, "search", "sudoku", cwd=scratch, variables=home)
+    record(dist, hub, "https://files.example/", gem)
+    run(*gem, "rebuild", "--hub", hub, cwd=scratch)
+    run(*gem, "search", "sudoku", cwd=scratch, variables={"GEM_HUB_HOME": str(scratch / "home"), "GEM_HUB": str(hub)})
+
+
+def record(dist: Path, hub: Path, url: str, gem: tuple[str | Path, ...]) -> None:
+    """Write a record for each wheel of environments into the checkout of an index.
+
+    Args:
+        dist: the folder of the wheels.
+        hub: the checkout.
+        url: where the wheels can be fetched; their names are appended.
+        gem: the command ``gem hub``.
+    """
+    for wheel in sorted(dist.glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            has_environments = any(name.endswith("/environments.toml") for name in archive.namelist())
+        if has_environments:
+            run(*gem, "publish", wheel, "--pull-request", "--no-check", "--hub", hub, "--url", url + wheel.name)
