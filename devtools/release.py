@@ -27,6 +27,8 @@ from devtools.workspace import package_folders
 NOTES = "RELEASE_NOTES.md"
 SUMS = "SHA256SUMS"
 BILL = "sbom.cdx.json"
+OWNER = "gem"
+"""Who owns the official packages in the hub."""
 INSTALLED = ("gem-core", "gem-envs-games")
 """What the rehearsal installs: the command that the README begins with."""
 
@@ -224,4 +226,5 @@ def record(dist: Path, hub: Path, url: str, gem: tuple[str | Path, ...]) -> None
         with zipfile.ZipFile(wheel) as archive:
             has_environments = any(name.endswith("/environments.toml") for name in archive.namelist())
         if has_environments:
-            run(*gem, "publish", wheel, "--pull-request", "--no-check", "--hub", hub, "--url", url + wheel.name)
+            run(*gem, "publish", wheel, "--pull-request", "--no-check", "--by", OWNER,
+                "--hub", hub, "--url", url + wheel.name)  # fmt: skip
