@@ -23,7 +23,7 @@ HOME = ROOT / ".hatch"
 TOOL = HOME / "tool"
 HATCH = "hatch>=1.18,<2"
 UV = "uv>=0.8"
-ENVIRONMENTS = {"default": ROOT / ".venv", "demo": HOME / "demo", "mutants": HOME / "mutants", "release": HOME / "release"}
+ENVIRONMENTS = {"default": ROOT / ".venv", **{name: HOME / name for name in ("demo", "mutants", "release")}}
 BIN = "Scripts" if os.name == "nt" else "bin"
 SUFFIX = ".exe" if os.name == "nt" else ""
 

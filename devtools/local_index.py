@@ -34,9 +34,7 @@ def local_index(python: Path, folder: Path, log: Path) -> Iterator[LocalIndex]:
     command = [python, "-m", "pypiserver", "run", "-i", "127.0.0.1", "-p", str(port)]
     command += ["-P", ".", "-a", ".", "--disable-fallback", folder]
     with log.open("w", encoding="utf-8") as output:
-        server = subprocess.Popen(
-            [str(part) for part in command], stdout=output, stderr=output, env=environment(None)
-        )
+        server = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output, env=environment(None))
         try:
             _wait(server, port, log)
             yield LocalIndex(f"http://127.0.0.1:{port}/", f"http://127.0.0.1:{port}/simple/")

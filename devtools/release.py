@@ -18,7 +18,7 @@ import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
 
-from devtools.environments import BIN, TOOL, ensure_hatch, prepare as prepare_environment, python_of, uv_variables
+from devtools.environments import BIN, TOOL, folder_of, hatch_run, python_of, uv_variables
 from devtools.local_index import local_index
 from devtools.shell import ROOT, fail, output_of, run, say
 from devtools.versions import current_version, parts, set_version
@@ -94,13 +94,10 @@ def today() -> str:
 
 def prepare_tools() -> Path:
     """Return the environment with the tools of releases: towncrier, twine, a server of an index, a maker of SBOMs."""
-    ensure_hatch()
-    folder = prepare_environment("release")
-    if not folder.exists():
-        run(uv(), "venv", "--quiet", "--python", sys.executable, folder, variables=uv_variables())
-    group = ("--group", f"{ROOT / 'pyproject.toml'}:release")
-    run(uv(), "pip", "install", "--quiet", "--python", python_of(folder), *group, variables=uv_variables())
-    return folder
+    code = hatch_run("release", "python", "--version")
+    if code:
+        raise SystemExit(code)
+    return folder_of("release")
 
 
 def uv() -> Path:

@@ -33,7 +33,7 @@ def current_version(root: Path = ROOT) -> str:
     for name, path in version_files(root).items():
         found = _ASSIGNED.search(path.read_text(encoding="utf-8"))
         if found is None:
-            fail(f"{path}: has no line __version__ = \"…\"")
+            fail(f'{path}: has no line __version__ = "…"')
         versions[name] = found[1]
     if len(set(versions.values())) != 1:
         odd = ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gem
 from gem import discovery
+from gem.errors import EntryPointError
 
 if TYPE_CHECKING:
     from conftest import PluginSite
@@ -203,3 +205,31 @@ def test_an_installed_distribution_is_known_by_any_spelling(site: PluginSite) ->
     site.add("my-envs", "", {})
     assert discovery.is_installed("My.Envs")
     assert not discovery.is_installed("my-envs-2")
+
+
+@pytest.mark.parametrize(
+    ("pin", "told"),
+    [
+        ("gem-core<0.1,>=0.0.5", True),
+        ("gem-core (>=0.0.5,<0.1)", True),
+        ("Gem_Core[datasets] <0.1 ; python_version > '3'", True),
+        ("gem-core>=0.0.5,<99.9", False),
+        ("gem-core", False),
+        ("gem-core-extras<0.1", False),
+    ],
+)
+def test_a_package_for_another_gem_core_says_so_when_it_fails(site: PluginSite, pin: str, told: bool) -> None:
+    """The errors of its import and of its manifest end with what it asks for; one that works is left alone."""
+    metadata = f"Metadata-Version: 2.1\nName: {{name}}\nVersion: 1.0\nRequires-Dist: {pin}\n"
+    manifest = (
+        'schema = 1\n[[environment]]\nid = "old:Thing-v0"\nentry_point = "old_things:Gone"\ndescription = "A thing."\n'
+    )
+    broken = "schema = 0\n"
+    files = {"old_things/__init__.py": "", "old_things/environments.toml": manifest, "older_things/__init__.py": ""}
+    site.add("old-things", {"old": "old_things"}, files, metadata)
+    site.add("older-things", {"older": "older_things"}, {**files, "older_things/environments.toml": broken}, metadata)
+    with pytest.raises(EntryPointError) as raised:
+        gem.make("old:Thing-v0")
+    (problem,) = discovery.installed("older").problems
+    for text in (str(raised.value), str(problem)):
+        assert (f"-things asks for {pin}, and gem-core {gem.__version__} is installed" in text) is told

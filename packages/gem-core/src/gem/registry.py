@@ -139,7 +139,10 @@ def make(
         ArgumentTypeError of the constructor are passed on.
     """
     made_as = (env_id if isinstance(env_id, EnvSpec) else spec(env_id)).with_kwargs(kwargs)
-    entry_point: Any = load(made_as.entry_point)
+    try:
+        entry_point: Any = load(made_as.entry_point)
+    except EntryPointError as error:
+        raise EntryPointError(f"{error}{discovery.pin_advice(made_as.distribution)}") from error.__cause__
     if seed is not None:
         made_as = _seeded(made_as, seed_value(seed), takes_seed(entry_point))
     if not callable(entry_point):

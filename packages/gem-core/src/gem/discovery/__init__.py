@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ __all__ = [
     "clear_caches",
     "entry_points",
     "installed",
+    "pin_advice",
     "providers_of",
     "requirements_of",
     "resolvers",
@@ -37,6 +39,8 @@ __all__ = [
 
 ENVIRONMENT_GROUP = "gem.envs"
 PLUGIN_GROUP = "gem.plugins"
+
+_CORE = re.compile(r"gem[-_.]core(?![\w.-])", re.IGNORECASE)
 
 SWITCH = "GEM_DISABLE_PLUGINS"
 """Environment variable: ``1`` switches every plugin off; a comma-separated list, those distributions."""
@@ -99,7 +103,7 @@ def installed(namespace: str) -> Installed:
         try:
             offered = _offered(claim)
         except ManifestError as error:
-            problems.append(PluginProblem(claim.distribution, str(error)))
+            problems.append(PluginProblem(claim.distribution, f"{error}{pin_advice(claim.distribution)}"))
             continue
         for spec in offered.specs:
             if spec.namespace == namespace:
@@ -151,6 +155,28 @@ def requirements_of(distribution: str) -> tuple[str, ...] | None:
         return tuple(_metadata().requires(distribution) or ())
     except ModuleNotFoundError:
         return None
+
+
+def pin_advice(distribution: str | None) -> str:
+    """Return the sentence about a package that was made for another gem-core; empty if it was made for this one.
+
+    Pip keeps such pairs apart, unless it is told not to, or packages are copied into place.
+    """
+    from gem import __version__
+
+    required = requirements_of(distribution) if distribution else ()
+    pin = next((one for one in required or () if _CORE.match(one)), "")
+    below = re.search(r"<\s*(\d+(?:\.\d+)*)", pin.partition(";")[0])
+    if below is None or _numbers(__version__) < _numbers(below[1]):
+        return ""
+    return (
+        f"; {distribution} asks for {pin}, and gem-core {__version__} is installed: install a newer {distribution}, "
+        f"or run: pip install '{pin}'"
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def providers_of(module: str) -> tuple[str, ...]:
