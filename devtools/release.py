@@ -27,8 +27,8 @@ from devtools.workspace import package_folders
 NOTES = "RELEASE_NOTES.md"
 SUMS = "SHA256SUMS"
 BILL = "sbom.cdx.json"
-OWNER = "gem"
-"""Who owns the official packages in the hub."""
+OWNER = "hub-index"
+"""The operator of the official index, who alone may publish under the prefix of its packages."""
 INSTALLED = ("gem-core", "gem-envs-games")
 """What the rehearsal installs: the command that the README begins with."""
 
