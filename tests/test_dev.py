@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run"]
-COMMANDS = {"demo", "test", "quick", "lint", "package", "touched", "mutants", "release", "setup"}
+COMMANDS = {"demo", "test", "quick", "lint", "package", "touched", "mutants", "release", "setup", "site"}
 
 
 @pytest.fixture(autouse=True)
