@@ -13,7 +13,7 @@ from gem_envs_desk.checks import check_task
 from gem_envs_desk.persistent.env import PersistentEnv
 from gem_envs_desk.reference import DeskPolicy
 
-WORLDS = ("desk:Mailbox-v0",)
+WORLDS = ("desk:Mailbox-v0", "desk:Calendar-v0", "desk:Tickets-v0")
 
 
 def world(name: str, **arguments: Any) -> PersistentEnv:
@@ -37,10 +37,10 @@ def play(env: PersistentEnv, observation: str) -> float:
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("level", [1, 3])
 def test_every_day_has_a_sound_task(name: str, level: int) -> None:
-    """On eight days of one world each task is sound, and the reference policy solves it."""
+    """On five days of one world each task is sound, and the reference policy solves it."""
     env = world(name, level=level)
     observation, info = env.reset(seed=level)
-    for day in range(1, 9):
+    for day in range(1, 6):
         assert info["day"] == day
         assert check_task(env.domain, env.current) == []
         assert play(env, observation) == 1.0
@@ -77,7 +77,8 @@ def test_the_world_goes_on(name: str) -> None:
     assert info["day"] == 2
     after = env.snapshot()["tables"]
     for table, rows in left["tables"].items():
-        assert all(row in after[table] for row in rows), table
+        gone = 1 if table == "appointments" else 0  # the first day of a calendar
+        assert all(row in after[table] for row in rows if row.get("day", 2) > gone), table
     assert env.reset(seed=1)[1]["day"] == 1
     assert env.snapshot() == first
     assert env.reset(options={"new_world": True})[1]["day"] == 1
