@@ -109,12 +109,12 @@ class TicketsDomain(PersistentDomain):
     schema = _SCHEMA
     policy = (
         "You keep a ticket queue. Once a day you get instructions; do exactly what they say, in their order.\n\n"
-        "How a ticket is triaged: topics 'outage' and 'slow line' go to the team network, 'wrong bill' and 'refund' to "
-        "billing, 'password' to access. In the team, the ticket goes to the one to whom the fewest tickets are "
-        "assigned at that moment; of several, to the first in the alphabet. The priority is high for every outage and wherever "
-        "20 people or more are affected, low for a password, normal otherwise. A new ticket with the same customer and "
-        "topic as an older ticket that is not closed is no work of its own: close it as a duplicate of the oldest such "
-        "ticket instead."
+        "How a ticket is triaged: topics 'outage' and 'slow line' go to the team network, 'wrong bill' and "
+        "'refund' to billing, 'password' to access. In the team, the ticket goes to the one to whom the "
+        "fewest tickets are assigned at that moment; of several, to the first in the alphabet. The priority "
+        "is high for every outage and wherever 20 people or more are affected, low for a password, normal "
+        "otherwise. A new ticket with the same customer and topic as an older ticket that is not closed is no "
+        "work of its own: close it as a duplicate of the oldest such ticket instead."
     )
     _tools: ClassVar = (list_tickets, list_staff, assign_ticket, close_as_duplicate, close_ticket)
 
