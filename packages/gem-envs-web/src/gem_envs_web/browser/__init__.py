@@ -1,1 +1,1 @@
-"""The websites as real pages over HTTP, and environments for agents that look at them through a browser."""
+"""Environments for agents that look at pages through a browser: the websites of this package, and MiniWoB."""

@@ -74,7 +74,7 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
         self._goals = goals
         self.observation = choice("observation", observation, OBSERVATIONS)
         self.show_attributes = boolean("show_attributes", show_attributes)
-        self._nouns = _checked_tagger(noun_tagger) or shop.nouns
+        self.nouns = _checked_tagger(noun_tagger) or shop.nouns
 
     @property
     def wish(self) -> ShopGoal:
@@ -139,7 +139,7 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
 
     def score(self, view: ShopView) -> PurchaseReward:
         """Return what buying the product with the options of a view is worth."""
-        return purchase_reward(self.shop.product(view.asin), self._goal, dict(view.options), self._nouns)
+        return purchase_reward(self.shop.product(view.asin), self._goal, dict(view.options), self.nouns)
 
     def _go(self, view: ShopView) -> None:
         self._view = view
