@@ -52,6 +52,7 @@ OTHERS = sorted(
 NIGHTLY = {
     "docs/guides/hub.md": "it builds, checks and publishes wheels from its second block on",
     "docs/guides/publishing.md": "it builds and checks a wheel from its third block on",
+    "docs/guides/worlds-from-descriptions.md": "it makes and installs a package",
 }
 """Documents whose commands run by night alone. By day test_documents.py knows that the commands exist."""
 WHOLE = "the first block of a document follows the whole document, with its installs"

@@ -21,7 +21,7 @@ from gem_envs_desk.synthesis.server_drafting import server_tasks
 from gem_envs_desk.synthesis.server_env import ServerEnv
 from gem_envs_desk.synthesis.server_profile import state_tables
 from gem_envs_desk.synthesis.server_recording import RecordedServer, recorded_server
-from gem_envs_desk.synthesis.server_world import ServerDomain, ServerWorld
+from gem_envs_desk.synthesis.server_world import ServerDomain
 
 SERVER = Path(__file__).with_name("notes_server.py")
 END = '<tool_call>{"name": "end_conversation", "arguments": {}}</tool_call>'
@@ -80,11 +80,6 @@ def test_tasks_on_a_server_are_sound_and_can_be_won(recorded: RecordedServer, co
 
     class Env(ServerEnv):
         folder = Path()
-
-        @property
-        def world(self) -> ServerWorld:
-            self._world = self._world or domain.open(self._task.state)
-            return self._world
 
     Env.domain = domain  # type: ignore[assignment]
     with Env() as env:

@@ -8,12 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gem_envs_desk.domain import DeskWorld, carried_out
 from gem_envs_desk.synthesis.server_profile import ServerProfile
-from gem_envs_desk.synthesis.server_world import ServerDomain, ServerWorld
+from gem_envs_desk.synthesis.server_world import ServerDomain
 from gem_envs_desk.synthesis.service_env import TASKS_FILE, MadeTaskEnv
 from gem_envs_desk.synthesis.task_list import TaskList
-from gem_envs_desk.task import DeskCall
 
 __all__ = ["SERVER_FILE", "ServerEnv", "server_domain"]
 
@@ -38,18 +36,9 @@ class _DomainOfFolder:
 class ServerEnv(MadeTaskEnv, ABC):
     """Tasks on an MCP server, from the files of a made package; arguments as for :class:`MadeTaskEnv`.
 
-    Each episode has a server of its own, which starts with the first call and ends with the episode. At the end of the
-    first episode of a task, another one shows the state that the solution leaves.
+    Each episode has a server of its own, which starts with the first call that no earlier episode of this process has
+    made in the same place, and ends with the episode.
     """
 
     folder: ClassVar[Path]
     domain = _DomainOfFolder()  # a descriptor, so that importing the package reads no file
-
-    @property
-    def world(self) -> DeskWorld:
-        """The world of this episode, on a server that no other episode uses."""
-        if self._world is None:
-            self._world = ServerWorld(server_domain(self.folder).profile, self._task.state)
-            for call in self.calls:
-                carried_out(self._world, DeskCall(**call))
-        return self._world

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gem.tools import ToolResult
 from gem_envs_desk.synthesis.errors import DescriptionError, UnsupportedSchemaError
 from gem_envs_desk.synthesis.openapi_calls import snake_case
 from gem_envs_desk.synthesis.server_arguments import SourceCounts, drawn_arguments
@@ -90,6 +91,8 @@ def _probed(
     live: LiveServer, state_tools: tuple[str, ...], writers: list[dict[str, Any]], seed: int, rounds: int
 ) -> tuple[SourceCounts, dict[str, str], set[str]]:
     """Call the writing tools at random, and return the sources that worked, the refused tools, the useful readers."""
+    from gem_tools.mcp.errors import MCPServerError
+
     rng = random.Random(f"{seed} recording")
     learned: SourceCounts = {}
     changes: Counter[str] = Counter()
@@ -105,7 +108,10 @@ def _probed(
             except UnsupportedSchemaError as error:
                 answers[tool["name"]] = str(error)
                 continue
-            result = live.call(tool["name"], drawn.arguments)
+            try:
+                result = live.call(tool["name"], drawn.arguments)
+            except MCPServerError as error:
+                result = ToolResult(str(error), ok=False)
             before, state = state, live.state(state_tools)
             differing = {
                 one for one in state_tools if state_tables({one: before[one]}) != state_tables({one: state[one]})

@@ -20,6 +20,8 @@ from gem_envs_desk.task import AGENT, USER, DeskTask
 __all__ = ["LiveServer", "OfferedServerTool", "ServerDomain", "ServerWorld"]
 
 _LONGEST_TEXT = 20_000
+_MOST_REMEMBERED = 10_000
+"""Sequences of calls whose last answer and state a process remembers."""
 _CALL_SECONDS, _START_SECONDS = 30.0, 60.0
 
 
@@ -56,24 +58,29 @@ class LiveServer:
         )
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool. A server that gives no answer is a failed result with the reason."""
-        from gem_tools.mcp.errors import MCPServerError
+        """Call a tool.
+
+        Raises:
+            MCPServerError: if the server gives no answer.
+        """
         from gem_tools.mcp.results import tool_result
 
-        try:
-            answer = self._user.run(
-                self._server,
-                self._group,
-                lambda there: there.call(tool, arguments, self._policy),
-                self._policy.longest,
-            )
-        except MCPServerError as error:
-            return ToolResult(str(error), ok=False)
+        run = self._user.run
+        longest = self._policy.longest
+        answer = run(self._server, self._group, lambda there: there.call(tool, arguments, self._policy), longest)
         return tool_result(answer, _LONGEST_TEXT)
 
     def state(self, tools: tuple[str, ...]) -> dict[str, Any]:
         """Return the answers of the tools that show the state; None for one that fails."""
-        return {name: _value(self.call(name, {})) for name in tools}
+        from gem_tools.mcp.errors import MCPServerError
+
+        found: dict[str, Any] = {}
+        for name in tools:
+            try:
+                found[name] = _value(self.call(name, {}))
+            except MCPServerError:
+                found[name] = None
+        return found
 
     def close(self) -> None:
         """End the server and remove its folder. Calling it again does nothing."""
@@ -130,7 +137,7 @@ class ServerWorld:
             live = self._started()
             result = live.call(tool, arguments)
             if self._seen is not None:
-                self._seen[json.dumps(calls)] = (result, live.state(self._profile.state_tools))
+                _remember(self._seen, calls, result, live.state(self._profile.state_tools))
         elif self._live is None:
             result = known[0]
         else:
@@ -149,7 +156,7 @@ class ServerWorld:
             return dict(known[1])
         found = self._started().state(self._profile.state_tools)
         if self._seen is not None:
-            self._seen.setdefault(json.dumps(self._calls), (ToolResult(""), found))
+            _remember(self._seen, self._calls, ToolResult(""), found)
         return found
 
     def dump(self) -> Dump:
@@ -176,7 +183,8 @@ class ServerDomain(DeskDomain):
     Args:
         profile: the server.
         tasks: the tasks of each level and split.
-        remembers: whether its worlds share what they have seen, for checks that repeat the same calls many times.
+        remembers: whether its worlds share what they have seen: a sequence of calls that a server has answered starts
+            no other one. The checks have shown that its answers repeat.
     """
 
     policy = POLICY
@@ -194,6 +202,12 @@ class ServerDomain(DeskDomain):
     def open(self, state: Mapping[str, Any]) -> ServerWorld:
         """Return a server in this state, which starts with its first call."""
         return ServerWorld(self.profile, state, self._seen)
+
+
+def _remember(seen: dict[str, tuple[ToolResult, Any]], calls: list[Any], result: ToolResult, state: Any) -> None:
+    if len(seen) >= _MOST_REMEMBERED:
+        del seen[next(iter(seen))]
+    seen.setdefault(json.dumps(calls), (result, state))
 
 
 def _value(result: ToolResult) -> Any:

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gem.arguments import choice
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.synthesis.service_domain import ServiceDomain
 from gem_envs_desk.synthesis.store_spec import StoreSpec
@@ -34,12 +33,13 @@ class MadeTaskEnv(DeskEnv, ABC):
     Args:
         user: ``"none"``: the task is given whole, and the first message of the agent ends the episode; it tells what
             the task asks for. ``"scripted"``: a scripted user raises one wish after the other, and tells some values
-            only when asked.
+            only when asked. The URL of a model server: its model plays the user.
         level: the number of goals of a task, 1 to 3.
         split: ``"train"`` or ``"test"``; their tasks have no initial state in common.
         max_turns: messages and rounds of calls of the agent.
         tool_instructions: whether the first observation lists the tools.
         failure_rate: share of the agent's calls that fail for no reason, change nothing and can be repeated.
+        user_model: the name of the model that plays the user.
     """
 
     role = "operator of a service"
@@ -52,13 +52,15 @@ class MadeTaskEnv(DeskEnv, ABC):
         max_turns: int = 30,
         tool_instructions: bool = True,
         failure_rate: float = 0.0,
+        user_model: str | None = None,
     ) -> None:
-        super().__init__(level, split, max_turns, tool_instructions, failure_rate)
-        self.user = choice("user", user, (NO_USER, SCRIPTED))
+        talks_to = SCRIPTED if user == NO_USER else user
+        super().__init__(level, split, max_turns, tool_instructions, failure_rate, talks_to, user_model)
+        self._is_alone = user == NO_USER
 
     def _set_task(self) -> None:
         super()._set_task()
-        if self.user == NO_USER:
+        if self._is_alone:
             self._task, self._user = replace(self._task, script=None), None
 
 
