@@ -260,7 +260,7 @@ def test_a_compose_file_of_one_service_is_read(tmp_path: Path) -> None:
     )
     task = load_task(folder)
     assert (dict(task.environment), task.workdir, task.user) == ({"MODE": "quick"}, "/app", "1000")
-    assert task.limits == ResourceLimits(memory=1 << 30, network=True)
+    assert task.limits == ResourceLimits(memory=1 << 30, disk=32 << 30, network=True)
     assert (task.image.folder, task.image.dockerfile) == (folder, "Dockerfile")
 
 

@@ -9,7 +9,9 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -425,3 +427,45 @@ def test_a_failed_build_is_told_without_control_characters(engine: Engine, small
     assert not any(ord(char) < 32 for char in str(caught.value))
     assert "10%" not in str(caught.value).replace("10%%", "")
     assert "3" in str(caught.value)
+
+
+def loop_devices() -> set[str]:
+    """The loop devices that disks of containers use."""
+    found = set()
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):  # it has just ended
+            if "/disks/" in path.read_text():
+                found.add(path.parent.parent.name)
+    return found
+
+
+@pytest.mark.slow(reason="writes hundreds of megabytes")
+@pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="needs root and loop devices")
+def test_a_disk_larger_than_memory_is_as_large_as_the_task_says(engine: Engine, small: Image) -> None:
+    """Files beyond half of the memory fit, the limit holds with a notice, and a snapshot begins another disk."""
+    limits = ResourceLimits(memory=128 << 20, disk=200 << 20)
+    fill = "head -c {}M /dev/zero > /file; echo $?; df -m / | tail -1"
+    with engine.start(engine.prepare(small), limits) as container:
+        assert container.run(("sh", "-c", fill.format(150)), seconds=60).output.startswith(b"0\n")
+        assert loop_devices()
+        assert not container.reached_limits()
+        with container.snapshot() as snapshot, engine.restore(snapshot, limits) as second:
+            done = second.run(("sh", "-c", "stat -c %s /file; touch /new"), seconds=60)
+            assert (done.output, done.exit_code) == (b"157286400\n", 0)
+        assert container.run(("sh", "-c", fill.format(250)), seconds=60).output.partition(b"\n")[0] != b"0"
+        (notice,) = container.reached_limits()
+        assert notice.startswith("the disk of")
+    deadline = time.monotonic() + 30
+    while loop_devices():  # the kernel ends them after the last mount, not at once
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_without_loop_devices_a_warning_names_the_smaller_disk(
+    engine: Engine, small: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files then lie in memory, as they do for an ordinary user."""
+    monkeypatch.setattr("gem_terminal.engines.namespace.container.disk_template", lambda *_: None)
+    monkeypatch.setattr("gem_terminal.warnings_once._GIVEN", set())
+    with pytest.warns(UserWarning, match=r"disks of 64 MiB here where tasks ask for 400 MiB"):
+        engine.start(engine.prepare(small), ResourceLimits(memory=128 << 20, disk=400 << 20)).remove()

@@ -124,9 +124,9 @@ def make_private() -> None:
     _checked(_mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate /")
 
 
-def mount(kind: str, where: str, options: str, flags: int = 0) -> None:
-    """Mount a file system without a device."""
-    done = _mount(kind.encode(), os.fsencode(where), kind.encode(), flags, os.fsencode(options))
+def mount(kind: str, where: str, options: str, flags: int = 0, source: str | None = None) -> None:
+    """Mount a file system, which needs no device unless ``source`` names one."""
+    done = _mount(os.fsencode(source or kind), os.fsencode(where), kind.encode(), flags, os.fsencode(options))
     _checked(done, f"mounting {kind} at {where}")
 
 

@@ -28,6 +28,8 @@ __all__ = ["Step", "load", "steps_of"]
 _PARSERS = ("pytest",)
 """The ``parser_name`` of the supported summary."""
 _MAIN = "client"
+_DISK = 32 << 30
+"""Bytes. Terminal-Bench has no limit; this one keeps an agent from filling the disk of the machine."""
 """The harness's name of the agent's service."""
 _HIDDEN = ("tests", "run-tests.sh", "solution.sh", "solution.yaml", "task.yaml", "docker-compose.yaml")
 """What the agent must not see, even where a compose file mounts it."""
@@ -103,6 +105,7 @@ def load(folder: Path) -> Task:
         limits=ResourceLimits(
             cpus=service.limits().cpus,
             memory=service.limits().memory,
+            disk=_DISK,
             network=service.network_mode != "none",
         ),
         **(composition.task_fields() if composition is not None else {}),

@@ -24,11 +24,13 @@ from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_M
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace import network
 from gem_terminal.engines.namespace.channel import PipeChannel
+from gem_terminal.engines.namespace.loop_disk import disk_template
 from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, changes_in, copy_of_files
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
+from gem_terminal.warnings_once import warn_once
 
 __all__ = ["NamespaceContainer", "start_container"]
 
@@ -61,7 +63,10 @@ _READ_ONLY = ("bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure",
 
 
 class NamespaceContainer(Container):
-    """A running container. The files that it writes lie in memory and count against its memory.
+    """A running container.
+
+    The files that it writes lie in memory and count against its memory; on a disk of their own, if the task asks for
+    more room than that and this machine has loop devices.
 
     Args:
         spawner: starts its processes.
@@ -70,6 +75,7 @@ class NamespaceContainer(Container):
         environment, config: the environment variables, and the default user and folder, of its processes.
         copy: a descriptor of the files of a snapshot, with which it begins.
         beside: the container whose network it joins; None for a network of its own.
+        disks: the folder for disks; None for files in memory only.
     """
 
     snapshots_in_milliseconds = True
@@ -83,7 +89,9 @@ class NamespaceContainer(Container):
         config: Mapping[str, Any],
         copy: int | None = None,
         beside: NamespaceContainer | None = None,
+        disks: Path | None = None,
     ) -> None:
+        self._disks = disks
         self._layers = tuple(layers)
         self._config = config
         self._beside = beside
@@ -306,6 +314,19 @@ class NamespaceContainer(Container):
             raise EngineError(f"container {self.id} was removed")
         return self._spawner.start(command, ends, self._target, pid=self._pid, **request)
 
+    def _check_disk(self) -> None:
+        asked = self._limits.disk
+        if asked is None or asked <= self._limits.memory // 2:
+            return
+        with suppress(OSError):  # it has died
+            disk = os.statvfs(f"/proc/{self._pid}/root")
+            if (room := disk.f_blocks * disk.f_frsize) < asked // 2:
+                warn_once(
+                    f"containers of the namespace engine have disks of {room >> 20} MiB here where tasks ask for "
+                    f"{asked >> 20} MiB: larger ones need root, loop devices and mkfs.ext4 (Debian: apt install "
+                    "e2fsprogs); or use limits={'memory': …}, of which half is for files"
+                )
+
     def _start_first(self, copy: int | None) -> tuple[Process, int, int]:
         """Start the container; return bubblewrap's process, a descriptor of the first process, and its lifeline."""
         reader, lifeline = os.pipe()
@@ -316,11 +337,12 @@ class NamespaceContainer(Container):
                 first = start_container(
                     self._spawner, self._layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
                     hostname=self.id[-12:], cgroups=self._cgroup.tasks, copy=copy,
-                    joins=None if self._beside is None else self._beside.namespace_holder,
+                    joins=None if self._beside is None else self._beside.namespace_holder, disks=self._disks,
                 )  # fmt: skip
                 os.close(said)
                 said = -1
                 self._pid = _first_pid(told)
+                self._check_disk()
                 target = os.pidfd_open(self._pid)
                 try:
                     self._connect(target, reader)
@@ -381,6 +403,7 @@ def start_container(
     root: str | None = None,
     copy: int | None = None,
     joins: tuple[int, int] | None = None,
+    disks: Path | None = None,
 ) -> Process:
     """Start a container and return bubblewrap's process, which first reports the id of the container's first process.
 
@@ -395,10 +418,15 @@ def start_container(
         root: a folder in place of its image, for a trial.
         copy: a descriptor of the files of a snapshot, with which it begins.
         joins: id and descriptor of the first process of the container whose network it joins.
+        disks: see :class:`NamespaceContainer`.
     """
     place = _build_folder()
-    # Files lie in memory and count against it, so the disk must leave memory for processes.
+    # Files in memory count against it, so they must leave memory for processes.
     size = min(limits.disk or DISK, limits.memory // 2)
+    disk = None
+    if limits.disk is not None and limits.disk > size and disks is not None and not spawner.rootless:
+        with suppress(OSError):  # the warning of the container says so
+            disk = disk_template(disks, limits.disk, files_of(limits.disk))
     shared = min(SHARED_MEMORY, limits.memory // 8)
     devices = () if spawner.rootless else _DEVICES
     command = [
@@ -415,8 +443,9 @@ def start_container(
         "--", *first,
     ]  # fmt: skip
     build = {
-        "place": place, "size": size, "files": files_of(size), "layers": list(map(str, layers)),
-        "devices": bool(devices), "resolver": network.resolver() if limits.is_routed else "",
+        "place": place, "size": size, "files": files_of(size), "disk": str(disk or ""),
+        "layers": list(map(str, layers)), "devices": bool(devices),
+        "resolver": network.resolver() if limits.is_routed else "",
     }  # fmt: skip
     process, target = joins or (None, copy)
     return spawner.start(command, ends, target, build=build, cgroups=list(cgroups), joins=process)

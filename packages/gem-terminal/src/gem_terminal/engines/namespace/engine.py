@@ -184,7 +184,9 @@ class NamespaceEngine(Engine):
         with self._starting:
             self._underway += 1
         try:
-            container = NamespaceContainer(self.spawner, layers, limits, environment, config, copy, beside)
+            container = NamespaceContainer(
+                self.spawner, layers, limits, environment, config, copy, beside, self._images.folder
+            )
             self._containers.add(container)
         finally:
             with self._starting:

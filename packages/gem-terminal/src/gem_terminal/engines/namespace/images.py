@@ -57,7 +57,7 @@ class ImageStore:
     """
 
     def __init__(self, folder: Path | None, start: _Start) -> None:
-        self._folder = folder or cache_folder()
+        self.folder = folder or cache_folder()
         self._start = start
 
     def prepare(self, image: Image, progress: Progress | None) -> str:
@@ -73,23 +73,23 @@ class ImageStore:
             image = Image(name=image.name)
         reference = _reference(image)
         if not self._is_made(reference):
-            with building(self._folder, beginning_of(image), progress):
+            with building(self.folder, beginning_of(image), progress):
                 if not self._is_made(reference):  # the last holder of the lock may have built it
                     layers, config = self._build(image, progress)
                     self._write(
-                        self._folder / "images" / reference,
+                        self.folder / "images" / reference,
                         {"layers": [str(layer) for layer in layers], "config": config},
                     )
         return reference
 
     def layers(self, reference: str) -> tuple[list[Path], Mapping[str, Any]]:
         """Return the folders of a prepared image, topmost first, and its configuration."""
-        content = json.loads((self._folder / "images" / reference).read_text(encoding="utf-8"))
+        content = json.loads((self.folder / "images" / reference).read_text(encoding="utf-8"))
         return [Path(layer) for layer in content["layers"]], content["config"]
 
     def has_base(self, name: str) -> bool:
         """Return whether a root file system of this name exists."""
-        return (self._folder / "bases" / _file_name(name)).is_dir()
+        return (self.folder / "bases" / _file_name(name)).is_dir()
 
     def add_base(self, name: str, source: Path, progress: Progress | None) -> None:
         """Unpack a root file system, or the merged layers of a saved image, under a name.
@@ -98,14 +98,14 @@ class ImageStore:
             EngineError: if the archive holds neither of them.
         """
         content = inspect_archive(source, name)
-        with exclusive(self._folder / "lock", progress):
+        with exclusive(self.folder / "lock", progress):
             config: dict[str, Any] = {
                 "environment": dict(content.environment),
                 "workdir": content.workdir or "/",
                 "user": content.user,
             }
             config |= {"entrypoint": list(content.entrypoint), "command": list(content.command)}
-            self._write(self._folder / "configs" / _file_name(name), config)
+            self._write(self.folder / "configs" / _file_name(name), config)
             with flatten(source, content, progress) as archive:
                 report_stage(progress, ProgressStage(f"unpacking {source.name}"))
                 self._share(name, _digest(archive), lambda folder: unpack(archive, folder))
@@ -113,17 +113,17 @@ class ImageStore:
     def discard(self, keep: Iterable[Image]) -> int:
         """Remove the built images, except those in ``keep``, and the layers that no other image uses."""
         kept = {_reference(image) for image in keep}
-        with no_building(self._folder, None):
-            removed = [path for path in (self._folder / "images").glob("*") if path.name not in kept]
+        with no_building(self.folder, None):
+            removed = [path for path in (self.folder / "images").glob("*") if path.name not in kept]
             for path in removed:
                 path.unlink()
-            used = {layer for path in (self._folder / "images").glob("*") for layer in self.layers(path.name)[0]}
-            for layer in set((self._folder / "layers").glob("*")) - used:
+            used = {layer for path in (self.folder / "images").glob("*") for layer in self.layers(path.name)[0]}
+            for layer in set((self.folder / "layers").glob("*")) - used:
                 shutil.rmtree(layer)
         return len(removed)
 
     def _base(self, name: str, progress: Progress | None) -> tuple[Path, dict[str, Any]]:
-        folder = self._folder / "bases" / _file_name(name)
+        folder = self.folder / "bases" / _file_name(name)
         suite = debian_suite(name)
         if not folder.is_dir():
             if suite is None or shutil.which("debootstrap") is None or os.getuid() != 0:
@@ -133,7 +133,7 @@ class ImageStore:
                     "--engine namespace"
                 )
             self._share(name, f"debian-{suite}", lambda into: bootstrap(suite, into, progress))
-        config = self._folder / "configs" / _file_name(name)
+        config = self.folder / "configs" / _file_name(name)
         return folder.resolve(), json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
 
     def _share(self, name: str, content: str, make: Callable[[Path], Any]) -> None:
@@ -144,7 +144,7 @@ class ImageStore:
             content: names what the base holds.
             make: fills a folder with it.
         """
-        folder, base = self._made(self._folder / "contents" / content, make), self._folder / "bases" / _file_name(name)
+        folder, base = self._made(self.folder / "contents" / content, make), self.folder / "bases" / _file_name(name)
         if base.is_dir():  # running containers may use what has the name
             return
         base.parent.mkdir(parents=True, exist_ok=True)
@@ -225,12 +225,12 @@ class ImageStore:
                     _copy(container, step, config["workdir"], image)
                 container.save(folder)
 
-        return self._made(self._folder / "layers" / chain.hexdigest(), make)
+        return self._made(self.folder / "layers" / chain.hexdigest(), make)
 
     def reap(self) -> None:
         """Remove unfinished layers of ended processes of this machine."""
         host = ContainerOwner.this_process().host
-        for path in self._folder.glob("*/.making-*-*-*-*"):
+        for path in self.folder.glob("*/.making-*-*-*-*"):
             _, short, pid, began, _ = path.name.split("-", 4)
             if short == _short(host) and pid.isdigit() and not ContainerOwner(host, int(pid), began).is_alive():
                 shutil.rmtree(path, ignore_errors=True)
@@ -253,7 +253,7 @@ class ImageStore:
         return folder
 
     def _is_made(self, reference: str) -> bool:
-        return (self._folder / "images" / reference).is_file()
+        return (self.folder / "images" / reference).is_file()
 
     def _write(self, path: Path, content: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

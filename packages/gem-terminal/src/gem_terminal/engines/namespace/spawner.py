@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from gem.processes import linux, rlimits
 from gem.processes.fork_loop import Child, ForkLoop, serve
 from gem_terminal.engines import netlink
-from gem_terminal.engines.namespace import saved_files
+from gem_terminal.engines.namespace import loop_disk, saved_files
 
 if TYPE_CHECKING:
     import resource
@@ -192,14 +192,23 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
 
 
 def _build_root(
-    place: str, size: int, files: int, layers: list[str], devices: bool, resolver: str, copy: int | None
+    place: str,
+    size: int,
+    files: int,
+    disk: str,
+    layers: list[str],
+    devices: bool,
+    resolver: str,
+    copy: int | None,
 ) -> None:
     """Build the root of a container, ``root`` in a folder, in its own mount namespace.
 
     Args:
-        place: an empty folder; a tmpfs that is mounted on it receives the container's files.
-        size: the size limit in bytes.
-        files: the limit on files and folders.
+        place: an empty folder; a file system that is mounted on it receives the container's files.
+        size: the size limit in bytes, of files in memory.
+        files: the limit on files and folders, in memory.
+        disk: in place of files in memory, the file system to copy; see
+            :mod:`~gem_terminal.engines.namespace.loop_disk`.
         layers: the folders below it, topmost first.
         devices: whether to create devices as well, in ``devices``. With the devices of the machine instead, root in
             the container could change their modes for the whole machine.
@@ -209,9 +218,11 @@ def _build_root(
     linux.unshare(linux.CLONE_NEWNS)
     linux.make_private()
     options = f"size={size},nr_inodes={files},mode=755"
-    large = copy is not None and saved_files.with_large_pages(place, options)
-    if copy is None:
-        linux.mount("tmpfs", place, options)
+    large = False
+    if not (disk and _mounted(disk, place)):
+        large = copy is not None and saved_files.with_large_pages(place, options)
+        if copy is None:
+            linux.mount("tmpfs", place, options)
     os.chdir(place)
     for name in ("upper", "work", "root", "devices"):
         os.mkdir(name)  # noqa: PTH102  # pathlib is slower
@@ -227,6 +238,15 @@ def _build_root(
     if resolver:
         Path("resolv.conf").write_text(resolver, encoding="utf-8")
     os.chdir("/")
+
+
+def _mounted(disk: str, place: str) -> bool:
+    """Mount a disk; return False on a machine without loop devices, whose containers have their files in memory."""
+    try:
+        loop_disk.mount_copy(disk, place)
+    except OSError:
+        return False
+    return True
 
 
 def _say(request: dict[str, Any], error: BaseException) -> None:
