@@ -6,7 +6,14 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem_bridges.addresses import base_address
 
-__all__ = ["resolve_agentgym", "resolve_gym", "resolve_openenv", "resolve_textarena"]
+__all__ = [
+    "resolve_agentgym",
+    "resolve_gym",
+    "resolve_jericho",
+    "resolve_openenv",
+    "resolve_textarena",
+    "resolve_textworld",
+]
 
 
 def resolve_openenv(env_id: str) -> EnvSpec:
@@ -66,4 +73,30 @@ def resolve_textarena(env_id: str) -> EnvSpec:
         "gem_bridges.textarena.players_env:TextArenaPlayersEnv",
         {"game": name, "players": int(players)},
         description=f"The game {name} of TextArena, {int(players)} seats.",
+    )
+
+
+def resolve_textworld(env_id: str) -> EnvSpec:
+    """Return the spec of ``textworld:CHALLENGE-LEVEL`` or ``textworld:PATH``, a game file."""
+    name = env_id.removeprefix("textworld:")
+    challenge, _, level = name.partition("-")
+    is_path = "/" in name or name.endswith((".z8", ".ulx", ".json"))
+    return EnvSpec(
+        env_id,
+        "gem_bridges.fiction.env:TextWorldEnv",
+        {"path": name} if is_path else {"challenge": challenge, "level": level},
+        description=f"The game {name} of TextWorld, in a process of its own.",
+        reference_policy="gem_bridges.fiction.env:TextWorldPlanPolicy",
+        reference_sees="state",
+    )
+
+
+def resolve_jericho(env_id: str) -> EnvSpec:
+    """Return the spec of ``jericho:PATH``, a story file."""
+    path = env_id.removeprefix("jericho:")
+    return EnvSpec(
+        env_id,
+        "gem_bridges.fiction.env:JerichoEnv",
+        {"path": path},
+        description=f"The story file {path}, played by Jericho in a process of its own.",
     )

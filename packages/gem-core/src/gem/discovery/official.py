@@ -30,10 +30,12 @@ NAMESPACES = {
     "agentgym": ("gem-bridges",),
     "gym": ("gem-bridges",),
     "textarena": ("gem-bridges",),
+    "textworld": ("gem-bridges",),
+    "jericho": ("gem-bridges",),
 }
 """Namespace → the distributions that fill it."""
 
-PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena")
+PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena", "textworld", "jericho")
 """The namespaces among them whose ids are addresses, which a resolver turns into specs."""
 
 WRAPPERS = {
