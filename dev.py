@@ -11,7 +11,8 @@
     python3 dev.py touched [--base COMMIT | --everything] [--json]
                                           the packages and tests that the branch touches
     python3 dev.py mutants [ARGS]         change the code in small ways, count the changes that the tests notice
-    python3 dev.py site [--out DIR]       the documents, the reference and a page for each environment, as web pages
+    python3 dev.py site [--play]          the documents, the reference and a page for each environment, as web pages;
+                                          with --play the pages of environments have scores and an episode
     python3 dev.py release prepare|build|rehearse
                                           write a version and its notes; build the files of a release; try all of it
                                           out on this machine, from the tag to an empty environment that installs it

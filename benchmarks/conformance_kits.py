@@ -30,6 +30,7 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
+from results import write_results
 
 from gem.core import Env
 from gem.discovery.manifest import read_specs
@@ -130,8 +131,13 @@ def main() -> None:
     """Run both kits on everything, and print their findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--out", type=Path, help="keep the tables in this file; see results.py")
+    options = parser.parse_args()
     rows, noise = compare()
-    if parser.parse_args().json:
+    if options.out is not None:
+        tables = {"defects": cells(table(rows)), "groups": cells(by_group(rows))}
+        write_results(options.out, "python benchmarks/conformance_kits.py", ("gem-testing", "gymnasium"), tables)
+    if options.json:
         print(json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1))
     else:
         print("\n".join([*table(rows), "", *by_group(rows), "", summary(rows, noise)]))
@@ -218,6 +224,11 @@ def by_group(rows: list[Row]) -> list[str]:
         own = [row for row in rows if row.clause.startswith(f"{group}.")]
         lines.append(f"| {group} | {len(own)} | {caught(own, 'gem')} | {caught(own, 'gymnasium')} |")
     return [*lines, f"| **all** | {len(rows)} | {caught(rows, 'gem')} | {caught(rows, 'gymnasium')} |"]
+
+
+def cells(lines: list[str]) -> list[list[str]]:
+    """Return the cells of a table's lines, without the line below the head."""
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[:1] + lines[2:]]
 
 
 def summary(rows: list[Row], noise: list[str]) -> str:

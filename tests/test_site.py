@@ -5,17 +5,20 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import click
 import pytest
-from devtools.site import check, documents, named_pages, navigation, python_pages
+from devtools.site import check, documents, environment_pages, named_pages, navigation, play, python_pages
 from devtools.site.command_pages import command_pages, commands
 from devtools.site.public_api import LEFT_OUT, PublicApi, load_api, source_packages
 from devtools.site.restructured import section_id
 
 from gem import built_in, errors
 from gem.plugins import Hooks
+from gem_hub.site.environment import environment_body
+from gem_hub.site.views import BaseEnvironment, RewardRange
 from gem_testing import CLAUSES
 
 ROOT = Path(__file__).parents[1]
@@ -54,8 +57,8 @@ def missing_entries(api: PublicApi, folders: list[Path]) -> list[str]:
 
 
 def test_every_document_stands_in_the_navigation() -> None:
-    """The sections name existing documents, each once, and each page of docs/ is in a section."""
-    listed = [document for section in navigation.SECTIONS for document in section.documents]
+    """The sections name existing documents, each once, and every page of docs/ is in one, the last if need be."""
+    listed = [document for section in navigation.sections(ROOT) for document in section.documents]
     assert len(listed) == len(set(listed))
     assert not [document for document in listed if document.endswith(".md") and not (ROOT / document).is_file()]
     assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")} <= set(listed)
@@ -204,3 +207,27 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     wrappers = (tmp_path / "site" / "html" / "reference" / "wrappers.html").read_text(encoding="utf-8")
     assert all(f'id="{section_id("wrapper", name)}"' in wrappers for name in built_in.WRAPPERS)
+
+
+def test_a_page_shows_the_scores_and_the_episode_of_an_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was played stands on the page: each turn with what the agent saw and did, and the mean of each agent."""
+    monkeypatch.setattr(play, "SECONDS", 0.05)
+    line = play.played("game:GuessTheNumber-v0-easy", with_episode=True)
+    assert "error" not in line
+    assert line["scores"].keys() == {"random", "reference", "null"}
+    turns = line["episode"]
+    assert [turn["reward"] for turn in turns][-2:] == [1.0, None]
+    environment = BaseEnvironment("game:GuessTheNumber-v0", "Guess.", "multi", ["text"], [], [])
+    score = RewardRange(line["id"], -0.1, 1.0, -0.1, 1.0, "observation", line["scores"])
+    environment.rewards.append(score)
+    shown = environment_pages.turns_of(turns)
+    html = unescape(environment_body(environment, shown, line["id"]))
+    assert html.count("<details") == len(turns)
+    assert all(turn["action"] in html for turn in turns)
+    assert turns[0]["observation"].splitlines()[0] in html
+    assert all(f"{agent.capitalize()} policy" in html for agent in line["scores"])
+
+
+def test_an_environment_that_cannot_be_played_says_why() -> None:
+    """An unknown id, a missing data set, or an engine that does not run is an error on the line, and ends nothing."""
+    assert "UnknownEnvironmentError" in play.played("game:NoSuchGame-v0", with_episode=True)["error"]

@@ -1,6 +1,6 @@
 """Builds the site: writes the sources of all pages, runs Sphinx with warnings as errors, checks the result.
 
-python -m devtools.site.build [--out .site] [--no-episodes]
+python -m devtools.site.build [--out .site] [--play] [--no-episodes]
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from devtools.shell import ROOT, say
-from devtools.site import check, command_pages, documents, named_pages, python_pages
-from devtools.site.navigation import SECTIONS, page_of
+from devtools.site import check, command_pages, documents, environment_pages, named_pages, python_pages
+from devtools.site.navigation import page_of, sections
 from devtools.site.public_api import PublicApi, load_api, source_packages
 
 __all__ = ["main", "write_sources"]
@@ -26,9 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Build the site; return the exit code."""
     parser = argparse.ArgumentParser("dev.py site", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / ".site", help="the folder of sources and pages")
+    parser.add_argument(
+        "--play", action="store_true", help="play the environments, for scores and episodes on their pages"
+    )
     options = parser.parse_args(arguments)
     sources, pages = options.out / "sources", options.out / "html"
-    write_sources(sources)
+    write_sources(sources, options.out / "played", play=options.play)
     from sphinx.cmd.build import main as sphinx
 
     code = sphinx(["-W", "--keep-going", "-q", "-d", str(options.out / "doctrees"), str(sources), str(pages)])
@@ -44,8 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def write_sources(target: Path) -> None:
-    """Write the sources of all pages; what an earlier build has left and no page uses is removed."""
+def write_sources(target: Path, cache: Path, *, play: bool) -> None:
+    """Write the sources of all pages; what an earlier build has left and no page uses is removed.
+
+    Args:
+        target: the folder of the sources.
+        cache: the folder of what was played of environments.
+        play: whether to play what is not there.
+    """
     fresh = target.with_name(f"{target.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     documents.copy_documents(ROOT, fresh, {"index": navigation()})
@@ -59,6 +68,8 @@ def write_sources(target: Path) -> None:
     ]
     for page, text in generated:
         _put(fresh / f"{page}.rst", text)
+    for page, text in environment_pages.environment_pages(cache, play=play):
+        _put(fresh / f"{page}.md", text)
     _put(fresh / "aliases.json", json.dumps(aliases(api)))
     shutil.copy(HERE / "conf.py", fresh / "conf.py")
     shutil.copytree(HERE / "static", fresh / "_static")
@@ -100,7 +111,7 @@ def navigation() -> str:
 
 
 def _toctrees() -> Iterator[str]:
-    for section in SECTIONS:
+    for section in sections(ROOT):
         yield "\n```{toctree}"
         yield ":hidden:"
         yield f":caption: {section.title}\n"
@@ -123,7 +134,7 @@ def packages_index() -> str:
 
 
 def _listed() -> set[str]:
-    return {"index", *(page_of(document) for section in SECTIONS for document in section.documents)}
+    return {"index", *(page_of(document) for section in sections(ROOT) for document in section.documents)}
 
 
 def _index(title: str, introduction: str, pages: Iterable[str]) -> str:

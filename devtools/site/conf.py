@@ -42,7 +42,6 @@ maximum_signature_line_length = 88
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["site.js"]
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False

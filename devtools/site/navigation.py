@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["SECTIONS", "Section", "page_of"]
+__all__ = ["SECTIONS", "Section", "page_of", "sections"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ SECTIONS = (
             "docs/guides/coming-from-gem-llm.md",
         ),
     ),
-    Section("Environments", ("docs/games.md", "docs/worlds.md")),
+    Section("Environments", ("environments/index", "docs/games.md", "docs/worlds.md")),
     Section(
         "Guides for trainers",
         (
@@ -75,6 +76,13 @@ SECTIONS = (
         ("docs/architecture.md", "docs/domains.md", "benchmarks/README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     ),
 )
+
+
+def sections(root: Path) -> tuple[Section, ...]:
+    """Return the sections, with a last one for the pages of ``docs/`` that none of them lists yet."""
+    listed = {document for section in SECTIONS for document in section.documents}
+    found = {path.relative_to(root).as_posix() for path in root.glob("docs/**/*.md")}
+    return (*SECTIONS, Section("Further guides", tuple(sorted(found - listed)))) if found - listed else SECTIONS
 
 
 def page_of(document: str) -> str:

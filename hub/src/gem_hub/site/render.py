@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from gem_hub.site.readme import readme_html
 from gem_hub.site.text import tag_slug
 
-__all__ = ["POLICY", "render", "static_files"]
+__all__ = ["POLICY", "render", "render_text", "static_files"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -28,8 +28,12 @@ def render(template: str, root: str, **values: Any) -> bytes:
         root: the relative path from the page to the hub's root, for example ``"../../"``.
         **values: the values for the template.
     """
-    text = _environment().get_template(template).render(root=root, policy=POLICY, **values)
-    return "\n".join(line.rstrip() for line in text.splitlines()).encode() + b"\n"
+    return render_text(template, root=root, policy=POLICY, **values).encode() + b"\n"
+
+
+def render_text(template: str, **values: Any) -> str:
+    """Render a template, or a part of a page that another page contains; no line ends with blanks."""
+    return "\n".join(line.rstrip() for line in _environment().get_template(template).render(**values).splitlines())
 
 
 def static_files() -> dict[str, bytes]:

@@ -15,7 +15,16 @@ from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
 from gem_hub_client.ids import base_id
 
-__all__ = ["BaseEnvironment", "Listing", "PackageView", "ReleaseView", "RewardRange", "view_of"]
+__all__ = [
+    "BaseEnvironment",
+    "ExamplePart",
+    "Listing",
+    "PackageView",
+    "ReleaseView",
+    "RewardRange",
+    "example_parts",
+    "view_of",
+]
 
 _SUMMARY = 300
 _DESCRIPTION = 400
@@ -260,12 +269,12 @@ def _environments(entry: Mapping[str, Any], checks: list[Check]) -> list[BaseEnv
         environment.rewards.append(_reward(item, scores.get(item["id"], {})))
         example = item.get("example_observation", "")
         if example and not environment.example:
-            environment.example = _example_parts(example)
+            environment.example = example_parts(example)
             environment.example_id = item["id"]
     return list(known.values())
 
 
-def _example_parts(example: str) -> list[ExamplePart]:
+def example_parts(example: str) -> list[ExamplePart]:
     """Return the texts and pictures of an observation, as :mod:`gem_hub.first_observations` wrote it."""
     parts: list[ExamplePart] = []
     left, left_for_pictures = _EXAMPLE, MOST_OF_PICTURES

@@ -1,0 +1,56 @@
+"""The tables of the benchmarks are those of the result files, and the comparison page repeats measured figures only."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "benchmarks" / "README.md"
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module that keeps results."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.delitem(sys.modules, "results", raising=False)
+    return import_module("results")
+
+
+def test_every_table_agrees_with_its_result_file(results: ModuleType) -> None:
+    """The document has the tables that 'python benchmarks/results.py' writes, of every result file."""
+    text = README.read_text(encoding="utf-8")
+    assert results.with_tables(text) == text
+    assert {match[1] for match in results.BLOCK.findall(text)} == {path.stem for path in results.FOLDER.glob("*.json")}
+
+
+def test_a_changed_figure_is_noticed(results: ModuleType) -> None:
+    """A table that somebody has edited is not what its result file gives."""
+    text = README.read_text(encoding="utf-8")
+    edited = text.replace("| **all** | 139 |", "| **all** | 140 |", 1)
+    assert edited != text
+    assert results.with_tables(edited) == text
+
+
+def test_a_result_file_says_where_it_comes_from(results: ModuleType, tmp_path: Path) -> None:
+    """Command, date, machine and versions stand in the file and below the table."""
+    path = tmp_path / "some.json"
+    results.write_results(path, "python x.py", ["pytest"], {"one": [["what", "figure"], ["a", "1"]]})
+    shown = results.rendered(json.loads(path.read_text(encoding="utf-8")), "one")
+    assert shown.startswith("| what | figure |\n|---|---|\n| a | 1 |\n")
+    assert re.search(r"`python x\.py`, \d{4}-\d\d-\d\d, \d+ cores, .*pytest \d", shown)
+
+
+def test_the_comparison_page_repeats_measured_figures() -> None:
+    """Every figure of its table stands in the benchmarks, in a line of the same script's section."""
+    page = (ROOT / "docs" / "compared.md").read_text(encoding="utf-8").partition("## Figures")[2].partition("\n## ")[0]
+    figures = re.findall(r"\d[\d,]*\.?\d*", "".join(line for line in page.splitlines() if line.startswith("|")))
+    known = README.read_text(encoding="utf-8")
+    assert len(figures) > 10
+    assert not [figure for figure in figures if figure not in known and figure.rstrip(".") not in known]
