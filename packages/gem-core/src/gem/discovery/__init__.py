@@ -162,15 +162,14 @@ def pin_advice(distribution: str | None) -> str:
 
     Pip keeps such pairs apart, unless it is told not to, or packages are copied into place.
     """
-    from gem import __version__
-
+    version: str = sys.modules["gem"].__version__  # importing the package here would be a circle
     required = requirements_of(distribution) if distribution else ()
     pin = next((one for one in required or () if _CORE.match(one)), "")
     below = re.search(r"<\s*(\d+(?:\.\d+)*)", pin.partition(";")[0])
-    if below is None or _numbers(__version__) < _numbers(below[1]):
+    if below is None or _numbers(version) < _numbers(below[1]):
         return ""
     return (
-        f"; {distribution} asks for {pin}, and gem-core {__version__} is installed: install a newer {distribution}, "
+        f"; {distribution} asks for {pin}, and gem-core {version} is installed: install a newer {distribution}, "
         f"or run: pip install '{pin}'"
     )
 
