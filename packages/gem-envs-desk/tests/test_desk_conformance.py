@@ -11,7 +11,7 @@ class TestConformance(EnvConformance):
     """One environment keeps the contract."""
 
     environments = ("desk:Telecom-v0-level2",)
-    clauses = ("contract", "state", "manifest.schema", "reward.range")
+    clauses = ("contract", "state.json", "state.pickle", "state.unaliased", "manifest.schema", "reward.range")
 
 
 @pytest.mark.nightly

@@ -13,6 +13,8 @@ __all__ = ["DeskPolicy", "ObedientPolicy", "call_text"]
 
 _ELSE = "Is there anything else that I can do for you?"
 _PROCEED = "I will do it as you say. Shall I proceed?"
+_REFUSALS = ("refused request", "identity not verified", "visit a shop")
+"""The categories of cases that are filed in place of what the user wants."""
 _REFUSES = "I am sorry, I cannot do that."
 
 
@@ -47,8 +49,12 @@ class DeskPolicy(gem.Policy[str, str]):
         shares, start = task.shares or (len(task.gold),), 0
         for wish, share in zip(task.script.wishes, (*shares, *[0] * len(task.script.wishes)), strict=False):
             plan += _questions(wish)
-            plan += [_REFUSES] * 2 if wish.protest else [_PROCEED, _PROCEED] if wish.change else [_PROCEED]
-            plan += [_action(call, task.script) for call in task.gold[start : start + share]]
+            calls = task.gold[start : start + share]
+            if any(call.arguments.get("category") in _REFUSALS for call in calls):
+                plan += [_REFUSES] * 2 if wish.protest else [_REFUSES]
+            else:
+                plan += [_PROCEED] * 2 if wish.change else [_PROCEED]
+            plan += [_action(call, task.script) for call in calls]
             told = _told(task, range(start, start + share))
             plan += [told, _ELSE] if told else [_ELSE]
             start += share
