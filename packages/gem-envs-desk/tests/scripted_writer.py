@@ -10,7 +10,7 @@ from synthesis_documents import bicycles
 
 def answer(messages: list[dict[str, Any]]) -> str:
     """Return the tools for a request to design some, or a request in other words."""
-    asked = messages[-1]["content"]
+    asked = str(messages[-1]["content"])
     if asked.startswith("Design"):
         return f"Here they are:\n```json\n{json.dumps(bicycles())}\n```"
     return "I would like this. " + asked.split("\n\n", 1)[1].replace("Please", "Kindly")

@@ -23,6 +23,8 @@ from gem_envs_desk.synthesis.server_profile import state_tables
 from gem_envs_desk.synthesis.server_recording import RecordedServer, recorded_server
 from gem_envs_desk.synthesis.server_world import ServerDomain
 
+pytest.importorskip("gem_tools", reason="gem-envs-desk[synthesis] brings it")
+
 SERVER = Path(__file__).with_name("notes_server.py")
 END = '<tool_call>{"name": "end_conversation", "arguments": {}}</tool_call>'
 

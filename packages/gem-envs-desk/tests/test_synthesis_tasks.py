@@ -133,6 +133,25 @@ def test_walks_merge_into_an_acyclic_graph() -> None:
     assert shared > 0
 
 
+@pytest.mark.parametrize("spec", [LIBRARY, BICYCLES], ids=["library", "bicycles"])
+def test_words_fit_one_record(spec: StoreSpec) -> None:
+    """No other record of the state has the values by which a request names one."""
+    graph, described = ToolGraph(spec), 0
+    for seed in range(30):
+        rng = Random(seed)
+        state = seeded_records(spec, rng)
+        draft = Draft(spec, graph, state, rng)
+        for kind in spec.types.values():
+            for record in state[kind.name]:
+                target = draft._described(kind, record, 0)
+                if " whose " in target.words:
+                    described += 1
+                    alike = [one for one in state[kind.name] if all(one.get(of) == record[of] for of in target.used)]
+                    assert alike == [record]
+                    assert all(str(record[of]).lower() in target.words.lower() for of in target.used)
+    assert described > 50
+
+
 def spoilt(change: Any) -> Any:
     """A maker of drafts that spoils a sound task."""
     sound = made("library").tasks

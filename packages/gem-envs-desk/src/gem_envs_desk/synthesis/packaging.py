@@ -73,7 +73,7 @@ class Idle(Policy[str, str]):
         return '<tool_call>{{"name": "end_conversation", "arguments": {{}}}}</tool_call>'
 
 
-@pytest.mark.parametrize(("level", "split", "number"), TASKS)
+@pytest.mark.parametrize(("level", "split", "number"), {sound})
 def test_a_task_is_sound(level: int, split: str, number: int) -> None:
     """Its solution works and is needed, doing nothing is not enough, and the end is the only one."""
     domain = {name}Env.domain
@@ -148,11 +148,17 @@ def made_package(
 
 def _tests(import_name: str, name: str, *, played_all: bool) -> str:
     arguments = "level: int, split: str, number: int, user: str"
-    played = '@pytest.mark.parametrize(("level", "split", "number"), TASKS)\n'
-    if not played_all:  # each episode starts servers
-        played = '@pytest.mark.parametrize(("level", "split", "number"), TASKS[:3])\n'
+    sound, some = "TASKS", "TASKS"
+    if not played_all:  # each check and each episode starts servers
+        sound, some = "TASKS[::10]", "TASKS[:3]"
+    played = f'@pytest.mark.parametrize(("level", "split", "number"), {some})\n'
     return _TESTS.format(
-        import_name=import_name, name=name, played=played, users='["none", "scripted"]', arguments=arguments
+        import_name=import_name,
+        name=name,
+        sound=sound,
+        played=played,
+        users='["none", "scripted"]',
+        arguments=arguments,
     )
 
 

@@ -185,10 +185,9 @@ class SimulatedService:
 
 def argument_problem(operation: StoreOperation, arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the arguments of a call, or None."""
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    error = best_match(Draft202012Validator(operation.parameters).iter_errors(dict(arguments)))
+    error = best_match(operation.validator.iter_errors(dict(arguments)))
     if error is None:
         return None
     place = ".".join(map(str, error.absolute_path))

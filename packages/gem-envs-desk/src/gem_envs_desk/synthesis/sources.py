@@ -129,6 +129,7 @@ def _check_libraries() -> None:
     from importlib.util import find_spec
 
     needed = {
+        "gem_tools": "gem-tools",
         "jsonschema": "jsonschema",
         "openapi_spec_validator": "openapi-spec-validator",
         "rstr": "rstr",

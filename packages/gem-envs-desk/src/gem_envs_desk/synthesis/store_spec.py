@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gem_envs_desk.synthesis.schemas import is_scalar
@@ -96,6 +97,13 @@ class StoreOperation:
     def bound(self, role: str) -> Iterator[tuple[str, str]]:
         """Yield the arguments of a role and their properties."""
         return ((name, binding.field) for name, binding in self.bindings.items() if binding.role == role)
+
+    @cached_property
+    def validator(self) -> Any:
+        """The validator of arguments; making one costs more than a call."""
+        from jsonschema import Draft202012Validator
+
+        return Draft202012Validator(self.parameters)
 
     @property
     def required(self) -> list[str]:
