@@ -35,7 +35,7 @@ class GrowthEnv(ExperimentEnv[GrowthLevel, GrowthWorld]):
             the others, fewer seeds; ``"hard"``: four traits and one that is mere weather, and first plants that are
             hybrids, with still fewer seeds.
         split: ``"train"`` or ``"test"``. No world is in both.
-        max_turns: turns that the instructions announce; 30, 40 or 60 by level.
+        max_turns: turns that the instructions announce; 30, 40 or 80 by level.
     """
 
     form = ExperimentGrammar(

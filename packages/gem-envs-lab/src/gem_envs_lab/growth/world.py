@@ -53,7 +53,7 @@ LEVELS: Mapping[str, GrowthLevel] = MappingProxyType(
     {
         "easy": GrowthLevel(2, 0, 3, True, 0, 8, 30),
         "medium": GrowthLevel(3, 0, 3, True, 1, 6, 40),
-        "hard": GrowthLevel(4, 1, 4, False, 1, 5, 60),
+        "hard": GrowthLevel(4, 1, 4, False, 1, 5, 80),
     }
 )
 """Name → level, from the easiest to the hardest."""
@@ -87,6 +87,10 @@ class GrowthWorld(NamedTuple):
     def is_wanted(self, genes: Sequence[int]) -> bool:
         """Whether a plant has the wanted looks and breeds true."""
         return all(want in (-1, has) for want, has in zip(self.wanted, genes, strict=True))
+
+    def wanted_copies(self, genes: Sequence[int]) -> int:
+        """Return how many copies of wanted forms a plant has."""
+        return sum(2 - abs(want - has) for want, has in zip(self.wanted, genes, strict=True) if want != -1)
 
 
 def offspring(world: GrowthWorld, mother: Genes, father: Genes, number: int, seeds: int) -> list[Genes]:
@@ -122,6 +126,8 @@ def draw_growth(rng: random.Random, level: GrowthLevel) -> GrowthWorld:
         low, high = rng.sample(chosen[organ][::2], 2)
         middle = chosen[organ][1] if organ in between else low
         traits.append(Trait((f"{low} {organ}", f"{middle} {organ}", f"{high} {organ}"), organ in chance))
+    # With few wanted copies in each hybrid, a plant that happens to be right is as seldom as among pure ones.
+    most = 2 * (level.traits - 1) if level.pure else level.traits
     while True:
         plants = tuple(
             tuple(rng.choice((0, 2) if level.pure or trait.chance else (0, 1, 2)) for trait in traits)
@@ -131,7 +137,7 @@ def draw_growth(rng: random.Random, level: GrowthLevel) -> GrowthWorld:
         world = GrowthWorld(
             invented_words(rng, 1)[0], tuple(traits), plants, wanted, rng.getrandbits(32), rng.randrange(3)
         )
-        if any(map(world.is_wanted, plants)):
+        if max(map(world.wanted_copies, plants)) > most:
             continue
         inherited = [set(column) for column, want in zip(zip(*plants, strict=True), wanted, strict=True) if want != -1]
         if all(1 in forms or {0, 2} <= forms for forms in inherited):
