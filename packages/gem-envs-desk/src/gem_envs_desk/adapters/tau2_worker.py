@@ -1,0 +1,233 @@
+"""Plays tau2-bench in the interpreter of its checkout: ``python tau2_worker.py CHECKOUT``.
+
+It imports nothing of GEM, so that the interpreter needs only what tau2 needs. Requests and answers are lines of JSON.
+The numbers of sessions are the caller's.
+"""
+
+# mypy: ignore-errors
+# The modules that it imports belong to the checkout, which is on no machine that checks types.
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+STOP_TOOL = "done"
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    checkout = Path(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # tau2 and its libraries print
+    os.environ.setdefault("TAU2_DATA_DIR", str(checkout / "data"))
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    sys.path.insert(0, str(checkout / "src"))
+    sessions: dict[int, Simulation] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = _answered(request, sessions)
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def _answered(request: dict[str, Any], sessions: dict[int, Simulation]) -> dict[str, Any]:
+    from loguru import logger
+
+    logger.remove()
+    kind = request["request"]
+    if kind == "tasks":
+        from tau2.registry import registry
+
+        if request["domain"] not in registry.get_domains():
+            raise ValueError(f"there is no domain {request['domain']!r}; there are {', '.join(registry.get_domains())}")
+        return {"tasks": [task.id for task in _tasks(request["domain"], request["split"])]}
+    if kind == "end":
+        sessions.pop(request["session"], None)
+        return {}
+    if kind == "begin":
+        sessions[request["session"]] = session = Simulation(request)
+        return session.opening()
+    return sessions[request["session"]].act(request["text"], request["calls"])
+
+
+def _tasks(domain: str, split: str | None) -> list[Any]:
+    from tau2.registry import registry
+
+    load = registry.get_tasks_loader(domain)
+    return load(split) if split else load()
+
+
+class Simulation:
+    """One simulation, which stops whenever it is the agent's turn."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        from tau2.orchestrator.orchestrator import Orchestrator
+        from tau2.registry import registry
+
+        domain, user = request["domain"], request["user"]
+        self.domain, self.is_solo, self.judge = domain, user == "none", request["judge"]
+        self.task = next(task for task in _tasks(domain, request["split"]) if task.id == request["task"])
+        make = registry.get_env_constructor(domain)
+        self.environment = make(solo_mode=self.is_solo)
+        try:
+            user_tools = self.environment.get_user_tools(include=self.task.user_tools)
+        except ValueError:
+            user_tools = []
+        tools = [*self.environment.get_tools(), *(user_tools if self.is_solo else [])]
+        self.tools = [tool.openai_schema for tool in tools]
+        self.agent = _agent(tools, self.environment.get_policy())
+        self.game = Orchestrator(
+            domain=domain,
+            agent=self.agent,
+            user=_user(request, self.task, user_tools or None),
+            environment=self.environment,
+            task=self.task,
+            max_steps=request["max_steps"],
+            seed=request["seed"],
+            solo_mode=self.is_solo,
+        )
+        # What its method run does before the first step.
+        self.game._run_start_time = time.strftime("%Y-%m-%dT%H:%M:%S")
+        self.game._run_start_perf = time.perf_counter()
+        self.game.initialize()
+        self.shown = 0
+        self._until_agent()
+
+    def opening(self) -> dict[str, Any]:
+        """Return the policy, the tools, the gold actions, and what has been said."""
+        criteria = self.task.evaluation_criteria
+        actions = (criteria.actions if criteria else None) or []
+        return {
+            "policy": self.environment.get_policy(),
+            "ticket": str(getattr(self.task, "ticket", "") or "") if self.is_solo else "",
+            "tools": self.tools,
+            "gold": [[action.name, action.arguments, action.requestor] for action in actions],
+            "facts": list((criteria.communicate_info if criteria else None) or []),
+            **self._news(),
+        }
+
+    def act(self, text: str, calls: list[list[Any]]) -> dict[str, Any]:
+        """Play the agent's message on to its next turn."""
+        from tau2.data_model.message import AssistantMessage, ToolCall
+
+        if any(name == STOP_TOOL for name, _ in calls):
+            message = AssistantMessage(role="assistant", content="###STOP###")
+        elif calls:
+            made = [ToolCall(id=f"call_{len(self.game.trajectory)}_{place}", name=name, arguments=arguments)
+                    for place, (name, arguments) in enumerate(calls)]  # fmt: skip
+            message = AssistantMessage(role="assistant", content=None, tool_calls=made)
+        else:
+            message = AssistantMessage(role="assistant", content=text)
+        self.agent.next_message = message
+        self.game.step()
+        self.game._check_termination()
+        self._until_agent()
+        return self._news()
+
+    def _until_agent(self) -> None:
+        from tau2.orchestrator.orchestrator import Role
+
+        while not self.game.done and self.game.to_role != Role.AGENT:
+            self.game.step()
+            self.game._check_termination()
+
+    def _news(self) -> dict[str, Any]:
+        """Return what was said to the agent since its last turn, and the reward if the simulation is over."""
+        said = []
+        for message in self.game.trajectory[self.shown :]:
+            if message.role == "user" and not message.is_tool_call():
+                said.append(["user", message.content])
+            elif message.role == "tool" and message.requestor == "assistant":
+                said.append(["tool", message.content])
+            elif message.role == "assistant" and self.shown == 0 and not message.is_tool_call():
+                said.append(["assistant", message.content])
+        self.shown = len(self.game.trajectory)
+        news: dict[str, Any] = {"said": said, "done": self.game.done}
+        if self.game.done:
+            news |= self._evaluated()
+        return news
+
+    def _evaluated(self) -> dict[str, Any]:
+        from tau2.data_model.tasks import RewardType
+        from tau2.evaluator.evaluator import EvaluationType, evaluate_simulation
+
+        task = copy.deepcopy(self.task)
+        criteria = task.evaluation_criteria
+        unjudged = 0
+        if not self.judge and criteria is not None and RewardType.NL_ASSERTION in criteria.reward_basis:
+            unjudged = len(criteria.nl_assertions or [])
+            criteria.reward_basis = [base for base in criteria.reward_basis if base != RewardType.NL_ASSERTION]
+        found = evaluate_simulation(self.game._finalize(), task, EvaluationType.ALL, self.is_solo, self.domain)
+        bases = {base.value: value for base, value in (found.reward_breakdown or {}).items()}
+        return {
+            "reward": found.reward,
+            "bases": bases,
+            "unjudged": unjudged,
+            "ended_by": str(getattr(self.game.termination_reason, "value", self.game.termination_reason)),
+        }
+
+
+def _agent(tools: list[Any], policy: str) -> Any:
+    from tau2.agent.base_agent import HalfDuplexAgent
+
+    # The orchestrator admits an agent without a user by the name of its class.
+    class GymAgent(HalfDuplexAgent):
+        next_message = None
+
+        def generate_next_message(self, message: Any, state: Any) -> Any:
+            answer, self.next_message = self.next_message, None
+            return answer, state
+
+        def get_init_state(self, message_history: Any = None) -> Any:
+            return list(message_history or [])
+
+        @classmethod
+        def is_stop(cls, message: Any) -> bool:
+            return bool(message.content) and "###STOP###" in message.content
+
+        def set_seed(self, seed: int) -> None:
+            pass
+
+    return GymAgent(tools=tools, domain_policy=policy)
+
+
+def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
+    from tau2.data_model.message import UserMessage
+    from tau2.user.user_simulator import DummyUser, UserSimulator
+
+    if request["user"] == "none":
+        return DummyUser()
+    if request["user"] == "model":
+        return UserSimulator(
+            tools=tools, instructions=task.user_scenario, llm=request["user_model"],
+            llm_args=request["user_model_args"],
+        )  # fmt: skip
+
+    class ScriptedUser(DummyUser):
+        """Says the whole scenario at once, and agrees to everything."""
+
+        said = 0
+
+        def generate_next_message(self, message: Any, state: Any) -> Any:
+            self.said += 1
+            text = (
+                str(task.user_scenario) if self.said == 1 else "I have told you all that I know. Yes, please go ahead."
+            )
+            return UserMessage(role="user", content=text), state
+
+    return ScriptedUser()
+
+
+if __name__ == "__main__":
+    random.seed(0)
+    main()
