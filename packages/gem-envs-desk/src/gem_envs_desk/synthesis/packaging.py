@@ -14,6 +14,7 @@ from gem_envs_desk.synthesis.making import MadeTasks
 __all__ = ["class_name", "made_package"]
 
 _LONGEST_NAME = 40
+_THREAD = 'exempt = { "residue.threads" = "one thread serves all MCP servers of the process until its end" }'
 
 _MODULE = '''"""{about}
 
@@ -185,7 +186,7 @@ def _manifest(
         f"tags = {json.dumps(tags)}",
         "reward_range = [0.0, 1.0]",
         *([f"requires = {json.dumps(requires)}"] if requires else []),
-        *([f"step_seconds = {step_seconds}"] if step_seconds is not None else []),
+        *([f"step_seconds = {step_seconds}", _THREAD] if step_seconds is not None else []),
         'reference_policy = "gem_envs_desk.reference:DeskPolicy"',
         'reference_sees = "state"',
         "",
