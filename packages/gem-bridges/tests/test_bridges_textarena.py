@@ -15,7 +15,6 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
-from gem_testing import EnvConformance
 
 textarena = pytest.importorskip("textarena", reason="gem-bridges[textarena] brings it")
 
@@ -70,18 +69,6 @@ def played(env: Any, seed: int, turns: int = 12) -> list[Any]:
         if record[-1][1][2] or record[-1][1][3]:
             break
     return record
-
-
-@pytest.mark.nightly
-class TestConformance(EnvConformance):
-    """TextArena's games keep every clause that does not need a manifest."""
-
-    environments = (
-        gem.spec(GUESS),
-        gem.spec("textarena:2048-v0-raw"),
-        gem.spec("textarena:KuhnPoker-v0"),
-        gem.spec("textarena:TicTacToe-v0#2"),
-    )
 
 
 @pytest.mark.parametrize("name", ["GuessTheNumber-v0", "Mastermind-v0-train", "Minesweeper-v0", "FrozenLake-v0-random"])
