@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -155,23 +156,23 @@ class ChromiumWindow:
 
         An element that is covered altogether gets the event of a click, as in MiniWoB's own action on elements.
         """
-        from selenium.webdriver import ActionChains
+        chains = import_module("selenium.webdriver").ActionChains
 
         element = self._element(ref)
         place = self.run(_UNCOVERED, element)
         if place is None:
             self.run("arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))", element)
         else:
-            ActionChains(self._driver, duration=0).move_to_element_with_offset(element, *place).click().perform()
+            chains(self._driver, duration=0).move_to_element_with_offset(element, *place).click().perform()
 
     def follow(self, ref: str) -> None:
         """Click an element, and wait for the next page if the element leads to one without a script."""
-        from selenium.webdriver.support.wait import WebDriverWait
+        wait = import_module("selenium.webdriver.support.wait").WebDriverWait
 
         leads = self.run(_LEADS, self._element(ref))
         self.click(ref)
         if leads:
-            WebDriverWait(self._driver, _SECONDS, poll_frequency=0.01).until(lambda _: self.run(_IS_NEXT))
+            wait(self._driver, _SECONDS, poll_frequency=0.01).until(lambda _: self.run(_IS_NEXT))
 
     def type(self, ref: str, text: str) -> None:
         """Replace the text of a field, by keys."""
@@ -181,14 +182,14 @@ class ChromiumWindow:
 
     def select(self, ref: str, option: str) -> None:
         """Choose an option of a list by its text."""
-        from selenium.webdriver.support.select import Select
+        choices = import_module("selenium.webdriver.support.select").Select
 
-        Select(self._element(ref)).select_by_visible_text(option)
+        choices(self._element(ref)).select_by_visible_text(option)
 
     def _element(self, ref: str) -> WebElement:
-        from selenium.webdriver.common.by import By
+        by = import_module("selenium.webdriver.common.by").By
 
-        return self._driver.find_element(By.CSS_SELECTOR, f'[data-ref="{ref}"]')
+        return self._driver.find_element(by.CSS_SELECTOR, f'[data-ref="{ref}"]')
 
 
 def _started(width: int, height: int) -> Chrome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from gem.arguments import choice, integer
@@ -107,12 +108,12 @@ class WindowEnv(TextEnv[PageAction], ABC):
         return malformed(f"No action was found; the actions are {verbs}.", 0.0, ends=False)
 
     def _play(self, action: PageAction) -> MoveResult:
-        from selenium.common.exceptions import WebDriverException
+        browser_error = import_module("selenium.common.exceptions").WebDriverException
 
         try:
             done = self._act(action)
             return self._after(action, done[0]) or done
-        except WebDriverException as error:
+        except browser_error as error:
             return fault("The browser failed.", f"{type(error).__name__}: {error.msg}")
 
     def _act(self, action: PageAction) -> MoveResult:
