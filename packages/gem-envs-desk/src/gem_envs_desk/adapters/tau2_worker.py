@@ -10,6 +10,7 @@ The numbers of sessions are the caller's.
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import os
 import random
@@ -19,6 +20,11 @@ from pathlib import Path
 from typing import Any
 
 STOP_TOOL = "done"
+
+
+def _module(name: str) -> Any:
+    """Return a module of the checkout or of what it needs, which this package does not depend on."""
+    return importlib.import_module(name)
 
 
 def main() -> None:
@@ -41,12 +47,12 @@ def main() -> None:
 
 
 def _answered(request: dict[str, Any], sessions: dict[int, Simulation]) -> dict[str, Any]:
-    from loguru import logger
+    logger = _module("loguru").logger
 
     logger.remove()
     kind = request["request"]
     if kind == "tasks":
-        from tau2.registry import registry
+        registry = _module("tau2.registry").registry
 
         if request["domain"] not in registry.get_domains():
             raise ValueError(f"there is no domain {request['domain']!r}; there are {', '.join(registry.get_domains())}")
@@ -61,7 +67,7 @@ def _answered(request: dict[str, Any], sessions: dict[int, Simulation]) -> dict[
 
 
 def _tasks(domain: str, split: str | None) -> list[Any]:
-    from tau2.registry import registry
+    registry = _module("tau2.registry").registry
 
     load = registry.get_tasks_loader(domain)
     return load(split) if split else load()
@@ -71,8 +77,8 @@ class Simulation:
     """One simulation, which stops whenever it is the agent's turn."""
 
     def __init__(self, request: dict[str, Any]) -> None:
-        from tau2.orchestrator.orchestrator import Orchestrator
-        from tau2.registry import registry
+        Orchestrator = _module("tau2.orchestrator.orchestrator").Orchestrator
+        registry = _module("tau2.registry").registry
 
         domain, user = request["domain"], request["user"]
         self.domain, self.is_solo, self.judge = domain, user == "none", request["judge"]
@@ -118,7 +124,8 @@ class Simulation:
 
     def act(self, text: str, calls: list[list[Any]]) -> dict[str, Any]:
         """Play the agent's message on to its next turn."""
-        from tau2.data_model.message import AssistantMessage, ToolCall
+        AssistantMessage = _module("tau2.data_model.message").AssistantMessage
+        ToolCall = _module("tau2.data_model.message").ToolCall
 
         if any(name == STOP_TOOL for name, _ in calls):
             message = AssistantMessage(role="assistant", content="###STOP###")
@@ -135,7 +142,7 @@ class Simulation:
         return self._news()
 
     def _until_agent(self) -> None:
-        from tau2.orchestrator.orchestrator import Role
+        Role = _module("tau2.orchestrator.orchestrator").Role
 
         while not self.game.done and self.game.to_role != Role.AGENT:
             self.game.step()
@@ -158,8 +165,9 @@ class Simulation:
         return news
 
     def _evaluated(self) -> dict[str, Any]:
-        from tau2.data_model.tasks import RewardType
-        from tau2.evaluator.evaluator import EvaluationType, evaluate_simulation
+        RewardType = _module("tau2.data_model.tasks").RewardType
+        EvaluationType = _module("tau2.evaluator.evaluator").EvaluationType
+        evaluate_simulation = _module("tau2.evaluator.evaluator").evaluate_simulation
 
         task = copy.deepcopy(self.task)
         criteria = task.evaluation_criteria
@@ -178,7 +186,7 @@ class Simulation:
 
 
 def _agent(tools: list[Any], policy: str) -> Any:
-    from tau2.agent.base_agent import HalfDuplexAgent
+    HalfDuplexAgent = _module("tau2.agent.base_agent").HalfDuplexAgent
 
     # The orchestrator admits an agent without a user by the name of its class.
     class GymAgent(HalfDuplexAgent):
@@ -202,8 +210,9 @@ def _agent(tools: list[Any], policy: str) -> Any:
 
 
 def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
-    from tau2.data_model.message import UserMessage
-    from tau2.user.user_simulator import DummyUser, UserSimulator
+    UserMessage = _module("tau2.data_model.message").UserMessage
+    DummyUser = _module("tau2.user.user_simulator").DummyUser
+    UserSimulator = _module("tau2.user.user_simulator").UserSimulator
 
     if request["user"] == "none":
         return DummyUser()
