@@ -7,6 +7,8 @@ The numbers of sessions are the caller's.
 # mypy: ignore-errors
 # The modules that it imports belong to the checkout, which is on no machine that checks types.
 
+# ruff: noqa: N806  # classes of the checkout
+
 from __future__ import annotations
 
 import copy
