@@ -15,6 +15,7 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
+from gem_testing import EnvConformance
 
 textarena = pytest.importorskip("textarena", reason="gem-bridges[textarena] brings it")
 
@@ -69,6 +70,28 @@ def played(env: Any, seed: int, turns: int = 12) -> list[Any]:
         if record[-1][1][2] or record[-1][1][3]:
             break
     return record
+
+
+@pytest.mark.nightly
+class TestConformance(EnvConformance):
+    """TextArena's games keep the contract: two for one player, and a seat of one for two.
+
+    Some games pay for nothing, such as 2048 for its first tile; that is TextArena's.
+    """
+
+    environments = (
+        gem.spec(GUESS),
+        gem.spec("textarena:Mastermind-v0-train"),
+        gem.spec("textarena:KuhnPoker-v0"),
+    )
+
+
+@pytest.mark.nightly
+class TestConformanceOfBothSeats(EnvConformance):
+    """Both seats of a game keep it too; their id, with its number of players, could be in no manifest."""
+
+    environments = gem.spec("textarena:TicTacToe-v0#2")
+    clauses = ("contract", "determinism", "hostile", "info", "residue", "reward", "state")
 
 
 @pytest.mark.parametrize("name", ["GuessTheNumber-v0", "Mastermind-v0-train", "Minesweeper-v0", "FrozenLake-v0-random"])

@@ -1,7 +1,8 @@
 """Plays games of TextWorld and Jericho in a process and a Python of their own; run as a script.
 
 Both libraries are under the GPL, or need one that is, and TextWorld's is not safe in threads. So this script is the one
-file that imports them. It needs no other package, reads a JSON object a line, and answers with one a line.
+file that imports them, by name, since no extra of this package brings them. It needs no other package, reads a JSON
+object a line, and answers with one a line.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ class TextWorldGame:
     """A game file of TextWorld, with its commands and scores."""
 
     def __init__(self, path: str) -> None:
-        import textworld
+        textworld = import_module("textworld")
 
         wanted = textworld.EnvInfos(
             admissible_commands=True,
@@ -64,7 +66,7 @@ class JerichoGame:
     """A story file of the Z-machine."""
 
     def __init__(self, path: str, seed: int) -> None:
-        import jericho
+        jericho = import_module("jericho")
 
         # 0 would mean the seed of the published walkthrough.
         self._env = jericho.FrotzEnv(path, seed=seed + 1)
@@ -112,16 +114,13 @@ def _compiled(challenge: str, settings: dict[str, Any], seed: int, folder: Path)
 
     from tempfile import TemporaryDirectory
 
-    from textworld import GameOptions
-    from textworld.challenges import CHALLENGES
-    from textworld.generator import compile_game
-
-    options = GameOptions()
+    options = import_module("textworld").GameOptions()
     options.seeds = seed
     with TemporaryDirectory(dir=folder) as making:
         made = Path(making, path.name)
         options.path = str(made)
-        compile_game(CHALLENGES[f"tw-{challenge}"][1](settings, options), options)
+        make = import_module("textworld.challenges").CHALLENGES[f"tw-{challenge}"][1]
+        import_module("textworld.generator").compile_game(make(settings, options), options)
         # The data first, so that a game is never without them. Another process may have made the same files.
         made.with_suffix(".json").replace(path.with_suffix(".json"))
         made.replace(path)

@@ -78,9 +78,13 @@ class TextArenaGame:
         return int(getattr(self._env, "default_num_players", 1))
 
     def observation(self, player: int) -> str:
-        """Return the last text that a player saw; after the end with the reason of the outcome."""
+        """Return the last text that a player saw; after the end with the reason of the outcome.
+
+        The game shows a player its rules when it is to move for the first time.
+        """
         reason = self._about(player).get("reason") if self.over else None
-        return f"{self._seen[player]}\n[GAME] {reason}" if isinstance(reason, str) else self._seen[player]
+        seen = self._seen[player] or f"[GAME] You are Player {player}. Player {self.player} is to move first."
+        return f"{seen}\n[GAME] {reason}" if isinstance(reason, str) else seen
 
     def play(self, text: str) -> None:
         """Play a text as the player to move.
