@@ -37,7 +37,7 @@ IMPORT_EVERYTHING = """
 import importlib, importlib.metadata, pkgutil, re, sys
 package = importlib.import_module(sys.argv[1])
 required = importlib.metadata.requires(sys.argv[2]) or []
-optional = {re.match("[A-Za-z0-9_.]+", line)[0] for line in required if "extra ==" in line}
+optional = {re.match("[A-Za-z0-9_.-]+", line)[0].replace("-", "_") for line in required if "extra ==" in line}
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
     if not module.name.endswith("__main__"):
         try:
