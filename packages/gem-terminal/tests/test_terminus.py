@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,3 +122,34 @@ def test_an_answer_may_stand_in_other_text_and_has_a_limit_of_commands() -> None
     assert read.complete
     assert terminus_answer("{" * 1_000_000).error is not None
     assert terminus_answer('{"commands": [{"keystrokes": "a\nb"}]}').commands == (("a\nb", 1.0),)
+
+
+@pytest.mark.slow(reason="an episode through the command, and the command a second time to resume it")
+def test_the_command_plays_it_with_a_model(engine_variables: None, tmp_path: Path) -> None:
+    """The model solves a task through the screen; the record names model and agent, so that a run can go on."""
+    from gem_eval.cli.eval import eval_command
+    from gem_eval.fake_model import FakeModel, FakeModelThread
+    from gem_eval.runs import RunFolder
+
+    (task,) = TerminalEnv("shared-folder").tasks
+    solution = (task.folder / "solution" / "solve.sh").read_text()
+    typed = f"cat > /tmp/solve <<'END'\n{solution}END\nbash /tmp/solve; cd ~\n"
+
+    def model(request: Any) -> str:
+        turn = sum(message["role"] == "assistant" for message in request.messages)
+        return answer((typed, 5.0)) if turn == 0 else answer(complete=True)
+
+    run = str(tmp_path / "run")
+    agent = ("--agent", "gem_terminal.terminus:TerminusPolicy")
+    with FakeModelThread(FakeModel(model, model="typist")) as server:
+        played = ("terminal:SharedFolder-v0", *agent, "-u", server.url, "--arg", "instructions=false")
+        result = CliRunner().invoke(eval_command, [*played, "-n", "1", "--out", run])
+        assert result.exit_code == 0, result.output
+        resumed = CliRunner().invoke(eval_command, ["--resume", run, "-u", server.url])
+        assert resumed.exit_code == 0, resumed.output
+        assert server.stats()["requests"]["/v1/chat/completions"] == 3
+    (episode,) = RunFolder(run).rows()
+    assert (episode.episode_return, episode.num_turns, episode.agent) == (1.0, 3, agent[1])
+    assert RunFolder(run).config.model == "typist"
+    refused = CliRunner().invoke(eval_command, ["terminal:SharedFolder-v0", "--agent", "null", "-m", "typist"])
+    assert "exclude each other" in refused.output

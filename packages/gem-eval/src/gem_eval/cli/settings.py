@@ -25,7 +25,10 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 
 _OPTIONS = [
     click.option(
-        "--agent", help="Play with a policy: reference, random, null, or module:Class.", shell_complete=complete_agents
+        "--agent",
+        help="Play with a policy: reference, random, null, or module:Class; with --base-url, a class that drives the "
+        "model there.",
+        shell_complete=complete_agents,
     ),
     click.option("--model", "-m", help="Name of the model; without it, the only one that the server has."),
     click.option("--base-url", "-u", help="Address of the model's server, such as http://localhost:8000/v1."),
@@ -97,7 +100,7 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
     values: dict[str, Any] = {name: options[name] for name in _PLAIN if name in options}
     if "agent" in options:
         values.update({"model": None, "base_url": None} if not {"model", "base_url"} & options.keys() else {})
-    elif {"model", "base_url"} & options.keys():
+    elif {"model", "base_url"} & options.keys() and base.base_url is None:
         values["agent"] = None
     if "wrappers" in options:
         values["wrappers"] = tuple(filter(None, (name.strip() for name in options["wrappers"].split(","))))

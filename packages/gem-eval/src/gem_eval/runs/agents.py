@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gem.arguments import check_names
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.policies import make_policy
+from gem.policies import call_fitting, make_policy
 from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.run_config import RunEnvironment
@@ -80,7 +80,8 @@ def completed(config: EvaluationConfig, *, has_client: bool = False) -> Evaluati
         sys.path.append(here)
     if config.agent is not None:
         _load_agent(config.agent)
-        return config
+        if config.model is None:
+            return config
     if has_client or config.base_url is not None:
         return config
     base_url = os.environ.get("OPENAI_BASE_URL")
@@ -150,7 +151,7 @@ def _player(config: EvaluationConfig, name: str, settings: Mapping[str, Any]) ->
 
 
 async def _open_one(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:
-    if config.agent is not None:
+    if config.agent is not None and config.base_url is None:
         return EvaluatedAgent(partial(make_policy, config.agent))
     from gem_eval.clients import ModelPolicy, Sampling
 
@@ -164,6 +165,9 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         client, served = await _connected(config, config.base_url)
     else:
         served = str(client.model) or None
+    if config.agent is not None:
+        drives_model = load(config.agent)
+        return EvaluatedAgent(lambda *_: call_fitting(drives_model, client, sampling), client, own, served)
     return EvaluatedAgent(
         lambda env, _: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
         client,

@@ -73,7 +73,11 @@ class EvaluationConfig:
     name: str = ""
     """A title for tables and pages."""
     agent: str | None = None
-    """``reference``, ``random``, ``null`` or ``module:Class``; None for a model."""
+    """``reference``, ``random``, ``null`` or ``module:Class``; None for a model.
+
+    Together with a model, the class is one that drives it: it is called with the model's client and the
+    :class:`~gem_eval.clients.Sampling`.
+    """
     model: str | None = None
     """The name of the model; where the server offers only one, it need not be named."""
     base_url: str | None = None
@@ -129,7 +133,8 @@ class EvaluationConfig:
             integer(name, getattr(self, name), minimum=1)
         integer("retries", self.retries, minimum=0)
         integer("give_up_after", self.give_up_after, minimum=0)
-        if self.agent is not None and (self.model is not None or self.base_url is not None):
+        has_model = self.model is not None or self.base_url is not None
+        if self.agent is not None and ":" not in self.agent and has_model:
             raise EvaluationConfigError(
                 f"agent {self.agent!r} and a model exclude each other; leave out 'agent', or 'model' and 'base_url'"
             )

@@ -63,7 +63,7 @@ def resolve(
         environments=environments,
         agent=config.agent or config.model or served_model or "model",
         name=config.name,
-        model=None if config.agent else config.model or served_model,
+        model=config.model or served_model,
         served_model=served_model,
         base_url=without_credentials(config.base_url),
         players={name: dict(settings) for name, settings in config.players.items()},
@@ -159,7 +159,7 @@ def settings_of(run: RunConfig) -> EvaluationConfig:
             for item in run.environments
         ),
         name=run.name,
-        agent=run.agent if run.model is None else None,
+        agent=run.agent if run.agent != run.model else None,
         model=run.model,
         base_url=run.base_url,
         players={name: dict(settings) for name, settings in run.players.items()},
