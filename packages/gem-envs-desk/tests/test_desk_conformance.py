@@ -19,4 +19,4 @@ class TestConformanceByNight(EnvConformance):
     """So do all others, against every clause."""
 
     environments = "gem-envs-desk"
-    without = ("dataset",)  # a checkout of tau2-bench
+    without = ("dataset",)  # checkouts of tau2-bench and MCPMark

@@ -64,6 +64,21 @@ class FolderWorkspace:
         for path, content in files.items():
             self.make_directory(path) if content is None else self.write(path, content)
 
+    @classmethod
+    def copy_of(cls, start: Path) -> FolderWorkspace:
+        """Return a workspace with the files of a folder, of any content; symbolic links and pipes stay out.
+
+        Raises:
+            WorkspaceFileError: if a file cannot be read.
+        """
+        made = cls({})
+        try:
+            shutil.copytree(start, made.folder, ignore=_special, dirs_exist_ok=True)
+        except (OSError, shutil.Error) as error:
+            made.close()
+            raise WorkspaceFileError(f"{start} cannot be copied: {error}") from error
+        return made
+
     def list_directory(self, path: str) -> list[str]:
         """Return a line for each entry of a folder, sorted."""
         with self._opened(path) as folder:
@@ -202,6 +217,14 @@ class FolderWorkspace:
             raise WorkspaceFileError("the path names the folder itself")
         with self._opened("/".join(parts[:-1]) or ".") as folder:
             yield folder, parts[-1]
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    return [
+        name
+        for name in names
+        if not stat.S_ISREG(mode := os.lstat(Path(folder) / name).st_mode) and not stat.S_ISDIR(mode)
+    ]
 
 
 def _parts(path: str) -> list[str]:
