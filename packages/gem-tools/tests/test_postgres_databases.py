@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -223,7 +224,7 @@ def test_episodes_open_side_by_side() -> None:
 
 @pytest.mark.nightly
 def test_a_killed_supervisor_takes_its_server_along() -> None:
-    """The next episode has a new one."""
+    """The next episode has a new one, which has removed the folder of the other."""
     database = open_database()
     address = read_address(cluster_folder())
     assert address is not None
@@ -242,4 +243,5 @@ def test_a_killed_supervisor_takes_its_server_along() -> None:
     database.close()
     again = open_database()
     assert again.execute("SELECT 1").rows == [("1",)]
+    assert not Path(address.sockets).exists()
     again.close()

@@ -19,7 +19,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from gem_tools.postgres.databases import (
     prepare_cluster,
 )
 from gem_tools.postgres.errors import PostgresError
+from gem_tools.postgres.homes import new_home, remove_abandoned_homes
 from gem_tools.postgres.location import ADMIN, PROBER, ClusterAddress, private_folder, write_address
 from gem_tools.postgres.programs import server_programs
 
@@ -123,8 +123,8 @@ def _supervise(folder: Path, pipe: int) -> None:
     private_folder(folder)
     with (folder / "supervisor.lock").open("w") as lock:
         _lock(lock.fileno())
-        # A short path: the name of a socket has at most 107 bytes.
-        home = Path(tempfile.mkdtemp(prefix="gem-pg-", dir="/tmp" if Path("/tmp").is_dir() else None))  # noqa: S108
+        remove_abandoned_homes()
+        home = new_home()
         server = None
         try:
             server, address = _start(home)
