@@ -161,6 +161,7 @@ def test_a_docker_engine_that_restarts(private_docker: PrivateDocker, tmp_path: 
     engine.close()
 
 
+@pytest.mark.nightly
 def test_a_docker_engine_that_restarts_during_a_command(private_docker: PrivateDocker, tmp_path: Path) -> None:
     """The command ends when the engine does, long before its time."""
     engine = DockerEngine(private_docker.url)

@@ -144,7 +144,12 @@ def test_the_next_trainer_reaps(engine: Engine, trainer: Trainer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "code"), [pytest.param("exit", 3, marks=pytest.mark.every_engine), ("raise", 1), ("multiprocessing", 0)]
+    ("how", "code"),
+    [
+        pytest.param("exit", 3, marks=pytest.mark.every_engine),
+        pytest.param("raise", 1, marks=pytest.mark.nightly),
+        ("multiprocessing", 0),
+    ],
 )
 def test_a_trainer_that_ends_removes_everything(engine: Engine, trainer: Trainer, how: str, code: int) -> None:
     """Environments that nobody closed, and what was made ahead, end with the process, without a reaper."""
@@ -154,6 +159,7 @@ def test_a_trainer_that_ends_removes_everything(engine: Engine, trainer: Trainer
     assert left_of(engine, mine["owner"]) == []
 
 
+@pytest.mark.nightly
 def test_a_terminated_trainer_leaves_no_more_than_a_killed_one(engine: Engine, trainer: Trainer) -> None:
     """SIGTERM ends Python without a word, unless the trainer handles it."""
     process = trainer("terminate")
