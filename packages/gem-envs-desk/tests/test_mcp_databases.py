@@ -11,7 +11,7 @@ import pytest
 import gem
 from gem.errors import ArgumentError
 from gem_envs_desk.mcp.answers import is_right
-from gem_envs_desk.mcp.database_env import DATABASE_FAMILIES, DatabaseEnv, DatabasePolicy, made_workspace
+from gem_envs_desk.mcp.database_env import DATABASE_FAMILIES, DatabaseEnv, DatabasePolicy, database_task, made_workspace
 
 IN_SQLITE = [name for name, family in DATABASE_FAMILIES.items() if family.in_sqlite]
 
@@ -56,6 +56,13 @@ def check_family(engine: str, family: str, seed: int) -> None:
 def test_a_task_has_one_right_end_in_sqlite(family: str) -> None:
     """Each family that SQLite can express."""
     check_family("sqlite", family, seed=5)
+
+
+def test_every_number_has_a_task() -> None:
+    """No draw of any family fails."""
+    for family in DATABASE_FAMILIES:
+        for number in range(12):
+            assert database_task(number, (family,)).family == family
 
 
 @pytest.mark.slow(reason="it starts a database")

@@ -34,7 +34,8 @@ def _check(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
 
 def _not_null(rng: Random, content: DatabaseContent) -> DatabaseTask | None:
     b = content.business
-    table = next(one for one in content.tables if one.name == rng.choice((b.party, b.worker)))
+    name = rng.choice((b.party, b.worker))
+    table = next(one for one in content.tables if one.name == name)
     place = table.columns.index("email")
     gone = set(rng.sample(range(len(table.rows)), rng.randint(2, 4)))
     values = [None if number in gone else row[place] for number, row in enumerate(table.rows)]
