@@ -345,6 +345,18 @@ def test_the_page_on_the_kit_lists_every_clause() -> None:
     assert f"| clause | promise |\n|---|---|\n{table}\n" in text, f"the table is now:\n{table}"
 
 
+def test_documents_say_how_many_clauses_there_are() -> None:
+    """Wherever a document counts the clauses, the number is that of the kit."""
+    documents = [DOCS.parent / "README.md", *DOCS.rglob("*.md"), *DOCS.parent.glob("packages/*/README.md")]
+    counts = {
+        f"{document.relative_to(DOCS.parent)}: {count}"
+        for document in documents
+        for count in re.findall(r"(\d+) clauses", document.read_text(encoding="utf-8"))
+        if int(count) != len(CLAUSES)
+    }
+    assert not counts, f"the kit has {len(CLAUSES)}"
+
+
 @pytest.mark.parametrize(
     "document", sorted({b.document for b in GUIDE_BLOCKS if (b.path or "").endswith("environments.toml")})
 )

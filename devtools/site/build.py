@@ -1,6 +1,6 @@
 """Builds the site: writes the sources of all pages, runs Sphinx with warnings as errors, checks the result.
 
-python -m devtools.site.build [--out .site] [--play] [--no-episodes]
+python -m devtools.site.build [--out .site] [--play]
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def write_sources(target: Path, cache: Path, *, play: bool) -> None:
     generated: list[tuple[str, str]] = [
         *python_pages.python_pages(api),
         *named_pages.named_pages(api),
-        *command_pages.command_pages(),
+        *command_pages.command_pages(command_pages.commands()),
         ("reference/index", reference_index()),
         ("packages/index", packages_index()),
     ]

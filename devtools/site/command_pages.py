@@ -29,11 +29,13 @@ class ShownCommand:
         return " ".join(self.words)
 
 
-def commands() -> list[ShownCommand]:
-    """Return every command of the installed packages, each group before its subcommands."""
-    from gem.cli.main import cli
+def commands(root: click.Command | None = None) -> list[ShownCommand]:
+    """Return every command below ``root``, which is ``gem`` of the installed packages; groups precede subcommands."""
+    if root is None:
+        from gem.cli.main import cli
 
-    return list(_walk(ShownCommand(("gem",), cli, click.Context(cli, info_name="gem"))))
+        root = cli
+    return list(_walk(ShownCommand(("gem",), root, click.Context(root, info_name="gem"))))
 
 
 def _walk(shown: ShownCommand) -> Iterator[ShownCommand]:
@@ -46,9 +48,8 @@ def _walk(shown: ShownCommand) -> Iterator[ShownCommand]:
                 yield from _walk(ShownCommand((*shown.words, name), command, context))
 
 
-def command_pages() -> Iterator[tuple[str, str]]:
+def command_pages(found: list[ShownCommand]) -> Iterator[tuple[str, str]]:
     """Yield each page and its text, and at the end the index."""
-    found = commands()
     tops = [shown for shown in found if len(shown.words) == 2]
     for top in tops:
         lines: list[str] = []

@@ -80,10 +80,13 @@ def resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
 
 
 def take_as_written(app: Any, doctree: Any) -> None:
-    """Look each Python reference up as it is written; a search through all names for each type takes minutes."""
+    """Look each Python reference up as it is written; a search through all names for each type takes minutes.
+
+    Sphinx asks whether the attribute is there, whatever its value.
+    """
     for node in doctree.findall(addnodes.pending_xref):
-        if node.get("refdomain") == "py":
-            node["refspecific"] = False
+        if node.get("refdomain") == "py" and node.hasattr("refspecific"):
+            del node["refspecific"]
 
 
 def setup(app: Any) -> None:

@@ -20,7 +20,7 @@ from devtools.site.navigation import page_of
 __all__ = ["PATTERNS", "copy_documents", "documents", "relinked"]
 
 PATTERNS = ("*.md", "docs/**/*.md", "packages/*/README.md", "hub/README.md", "hub/index/README.md", "benchmarks/*.md")
-OTHERS = ("hub/official_roots/README.md",)
+OTHERS = ("changelog.d/README.md", "hub/official_roots/README.md")
 """Further documents that the others link to."""
 
 _TARGET = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
@@ -70,7 +70,7 @@ def relinked(text: str, document: str, page: str, pages: Mapping[str, str], root
             raise DeadLinkError(f"{document}: the link {match[2]!r} leads to no file of the repository")
         if source.is_dir():
             return f"{match[1]}{_from(page, _folder_page(root, path, target))}.md"
-        return f"{match[1]}{_from(page, _file(root, path, target))}"
+        return f"{match[1]}{_loaded(page, _file(root, path, target))}"
 
     code = set(_lines_of_code(text))
     lines = text.splitlines(keepends=True)
@@ -89,11 +89,16 @@ def _folder_page(root: Path, path: str, target: Path) -> str:
     """Write a page that lists the files of a folder without a README; return the page."""
     page = f"folders/{path}"
     files = sorted(file for file in (root / path).iterdir() if file.is_file())
-    links = [f"- [{file.name}]({_from(page, _file(root, f'{path}/{file.name}', target))})" for file in files]
+    links = [f"- [{file.name}]({_loaded(page, _file(root, f'{path}/{file.name}', target))})" for file in files]
     place = target / f"{page}.md"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("\n".join(["---", "orphan: true", "---", "", f"# {path}", "", *links, ""]), encoding="utf-8")
     return page
+
+
+def _loaded(page: str, file: str) -> str:
+    """Return the link from a page to a file; Markdown that is no page would be taken for one."""
+    return f"path:{_from(page, file)}" if file.endswith(".md") else _from(page, file)
 
 
 def _from(page: str, other: str) -> str:

@@ -63,6 +63,7 @@ SECTIONS = (
             "docs/guides/picture-environment.md",
             "docs/guides/tool-environment.md",
             "docs/guides/multi-agent.md",
+            "docs/guides/worlds-from-descriptions.md",
             "docs/guides/state-and-seeds.md",
             "docs/guides/conformance.md",
             "docs/guides/registry.md",

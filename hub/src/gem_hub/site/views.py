@@ -275,7 +275,7 @@ def _environments(entry: Mapping[str, Any], checks: list[Check]) -> list[BaseEnv
 
 
 def example_parts(example: str) -> list[ExamplePart]:
-    """Return the texts and pictures of an observation, as :mod:`gem_hub.first_observations` wrote it."""
+    """Return the texts and pictures of an observation, as ``gem_hub.first_observations`` wrote it."""
     parts: list[ExamplePart] = []
     left, left_for_pictures = _EXAMPLE, MOST_OF_PICTURES
     for number, piece in enumerate(PICTURE.split(example)):  # texts and pictures take turns

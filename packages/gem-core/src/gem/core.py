@@ -46,7 +46,7 @@ key is optional. These have a fixed meaning:
 ``tool_results``            list, the result of each call; see :class:`gem.tools.ToolEnvWrapper`
 ``tool_use_counter``        int, tool calls in this episode
 ``tool_success_counter``    int, tool calls in this episode that succeeded
-``step_counter``            int, steps of this episode (:class:`gem.wrappers.EpisodeTracking`)
+``step_counter``            int, steps of this episode (:class:`gem.wrappers.tracking.EpisodeTracking`)
 ``cumulative_rewards``      float, rewards of this episode so far (same)
 ``prev_ep_…``               on ``reset``: the counters of the episode before
 ``seed``                    int, with autoreset, on the first and the last step of an episode: the seed with which

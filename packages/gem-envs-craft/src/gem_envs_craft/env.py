@@ -2,7 +2,7 @@ r"""Crafting: make a goal item by recipes, in the manner of TextCraft.
 
 TextCraft (Prasad et al., "ADaPT: As-Needed Decomposition and Planning with Language Models", NAACL Findings 2024) plays
 Minecraft's recipes. Grammar, texts and the single reward at the goal are its own; the items of :class:`RecipesEnv` are
-invented, and the same in any process. :mod:`gem_envs_craft.folder` plays a folder of recipes.
+invented, and the same in any process. :mod:`gem_envs_craft.folder_env` plays a folder of recipes.
 """
 
 from __future__ import annotations

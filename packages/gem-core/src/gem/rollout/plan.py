@@ -42,7 +42,7 @@ def plan_episodes(env_ids: EnvIds, episodes: int, group: int = 1, seed: int = 0)
 
     Raises:
         ArgumentError, ArgumentTypeError: for a number out of range, no environment, or one that is named twice.
-        Errors of ``gem.spec`` are passed on.
+            Errors of ``gem.spec`` are passed on.
     """
     specs = labelled(env_ids)
     integer("episodes", episodes, minimum=1)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from gem_terminal.engines.container_defaults import files_of
 from gem_terminal.errors import EngineError
 
-__all__ = ["DiskUsage", "DiskWatch", "du"]
+__all__ = ["DiskUsage", "DiskWatch", "WatchedContainer", "du"]
 
 _PERIOD = 1.0
 """Seconds between two checks."""
