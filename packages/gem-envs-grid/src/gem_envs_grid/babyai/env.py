@@ -42,7 +42,7 @@ class BabyAIEnv(GridGame[str]):
     Reset options: ``level_seed`` (int, 0 … 2³¹ - 1), minigrid's seed of the level; otherwise drawn.
 
     Args:
-        level: name of the level without ``BabyAI-`` and version, such as ``"GoToRedBall"``.
+        level: name of the level without ``BabyAI-`` and version, such as ``"PutNextLocal"``.
         actions: ``"all"``, or ``"primitive"`` for turns, steps, picking up, dropping and toggling alone.
         native_reward: pay less for a longer way, as minigrid does.
         max_turns: actions that the instructions announce.
@@ -64,7 +64,7 @@ class BabyAIEnv(GridGame[str]):
 
     def __init__(
         self,
-        level: str = "GoToRedBall",
+        level: str = "PutNextLocal",
         actions: str = "all",
         native_reward: bool = False,
         max_turns: int = 64,

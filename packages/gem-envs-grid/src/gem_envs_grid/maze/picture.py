@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from base64 import b64decode, b64encode
+from functools import lru_cache
 from typing import Any
 
 from gem.core import Info, Observation
@@ -41,16 +42,26 @@ _INSET = {AGENT: 3, GOAL: 4, **{key: 5 + number for number, key in enumerate(KEY
 
 
 def _lines_of(symbol: str) -> tuple[bytes, bytes]:
-    """Return the line of pixels at the top of a symbol, and the one through its middle."""
+    """Return the line of pixels at the top of a symbol, and the one through its middle, two pixels in a byte."""
     if symbol in _FILLED:
-        line = bytes([_FILLED[symbol]]) * _SIDE
+        line = _packed([_FILLED[symbol]] * _SIDE)
         return line, line
-    edge = bytes(_EDGE)
-    return bytes(_SIDE), edge + bytes([_INSET[symbol]]) * (_SIDE - 2 * _EDGE) + edge
+    edge = [0] * _EDGE
+    return _packed([0] * _SIDE), _packed([*edge, *[_INSET[symbol]] * (_SIDE - 2 * _EDGE), *edge])
+
+
+def _packed(pixels: list[int]) -> bytes:
+    return bytes(left << 4 | right for left, right in zip(pixels[::2], pixels[1::2], strict=True))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 _TOP, _MIDDLE = ({symbol: _lines_of(symbol)[part] for symbol in {**_FILLED, **_INSET}} for part in (0, 1))
-_SYMBOLS = {lines: symbol for symbol in _TOP for lines in [(_TOP[symbol][0], _MIDDLE[symbol][_SIDE // 2])]}
+_SYMBOLS = {lines: symbol for symbol in _TOP for lines in [(_TOP[symbol][0], _MIDDLE[symbol][_SIDE // 4])]}
+_PALETTE = _chunk(b"PLTE", bytes(value for colour in COLOURS.values() for value in colour))
+_END = _chunk(b"IEND", b"")
 
 
 class VisualMazeEnv(MazeEnv):
@@ -118,19 +129,25 @@ class VisualMazePolicy(Policy[Observation, str]):
 def maze_picture(symbols: str) -> dict[str, Any]:
     """Return the content part with the picture of a maze: a PNG with a palette (https://www.w3.org/TR/png-3/)."""
     lines = symbols.split("\n")
-    pixels = bytearray()
-    for line in lines:
-        top = b"\0" + b"".join(map(_TOP.__getitem__, line))
-        middle = b"\0" + b"".join(map(_MIDDLE.__getitem__, line))
-        pixels += top * _EDGE + middle * (_SIDE - 2 * _EDGE) + top * _EDGE
-    size = struct.pack(">IIBBBBB", _SIDE * len(lines[0]), _SIDE * len(lines), 8, 3, 0, 0, 0)
-    palette = bytes(value for colour in COLOURS.values() for value in colour)
-    chunks = {b"IHDR": size, b"PLTE": palette, b"IDAT": zlib.compress(bytes(pixels), 1), b"IEND": b""}
-    png = b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks.items()
-    )
+    pixels, blocks = zip(*map(_row, lines), strict=True)
+    # A zlib stream (RFC 1950) of the blocks of all rows and an empty last one.
+    stream = b"\x78\x01" + b"".join(blocks) + b"\x03\x00" + struct.pack(">I", zlib.adler32(b"".join(pixels)))
+    size = struct.pack(">IIBBBBB", _SIDE * len(lines[0]), _SIDE * len(lines), 4, 3, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", size) + _PALETTE + _chunk(b"IDAT", stream) + _END
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(png).decode()}"}}
+
+
+@lru_cache(maxsize=4096)
+def _row(line: str) -> tuple[bytes, bytes]:
+    """Return the pixels of a row of symbols, and as compressed blocks that refer to nothing before them.
+
+    A move changes two rows at most, so nearly all rows of a picture are those of the picture before it.
+    """
+    top = b"\0" + b"".join(map(_TOP.__getitem__, line))
+    middle = b"\0" + b"".join(map(_MIDDLE.__getitem__, line))
+    pixels = top * _EDGE + middle * (_SIDE - 2 * _EDGE) + top * _EDGE
+    packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS)
+    return pixels, packer.compress(pixels) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
 def read_maze_picture(url: str) -> list[str]:
@@ -140,11 +157,12 @@ def read_maze_picture(url: str) -> list[str]:
     place = png.index(b"IDAT")
     (length,) = struct.unpack(">I", png[place - 4 : place])
     pixels = zlib.decompress(png[place + 4 : place + 4 + length])
-    lines = [pixels[start + 1 : start + 1 + width] for start in range(0, len(pixels), width + 1)]
+    across, symbol = width // 2, _SIDE // 2  # bytes of a line, and of a symbol in it
+    lines = [pixels[start + 1 : start + 1 + across] for start in range(0, len(pixels), across + 1)]
     return [
         "".join(
-            _SYMBOLS[lines[row][column], lines[row + _SIDE // 2][column + _SIDE // 2]]
-            for column in range(0, width, _SIDE)
+            _SYMBOLS[lines[row][column], lines[row + _SIDE // 2][column + _SIDE // 4]]
+            for column in range(0, across, symbol)
         )
         for row in range(0, len(lines), _SIDE)
     ]
