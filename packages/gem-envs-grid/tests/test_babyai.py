@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ LEVELS = ("GoToRedBall", "PutNextLocal", "UnlockPickup", "MiniBossLevel")
 class TestConformance(EnvConformance):
     """Two levels keep every clause of the contract."""
 
-    environments = (gem.spec(BABYAI), gem.spec(f"{BABYAI}-level3"))
+    environments = (gem.spec(BABYAI), gem.spec(f"{BABYAI}-level2"))
 
 
 def begun(level: str, seed: int, **kwargs: Any) -> Any:
@@ -109,32 +108,6 @@ def test_the_reference_policy_wins(level: str) -> None:
         level_env = env.unwrapped.level  # type: ignore[attr-defined]
         assert info["success"]
         assert reward == pytest.approx(1 - 0.9 * info["turn"] / level_env.max_steps)
-
-
-@pytest.mark.nightly
-def test_a_higher_level_is_harder() -> None:
-    """The bot earns less from level to level within the same turns; random actions less than a fifth within the own."""
-    bot, chance = [], []
-    for number in (1, 2, 3, 4):
-        env_id = f"{BABYAI}-level{number}"
-        bot.append(mean_return(env_id, "reference", 60, max_turns=25))
-        chance.append(mean_return(env_id, "random", 60 if number < 4 else 20))
-    assert bot[0] == 1.0
-    assert all(low < high for high, low in pairwise(bot)), bot
-    assert max(*chance, mean_return(BABYAI, "random", 60)) < 0.2, chance
-
-
-def mean_return(env_id: str, agent: str, episodes: int, **kwargs: Any) -> float:
-    env = gem.make(env_id, **kwargs)
-    policy, total = gem.make_policy(agent, env), 0.0
-    for seed in range(episodes):
-        observation, info = env.reset(seed=seed)
-        policy.reset(observation, info)
-        over = False
-        while not over:
-            observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
-            total, over = total + reward, terminated or truncated
-    return total / episodes
 
 
 def test_a_level_seed_is_minigrids() -> None:
