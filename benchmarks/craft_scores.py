@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
+
+import score_tables
+from score_tables import ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
@@ -22,16 +23,16 @@ from gem.policies import NullPolicy, Policy, RandomPolicy
 from gem_envs_craft.planner import CraftingPlan, Planner
 from gem_envs_craft.policy import CraftingPolicy, read_world
 
-PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-craft" / "README.md"
 EPISODES = 200
 FIXED_TURNS = 12
 LEVELS = tuple(f"craft:Recipes-v0-d{depth}" for depth in range(1, 7))
 OTHERS = tuple(f"craft:Recipes-v0-{variant}" for variant in ("mixed", "bare", "crowded", "tight", "test"))
-BEGIN, END = "<!-- python benchmarks/craft_scores.py writes this table -->\n", "<!-- end of the table -->\n"
-HEADER = (
+TABLE = ScoreTable(
+    "packages/gem-envs-craft/README.md",
+    "craft_scores.py",
     "| variant | silence | random | without a goal | without counting | reference | its turns "
     f"| random in {FIXED_TURNS} turns | reference in {FIXED_TURNS} turns |\n"
-    "|---|---|---|---|---|---|---|---|---|\n"
+    "|---|---|---|---|---|---|---|---|---|\n",
 )
 
 
@@ -83,15 +84,7 @@ def mean_and_turns(spec: EnvSpec, policy: str, episodes: int) -> tuple[float, fl
     env = gem.make(spec)
     players = {"null": NullPolicy, "eager": EagerPolicy, "uncounting": UncountingPolicy, "reference": CraftingPolicy}
     player: Policy[Any, Any] = RandomPolicy(env) if policy == "random" else players[policy]()
-    won, turns = 0.0, 0
-    for seed in range(episodes):
-        observation, info = env.reset(seed=seed)
-        player.reset(observation, info)
-        over = False
-        while not over:
-            observation, reward, terminated, truncated, info = env.step(player.act(observation, info))
-            won, turns, over = won + reward, turns + 1, terminated or truncated
-    return won / episodes, turns / episodes
+    return score_tables.mean_and_turns(env, player, episodes)
 
 
 def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
@@ -102,13 +95,6 @@ def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     fixed = spec.with_kwargs({"max_turns": FIXED_TURNS})
     cells += [f"{mean_and_turns(fixed, policy, episodes)[0]:.3f}" for policy in ("random", "reference")]
     return f"| {' | '.join(cells)} |\n"
-
-
-def written(rows: Iterable[str], page: str) -> str:
-    """Return the page with these rows in place of its own."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{after}"
 
 
 def main() -> None:
@@ -122,7 +108,7 @@ def main() -> None:
         rows.append(row(gem.spec(env_id), options.episodes))
         sys.stdout.write(rows[-1])
     if not options.ids:
-        PAGE.write_text(written(rows, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        TABLE.write(rows)
 
 
 if __name__ == "__main__":

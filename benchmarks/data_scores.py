@@ -11,6 +11,8 @@ import sys
 import time
 from collections import Counter
 
+from score_tables import mean_and_turns
+
 import gem
 from gem_envs_data.sql.answers import is_right
 
@@ -21,17 +23,9 @@ BUDGETS = (2, 3, 5, 7, 9, 15)
 def mean_return(env_id: str, policy_name: str, episodes: int, **kwargs: object) -> float:
     """Return the mean return of a policy over the seeds 0 …."""
     env = gem.make(env_id, **kwargs)
-    policy, total = gem.make_policy(policy_name, env), 0.0
-    for seed in range(episodes):
-        observation, info = env.reset(seed=seed)
-        policy.reset(observation, info)
-        over = False
-        while not over:
-            observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
-            total += reward
-            over = terminated or truncated
+    mean, _ = mean_and_turns(env, gem.make_policy(policy_name, env), episodes)
     env.close()
-    return total / episodes
+    return mean
 
 
 def best_constant(level: int) -> float:

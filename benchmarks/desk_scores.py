@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 import time
 
+from score_tables import mean_and_turns
+
 import gem
 from gem_envs_desk.domain import carried_out
 from gem_envs_desk.env import DeskEnv
@@ -22,17 +24,9 @@ WORLDS = ("desk:Mailbox-v0", "desk:Calendar-v0", "desk:Tickets-v0")
 def mean_return(env_id: str, policy_name: str, episodes: int) -> float:
     """Return the mean return of a policy over the seeds 0 …."""
     env = gem.make(env_id)
-    policy, total = gem.make_policy(policy_name, env), 0.0
-    for seed in range(episodes):
-        observation, info = env.reset(seed=seed)
-        policy.reset(observation, info)
-        over = False
-        while not over:
-            observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
-            total += reward
-            over = terminated or truncated
+    mean, _ = mean_and_turns(env, gem.make_policy(policy_name, env), episodes)
     env.close()
-    return total / episodes
+    return mean
 
 
 def speeds(env_id: str, episodes: int) -> tuple[float, float]:

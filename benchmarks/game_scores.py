@@ -11,25 +11,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
-from pathlib import Path
+
+from score_tables import FOREVER, ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
 from gem_testing.scores import AgentScore, scores_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "games.md"
 EPISODES = 200
-BEGIN, END = "<!-- python benchmarks/game_scores.py writes this table -->\n", "<!-- end of the table -->\n"
-HEADER = (
-    "| variant | silence | random moves | won | reference policy | won | its turns |\n|---|---|---|---|---|---|---|\n"
+TABLE = ScoreTable(
+    "docs/games.md",
+    "game_scores.py",
+    "| variant | silence | random moves | won | reference policy | won | its turns |\n|---|---|---|---|---|---|---|\n",
 )
-_FOREVER = 1e9  # seconds: the number of episodes alone ends a measurement
 
 
 def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     """Return a line of the table: mean returns with their standard errors, shares of games won, mean turns."""
-    scores = scores_of(spec, episodes, _FOREVER)
+    scores = scores_of(spec, episodes, FOREVER)
     silent, chance, reference = (scores[agent] for agent in ("null", "random", "reference"))
     cells = (f"`{spec.id}`", _mean(silent), *_results(chance), *_results(reference), f"{reference.mean_turns:.1f}")
     return f"| {' | '.join(cells)} |\n"
@@ -46,13 +45,6 @@ def _mean(score: AgentScore) -> str:
     return f"{score.mean + 0.0:.3f}{spread}".replace("-", "−")
 
 
-def written(rows: Iterable[str], page: str) -> str:
-    """Return the page with these rows in place of its own."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{after}"
-
-
 def main() -> None:
     """Write the table, or print some rows of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -66,7 +58,7 @@ def main() -> None:
     for spec in gem.all_specs("game"):
         rows.append(row(spec, options.episodes))
         sys.stdout.write(rows[-1])
-    PAGE.write_text(written(rows, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    TABLE.write(rows)
 
 
 if __name__ == "__main__":

@@ -10,29 +10,29 @@ arguments, only their rows are printed.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+
+from score_tables import FOREVER, ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
 from gem_testing.scores import AgentScore, scores_of
 
-PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-grid" / "README.md"
 EPISODES = 200
 SAME_TURNS = 20
-BEGIN, END = "<!-- python benchmarks/grid_scores.py writes this table -->\n", "<!-- end of the table -->\n"
-HEADER = (
+TABLE = ScoreTable(
+    "packages/gem-envs-grid/README.md",
+    "grid_scores.py",
     "| variant | random moves | reference policy | its turns | random, 20 turns | reference, 20 turns |\n"
-    "|---|---|---|---|---|---|\n"
+    "|---|---|---|---|---|---|\n",
 )
-_FOREVER = 1e9  # seconds: the number of episodes alone ends a measurement
 
 
 def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     """Return a line of the table: mean returns with their standard errors."""
-    own = scores_of(spec, episodes, _FOREVER)
+    own = scores_of(spec, episodes, FOREVER)
     cells = [f"`{spec.id}`", mean(own["random"]), mean(own["reference"]), f"{own['reference'].mean_turns:.1f}"]
     if spec.turns == "multi":
-        same = scores_of(spec.with_kwargs({"max_turns": SAME_TURNS}), episodes, _FOREVER)
+        same = scores_of(spec.with_kwargs({"max_turns": SAME_TURNS}), episodes, FOREVER)
         cells += [mean(same["random"]), mean(same["reference"])]
     else:
         cells += ["", ""]
@@ -68,10 +68,7 @@ def main() -> None:
     for spec in variants():
         rows.append(row(spec))
         sys.stdout.write(rows[-1])
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{after}", encoding="utf-8")
+    TABLE.write(rows)
 
 
 if __name__ == "__main__":

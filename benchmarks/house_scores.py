@@ -9,33 +9,33 @@ few turns in all levels of an environment: that is what shows which level is har
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+
+from score_tables import FOREVER, ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
 from gem.speed import measure
 from gem_testing.scores import scores_of
 
-PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-house" / "README.md"
 EPISODES = 200
 TURNS = {"house:Household-v0": (8, 12), "house:Composite-v0": (20, 35)}
 LONG = {"house:Household-v0": 1000, "house:Composite-v0": 1000}
-BEGIN, END = "<!-- python benchmarks/house_scores.py writes this table -->\n", "<!-- end of the table -->\n"
-HEADER = (
+TABLE = ScoreTable(
+    "packages/gem-envs-house/README.md",
+    "house_scores.py",
     "| variant | turns | silence | random | random in 1,000 turns | reference | its turns | reference in few turns | "
-    "steps per CPU second | slowest reset |\n|---|---|---|---|---|---|---|---|---|---|\n"
+    "steps per CPU second | slowest reset |\n|---|---|---|---|---|---|---|---|---|---|\n",
 )
-_FOREVER = 1e9  # seconds: the number of episodes alone ends a measurement
 
 
 def row(base: str, spec: EnvSpec) -> str:
     """Return a line of the table."""
-    scores, speed = scores_of(spec, EPISODES, _FOREVER), measure(spec, 1.0, 0)
+    scores, speed = scores_of(spec, EPISODES, FOREVER), measure(spec, 1.0, 0)
     few = ", ".join(
-        f"{scores_of(spec.with_kwargs({'max_turns': turns}), EPISODES, _FOREVER)['reference'].mean:.2f} in {turns}"
+        f"{scores_of(spec.with_kwargs({'max_turns': turns}), EPISODES, FOREVER)['reference'].mean:.2f} in {turns}"
         for turns in TURNS[base]
     )
-    long = scores_of(spec.with_kwargs({"max_turns": LONG[base]}), EPISODES, _FOREVER)["random"]
+    long = scores_of(spec.with_kwargs({"max_turns": LONG[base]}), EPISODES, FOREVER)["random"]
     with gem.make(spec) as env:
         turns = env.unwrapped.max_turns
     cells = (
@@ -60,8 +60,7 @@ def main() -> None:
             rows.append(row(base, gem.spec(base + level)))
             sys.stdout.write(rows[-1])
             sys.stdout.flush()
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    TABLE.write(rows)
 
 
 if __name__ == "__main__":

@@ -9,28 +9,28 @@ turns in all levels of an experiment: that is what shows which level is harder. 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+
+from score_tables import FOREVER, ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
 from gem.speed import measure
 from gem_testing.scores import scores_of
 
-PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-lab" / "README.md"
 EPISODES = 200
 TURNS = {"lab:Mixtures-v0": 20, "lab:Circuits-v0": 12, "lab:Heat-v0": 8, "lab:Growth-v0": 8}
-BEGIN, END = "<!-- python benchmarks/lab_scores.py writes this table -->\n", "<!-- end of the table -->\n"
-HEADER = (
+TABLE = ScoreTable(
+    "packages/gem-envs-lab/README.md",
+    "lab_scores.py",
     "| variant | turns | silence | random | reference | its turns | random in few turns | reference in few turns | "
-    "steps per CPU second | slowest reset |\n|---|---|---|---|---|---|---|---|---|---|\n"
+    "steps per CPU second | slowest reset |\n|---|---|---|---|---|---|---|---|---|---|\n",
 )
-_FOREVER = 1e9  # seconds: the number of episodes alone ends a measurement
 
 
 def row(base: str, spec: EnvSpec) -> str:
     """Return a line of the table."""
-    scores, speed = scores_of(spec, EPISODES, _FOREVER), measure(spec, 1.0, 0)
-    few = scores_of(spec.with_kwargs({"max_turns": TURNS[base]}), EPISODES, _FOREVER)
+    scores, speed = scores_of(spec, EPISODES, FOREVER), measure(spec, 1.0, 0)
+    few = scores_of(spec.with_kwargs({"max_turns": TURNS[base]}), EPISODES, FOREVER)
     with gem.make(spec) as env:
         turns = env.unwrapped.max_turns
     cells = (
@@ -53,8 +53,7 @@ def main() -> None:
             rows.append(row(base, gem.spec(base + level)))
             sys.stdout.write(rows[-1])
             sys.stdout.flush()
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    TABLE.write(rows)
 
 
 if __name__ == "__main__":

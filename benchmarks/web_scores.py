@@ -14,10 +14,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable
-from pathlib import Path
 from statistics import median
 from typing import Any
+
+import score_tables
+from score_tables import ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
@@ -26,15 +27,15 @@ from gem_envs_web.form.env import FormEnv
 from gem_envs_web.form.policy import FormPolicy
 from gem_envs_web.forum.env import ForumEnv, ForumPolicy
 
-PAGE = Path(__file__).parents[1] / "packages" / "gem-envs-web" / "README.md"
 EPISODES = 200
 FIXED_TURNS = 12
 IDS = tuple(f"web:{world}-v0{level}" for world in ("Form", "Forum") for level in ("-easy", "", "-hard"))
-BEGIN, END = "<!-- python benchmarks/web_scores.py writes this table -->\n", "<!-- end of the table -->\n"
-HEADER = (
+TABLE = ScoreTable(
+    "packages/gem-envs-web/README.md",
+    "web_scores.py",
     "| id | silence | random | without the skill | reference | its turns "
     f"| random in {FIXED_TURNS} turns | reference in {FIXED_TURNS} turns |\n"
-    "|---|---|---|---|---|---|---|---|\n"
+    "|---|---|---|---|---|---|---|---|\n",
 )
 
 
@@ -55,15 +56,7 @@ def mean_and_turns(spec: EnvSpec, policy: str, episodes: int) -> tuple[float, fl
     """Return the mean return of a policy and its mean number of turns."""
     env = gem.make(spec)
     agent = player(policy, env)
-    won, turns = 0.0, 0
-    for seed in range(episodes):
-        observation, info = env.reset(seed=seed)
-        agent.reset(observation, info)
-        over = False
-        while not over:
-            observation, reward, terminated, truncated, info = env.step(agent.act(observation, info))
-            won, turns, over = won + reward, turns + 1, terminated or truncated
-    return won / episodes, turns / episodes
+    return score_tables.mean_and_turns(env, agent, episodes)
 
 
 def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
@@ -74,13 +67,6 @@ def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     fixed = spec.with_kwargs({"max_turns": FIXED_TURNS})
     cells += [f"{mean_and_turns(fixed, policy, episodes)[0]:.3f}" for policy in ("random", "reference")]
     return f"| {' | '.join(cells)} |\n"
-
-
-def written(rows: Iterable[str], page: str) -> str:
-    """Return the page with these rows in place of its own."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{HEADER}{''.join(rows)}\n{END}{after}"
 
 
 def speed(env_id: str, episodes: int = 60, repetitions: int = 5) -> str:
@@ -125,7 +111,7 @@ def main() -> None:
         rows.append(row(gem.spec(env_id), options.episodes))
         sys.stdout.write(rows[-1])
     if not options.ids:
-        PAGE.write_text(written(rows, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        TABLE.write(rows)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_the_table_has_every_variant() -> None:
     module = script()
     assert list(ROWS) == [*module.LEVELS, *module.OTHERS]
     assert {*ROWS, "craft:Recipes-v0"} == {spec.id for spec in gem.all_specs("craft") if "Recipes-" in spec.id}
-    assert module.written(ROWS.values(), PAGE) == PAGE
+    assert module.TABLE.written(ROWS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", ROWS)

@@ -50,7 +50,7 @@ def test_a_row_is_what_fresh_play_gives(env_id: str) -> None:
 def test_the_table_has_every_variant_in_order() -> None:
     """Once each; writing the same rows again changes nothing."""
     assert list(ROWS) == list(SPECS)
-    assert script().written(ROWS.values(), PAGE) == PAGE
+    assert script().TABLE.written(ROWS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", SPECS)

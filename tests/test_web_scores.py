@@ -40,7 +40,7 @@ def test_the_table_has_every_level() -> None:
     """Once each; writing the same rows again changes nothing."""
     module = script()
     assert tuple(ROWS) == module.IDS
-    assert module.written(ROWS.values(), PAGE) == PAGE
+    assert module.TABLE.written(ROWS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", ROWS)
