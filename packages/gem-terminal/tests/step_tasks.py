@@ -13,7 +13,7 @@ TOML = """
 timeout_sec = 60.0
 [environment]
 network_mode = "no-network"
-workdir = "/work"
+workdir = "/srv/task"
 memory_mb = 256
 [verifier]
 env = { SHARED = "yes" }
@@ -24,28 +24,28 @@ min_reward = 0.5
 name = "go on"
 agent = { user = "nobody", timeout_sec = 50.0 }
 verifier = { env = { OWN = "too" } }
-healthcheck = { command = "test -e /work/ready", interval_sec = 0.01, retries = 2 }
+healthcheck = { command = "test -e /srv/task/ready", interval_sec = 0.01, retries = 2 }
 [[steps]]
 name = "end"
 """
 SHARED_TEST = """#!/bin/bash
-[ "$SHARED" = yes ] && bash /tests/check.sh && echo "{\\"reward\\": 1.0, \\"words\\": $(wc -w < /work/notes)}" > \\
+[ "$SHARED" = yes ] && bash /tests/check.sh && echo "{\\"reward\\": 1.0, \\"words\\": $(wc -w < /srv/task/notes)}" > \\
 /logs/verifier/reward.json || echo 0 > /logs/verifier/reward.txt
 """
 FILES = {
     "task.toml": TOML,
-    "environment/Dockerfile": "FROM debian:bookworm-slim\nWORKDIR /work\nRUN chmod 777 /work\n",
+    "environment/Dockerfile": "FROM debian:bookworm-slim\nWORKDIR /srv/task\nRUN chmod 777 /srv/task\n",
     "tests/test.sh": SHARED_TEST,
     "tests/check.sh": "exit 1\n",
-    "solution/solve.sh": "echo end >> /work/notes; ! ls /tests /logs/verifier\n",
+    "solution/solve.sh": "echo end >> /srv/task/notes; ! ls /tests /logs/verifier\n",
     "steps/begin/instruction.md": "<!-- canary -->\nWrite begin into notes.\n",
-    "steps/begin/tests/check.sh": "grep -q begin /work/notes\n",
+    "steps/begin/tests/check.sh": "grep -q begin /srv/task/notes\n",
     "steps/begin/solution/solve.sh": "echo begin > notes; chmod 666 notes; (setsid sleep 300 &); touch /logs/agent/x\n",
     "steps/begin/workdir/given file": "given\n",
     "steps/go on/instruction.md": "Go on in notes.\n",
     "steps/go on/tests/check.sh": '[ "$OWN" = too ] && [ "$(tail -1 notes)" = "nobody given" ]\n',
     "steps/go on/solution/solve.sh": 'echo "$(id -un) $(cat "given file")" >> notes\n',
-    "steps/go on/workdir/setup.sh": "id -un > /work/ready\n",
+    "steps/go on/workdir/setup.sh": "id -un > /srv/task/ready\n",
     "steps/end/instruction.md": "End.\n",
     "steps/end/tests/test.sh": '#!/bin/bash\n[ "$(wc -l < notes)" = 3 ]\necho $((1 - $?)) > /logs/verifier/reward.txt',
 }

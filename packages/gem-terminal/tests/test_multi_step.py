@@ -66,7 +66,7 @@ def test_between_two_steps_only_what_the_agent_may_know_is_left(engine: Engine, 
         assert (info["step"], info["steps"][0]["rewards"]) == ("go on", {"reward": 1.0, "words": 1.0})
         look = "id -un; pwd; echo [$X]; ls -d /tests/* /logs/verifier/* /logs/agent/*; cat ready"
         told = env.step(f"<bash>{look}</bash>")[0]
-        assert told.startswith("nobody\n/work\n[]\n")
+        assert told.startswith("nobody\n/srv/task\n[]\n")
         assert "mine" not in told
         assert "/tests/check.sh" not in told
         assert "reward" not in told
