@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -591,6 +592,27 @@ def test_a_script_beside_an_unpacked_source_distribution_is_not_run(
     with pytest.raises(HubError, match="the snapshot of the official index is missing"):
         official.snapshot_folder()
     assert not (tmp_path / "run").exists()
+
+
+def test_commands_that_begin_together_derive_the_snapshot_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout one of them runs the script and the others wait, so that none removes what another is writing."""
+    package = tmp_path / "packages" / "gem-hub-client" / "src" / "gem_hub_client"
+    package.mkdir(parents=True)
+    script = tmp_path / "hub" / "official_index.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import pathlib, sys\n"
+        "target = pathlib.Path(sys.argv[1])\n"
+        "open(target / 'runs', 'a').write('run\\n')\n"
+        "(target / 'root.json').touch()\n"
+        "(target / 'inputs.json').write_text('{}')\n"
+    )
+    monkeypatch.setattr(official, "_PACKAGE", package)
+    monkeypatch.setattr(official, "_SNAPSHOT", package / "official_index")
+    with ThreadPoolExecutor(8) as pool:
+        folders = {pool.submit(official.snapshot_folder) for _ in range(8)}
+    assert {folder.result() for folder in folders} == {package / "official_index"}
+    assert (package / "official_index" / "runs").read_text() == "run\n"
 
 
 def test_the_official_index_needs_no_network(own_folders: Path) -> None:

@@ -40,7 +40,7 @@ def snapshot_folder() -> Path:
     if _PACKAGE.parts[-4:-1] == ("packages", "gem-hub-client", "src"):
         script = _PACKAGE.parents[3] / "hub" / "official_index.py"
         if script.is_file() and _is_stale():
-            _derive(script)
+            _derive_once(script)
     if not (_SNAPSHOT / ROOT_PATH).is_file():
         raise HubError(f"{_SNAPSHOT}: the snapshot of the official index is missing; install gem-hub-client anew")
     return _SNAPSHOT
@@ -81,6 +81,17 @@ def _is_stale() -> bool:
     except (OSError, ValueError):
         return True
     return any(stamp(path) != seen for path, seen in inputs.items())
+
+
+def _derive_once(script: Path) -> None:
+    """Derive the snapshot, unless another process has done so by the time that this one may."""
+    from filelock import FileLock
+
+    _SNAPSHOT.mkdir(exist_ok=True)  # git ignores what is inside
+    # A run clears the folder of files that no snapshot names, among them what another run is about to rename.
+    with FileLock(_SNAPSHOT / "lock"):
+        if _is_stale():
+            _derive(script)
 
 
 def _derive(script: Path) -> None:
